@@ -4,6 +4,7 @@ import type { Store as GatewayStore } from "propylon/kit";
 import { createBucket } from "./bucket.ts";
 import { bucketFailureCounter, notStoredCounter, registerMetrics } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
+import { registerPanels } from "./panels.ts";
 import { storeResults } from "./results.ts";
 import { ownFinder, registerRoutes, urlMaker } from "./routes.ts";
 import { Payloads } from "./service.ts";
@@ -38,6 +39,7 @@ export default definePlugin({
       storeResults(gateway, { store, notStored, findOwn }, config.results);
     }
     registerRoutes(gateway, store, findOwn);
+    registerPanels(gateway);
     registerMetrics(gateway.metrics, store);
     gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load(bucket)));
     return store;

@@ -1,10 +1,19 @@
-import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
+import {
+  admits,
+  GatewayError,
+  type PluginContext,
+  type Principal,
+  type RouteEvent,
+} from "propylon";
 import { createEtag, isUnmodified, LookupQuota, pathParameter, perGeneration } from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo } from "./service.ts";
 import type { Store } from "./store.ts";
 
-/** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes. */
+/** Payloads in the list. */
+const MAX_LISTED = 100;
+
+/** `GET` and `HEAD /api/agents/:id/payload`, as compressed bytes, and the list of the newest. */
 export function registerRoutes(
   gateway: PluginContext<PayloadsOptions>,
   store: Store,
@@ -25,6 +34,28 @@ export function registerRoutes(
   };
   for (const method of ["GET", "HEAD"] as const)
     gateway.route(method, "/api/agents/:id/payload", { access: "caller", mutates: false }, read);
+  gateway.route(
+    "GET",
+    "/_meta/payloads",
+    { access: "caller", mutates: false, management: true },
+    ({ context: { principal } }) => {
+      const owner = seesAll(principal) ? undefined : principal.ref;
+      return {
+        ok: true,
+        ...(owner === undefined ? store.usage : store.usageOf(owner)),
+        payloads: store.newest(MAX_LISTED, owner).map(({ expiresAt = null, ...info }) => ({
+          ...info,
+          expiresAt,
+          url: store.url(info.id),
+        })),
+      };
+    },
+  );
+}
+
+/** Those who run the gateway see the payloads of everybody. */
+function seesAll(principal: Principal): boolean {
+  return admits(principal, "operator");
 }
 
 /** Finds a payload for whom it belongs to. */
@@ -40,9 +71,10 @@ export function ownFinder(
 ): FindOwn {
   const isPersistent = config.store !== undefined || store.durable;
   const lookups = new LookupQuota("payloads");
-  return async (id, { ref, roles }) => {
+  return async (id, principal) => {
+    const { ref } = principal;
     const info = payloads.info(id) ?? (await lookups.run(ref, () => payloads.find(id)));
-    if (info && (info.owner === ref || roles.has("operator") || roles.has("admin"))) return info;
+    if (info && (info.owner === ref || seesAll(principal))) return info;
     throw new GatewayError("not_found", "There is no such payload.", {
       hint: isPersistent
         ? "It was never stored, or its time is over."

@@ -6,6 +6,7 @@ import { FairQuota, setTimer } from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo, PayloadStore } from "./service.ts";
 import type { Bucket } from "./bucket.ts";
+import { newestOf, type Listed } from "./newest.ts";
 import { Overtaken, type PayloadStorage } from "./storage.ts";
 
 /** Runs in a thread of its own, so that a large payload holds nobody up. */
@@ -24,6 +25,12 @@ export interface StoreSettings extends Pick<
   "maxSize" | "maxTotalSize" | "maxPayloads"
 > {
   urlOf(id: string): string;
+}
+
+/** How much is stored. */
+export interface Usage {
+  readonly count: number;
+  readonly bytes: number;
 }
 
 /** How a payload is kept. */
@@ -57,8 +64,24 @@ export class Store implements PayloadStore {
   }
 
   /** How many there are, and their bytes as stored. */
-  get usage(): { readonly count: number; readonly bytes: number } {
+  get usage(): Usage {
     return { count: this.#infos.size, bytes: this.#stored };
+  }
+
+  /** The same of one owner. */
+  usageOf(owner: string): Usage {
+    return { count: this.#countOf.of(owner), bytes: this.#bytesOf.of(owner) };
+  }
+
+  /**
+   * The newest, newest first.
+   * @param owner whose; `undefined` is everybody's
+   */
+  newest(most: number, owner?: string): readonly Listed[] {
+    const meant = [...this.#infos].filter(
+      ([, info]) => (owner === undefined || info.owner === owner) && !isOver(info),
+    );
+    return newestOf(meant, most);
   }
 
   /**

@@ -3,6 +3,7 @@ import { commands } from "./commands.ts";
 import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskQueue } from "./service.ts";
 import { settle } from "./settings.ts";
@@ -25,6 +26,7 @@ export default definePlugin({
     const sidecar = assemble(gateway, settings);
     registerTools(gateway, sidecar);
     registerRoutes(gateway, sidecar);
+    registerPanels(gateway);
     if (settings.readiness) gateway.check("sidecar", () => missing(sidecar));
     run(gateway, sidecar);
     return sidecar.queue;

@@ -7,6 +7,8 @@ import type { Sidecar } from "./sidecar.ts";
 /** Longest wait for a result in one request, in milliseconds; proxies give up on longer ones. */
 const MOST_WAIT = 300_000;
 
+const LOOK = { mutates: false, management: true } as const;
+
 const querySchema = z.strictObject({
   wait: durationSchema()
     .optional()
@@ -17,6 +19,16 @@ const querySchema = z.strictObject({
 export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
   const { worker, queue } = sidecar;
   gateway.route("GET", "/sidecar", { access: "viewer", mutates: false }, () => statusOf(sidecar));
+  gateway.route("GET", "/_meta/sidecar", { ...LOOK, access: "viewer" }, async () => ({
+    ok: true,
+    ...statusOf(sidecar),
+    // A queue that does not answer is told by the status.
+    tasks: await sidecar.transport.lag().catch(() => ({ waiting: null, running: null })),
+  }));
+  gateway.route("GET", "/_meta/sidecar/failed", { ...LOOK, access: "operator" }, () => ({
+    ok: true,
+    failed: sidecar.failed.all,
+  }));
   gateway.route("GET", "/sidecar/ready", { access: "public", mutates: false }, () => {
     const isReady = worker.state === "ready" || !sidecar.settings.work;
     return Response.json(

@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
 import type { Ending } from "./execution.ts";
+import { FailedDeliveries } from "./failed-deliveries.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -20,6 +21,7 @@ export interface Sidecar {
   readonly worker: Worker;
   /** Where the runtime is a child of ours. */
   readonly child: RuntimeChild | undefined;
+  readonly failed: FailedDeliveries;
 }
 
 /** Makes the parts of a sidecar, none of them started. */
@@ -29,12 +31,14 @@ export function assemble(gateway: PluginContext<SidecarOptions>, settings: Setti
   const runtime = new RuntimeClient(settings.runtime, settings.name, (message) =>
     log.warn(message),
   );
+  const failed = gateway.keep("failed", () => new FailedDeliveries());
   const worker = new Worker(
     { transport, runtime, settings, claims: new Set() },
     {
       began({ attempt }) {
         const begun = performance.now();
         return (ending) => {
+          failed.add(ending, attempt);
           tell(gateway, ending, attempt);
           count(ending, attempt, performance.now() - begun);
         };
@@ -53,7 +57,8 @@ export function assemble(gateway: PluginContext<SidecarOptions>, settings: Setti
       info: (data, message) => log.info(data, message),
       warn: (data, message) => log.warn(data, message),
     });
-  return { settings, transport, runtime, worker, child, queue: new Queue(transport, settings) };
+  const queue = new Queue(transport, settings);
+  return { settings, transport, runtime, worker, child, failed, queue };
 }
 
 /** Why the sidecar is not ready; `undefined` when it is. Anybody may read it: what exactly is wrong is for viewers of `/sidecar`. */

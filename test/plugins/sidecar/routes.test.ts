@@ -11,8 +11,8 @@ const tokenOf = (name: string): string => `${name}-0123456789abcdef0123456789abc
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /** A sidecar whose every key has its role. */
-async function start() {
-  const runtime = await startRuntime();
+async function start(answers: Parameters<typeof startRuntime>[0] = {}) {
+  const runtime = await startRuntime(answers);
   const keys = Object.entries(KEYS).map(
     ([name, role]) => [name, { role, hash: `sha256:${digest(tokenOf(name))}` }] as const,
   );
@@ -31,7 +31,11 @@ async function start() {
     });
   const submit = (who: keyof typeof KEYS, body: unknown) =>
     ask(who, "/tasks", { method: "POST", body: JSON.stringify(body) });
-  return { runtime, url, ask, submit };
+  const look = (who: keyof typeof KEYS | undefined, path: string) =>
+    fetch(`${url}/_meta/sidecar${path}`, {
+      headers: who ? { authorization: `Bearer ${tokenOf(who)}` } : {},
+    });
+  return { runtime, url, ask, submit, look };
 }
 
 it("T4: shows a result to whoever handed the task in, and to operators; to others it is pending", async () => {
@@ -66,6 +70,36 @@ it("refuses what is no request, and whoever may not", async () => {
   expect((await ask(undefined, "")).status).toBe(401);
   expect((await ask("viewer", "")).status).toBe(200);
   expect((await ask("alice", "/tasks/t?wait=soon")).status).toBe(422);
+});
+
+it("tells what waits and runs, and to operators what failed", async () => {
+  let finish = (): void => {};
+  const { runtime, ask, submit, look } = await start({
+    "/": (asked, res) => {
+      if (idOf(asked) === "bad") return sendJson(res, {}, 400);
+      finish = () => sendJson(res, completed(idOf(asked)));
+    },
+  });
+  await submit("alice", user("a", { taskId: "bad" }));
+  expect((await ask("alice", "/tasks/bad?wait=10s")).status).toBe(200);
+  await submit("alice", user("b", { taskId: "slow" }));
+  await submit("alice", user("c", { taskId: "next" }));
+  const queue = async (): Promise<unknown> => (await look("viewer", "")).json();
+  await expect
+    .poll(queue)
+    .toMatchObject({ ok: true, tasks: { waiting: 1, running: 1 }, running: ["slow"] });
+  const { failed } = (await (await look("operator", "/failed")).json()) as { failed: unknown[] };
+  const why = { reason: "refused", message: "The runtime refuses the task (400).", attempt: 1 };
+  expect(failed).toEqual([
+    { at: expect.any(String) as string, task: "bad", outcome: "dead", ...why },
+  ]);
+  for (const who of ["viewer", "alice"] as const)
+    expect((await look(who, "/failed")).status).toBe(403);
+  expect((await look(undefined, "")).status).toBe(401);
+  finish();
+  await until(() => runtime.tasks.length === 3);
+  finish();
+  expect((await ask("alice", "/tasks/next?wait=10s")).status).toBe(200);
 });
 
 it("is a pair of tools for agents", async () => {

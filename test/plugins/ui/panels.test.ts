@@ -10,9 +10,13 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
+import payloads, { Payloads } from "../../../plugins/payloads/index.ts";
+import sidecar from "../../../plugins/sidecar/index.ts";
 import ui from "../../../plugins/ui/index.ts";
 import { copiedBy, openPage, runCopied } from "./kit.ts";
 
+/** No runtime answers there. */
+const NOBODY = "http://127.0.0.1:9";
 const READ = { access: "viewer", mutates: false, management: true } as const;
 const CHANGE = { access: "operator", mutates: true, management: true } as const;
 
@@ -183,5 +187,50 @@ it("12: every action of a described panel is shown as curl, and the copied comma
   await rome.getByRole("button", { name: "Freeze" }).click();
   await dialog.getByRole("button", { name: "Freeze" }).click();
   await expect.poll(() => cities["<b>Rome</b>"]!.degrees).toBe(-3);
+  expect(complaints).toEqual([]);
+});
+
+it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {
+  let put = (_id: string): Promise<unknown> => Promise.reject(new Error());
+  const work = definePlugin({
+    name: "work",
+    inject: { payloads: Payloads },
+    setup({ services }) {
+      put = (id) => services.payloads.put(id, "the work", { owner: "key:ada" });
+    },
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [
+      ui,
+      admin,
+      [gating, { state: false }],
+      events,
+      payloads,
+      [sidecar, { runtime: { url: NOBODY } }],
+      work,
+    ],
+  });
+  await put("one");
+  const { page, complaints } = await openPage(`${url}/ui/`);
+  await page.getByText("live", { exact: true }).waitFor();
+  const count = page.locator(".facts > div").filter({ hasText: "Payloads" }).locator("dd");
+  await expect.poll(() => count.textContent()).toBe("1");
+  await put("<b>two</b>");
+  await expect.poll(() => count.textContent(), { timeout: 12_000 }).toBe("2");
+  const queue = page.locator(".section").filter({ hasText: "Task queue" });
+  expect(await queue.locator("dt").allTextContents()).toEqual([
+    "Sidecar",
+    "State",
+    "Why",
+    "Waiting",
+    "With a worker",
+    "Running here",
+  ]);
+  await page.getByRole("link", { name: "Payloads" }).click();
+  const row = page.getByRole("row").filter({ hasText: "<b>two</b>" });
+  await row.getByText("key:ada").waitFor();
+  await page.getByRole("link", { name: "Failed tasks" }).click();
+  await page.getByText("No delivery has failed.").waitFor();
   expect(complaints).toEqual([]);
 });

@@ -21,8 +21,10 @@ const TONES: Readonly<Record<string, Tone>> = {
   stale: "degraded",
   "half-open": "degraded",
   warning: "degraded",
+  retried: "degraded",
   error: "error",
   failed: "error",
+  dead: "error",
   open: "error",
   refused: "error",
 };
