@@ -1,14 +1,13 @@
 import { gunzipSync } from "node:zlib";
+import { files } from "#ui/assets";
+
+// Vite made them one module, so that a bundled gateway has them without a folder beside it. Nothing here imports core: a bundler
+// would make each of its modules a function, because this one is loaded late.
+export { page } from "#ui/assets";
+export { PAGE_HEADERS } from "./policy.ts";
 
 /** A compression that a browser may take. */
 export type Encoding = "br" | "gzip" | "identity";
-
-/** The pages as Vite built them: one module, so that a bundled gateway has them without a folder beside it. */
-export interface BuiltPages {
-  readonly page: string;
-  /** @returns `undefined` for a name that no file has */
-  read(name: string, encoding: Encoding): AssetBody | undefined;
-}
 
 /** Bytes of a file, in the encoding that was asked for. */
 export interface AssetBody {
@@ -16,25 +15,17 @@ export interface AssetBody {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-let loaded: Promise<BuiltPages> | undefined;
-
-/** Reads the pages at the first request, since a gateway that nobody looks at should not hold them. */
-export function loadPages(): Promise<BuiltPages> {
-  return (loaded ??= importPages());
-}
-
-async function importPages(): Promise<BuiltPages> {
-  const { page, files } = await import("#ui/assets");
-  return {
-    page,
-    read(name, encoding) {
-      if (!Object.hasOwn(files, name)) return undefined;
-      const { type, br, gzip } = files[name]!;
-      if (encoding === "br") return { type, bytes: decode(br) };
-      const packed = decode(gzip);
-      return { type, bytes: encoding === "gzip" ? packed : new Uint8Array(gunzipSync(packed)) };
-    },
-  };
+/**
+ * Reads a file of the pages.
+ *
+ * @returns `undefined` for a name that no file has
+ */
+export function readAsset(name: string, encoding: Encoding): AssetBody | undefined {
+  if (!Object.hasOwn(files, name)) return undefined;
+  const { type, br, gzip } = files[name]!;
+  if (encoding === "br") return { type, bytes: decode(br) };
+  const packed = decode(gzip);
+  return { type, bytes: encoding === "gzip" ? packed : new Uint8Array(gunzipSync(packed)) };
 }
 
 function decode(base64: string): Uint8Array<ArrayBuffer> {

@@ -1,10 +1,11 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { FastResponse } from "srvx";
-import { encodingOf, loadPages } from "./assets.ts";
-import { PAGE_HEADERS } from "./policy.ts";
 
 /** The pages hold no data: everyone may load them, and what they show is asked for with the visitor's own rights. */
 const PUBLIC = { access: "public", mutates: false, management: true } as const;
+
+/** Read at the first request: a gateway that nobody looks at starts without them, and does not hold them. */
+const loadPages = (): Promise<typeof import("./assets.ts")> => import("./assets.ts");
 
 /** Names of files have a hash of their content, so they never change. */
 const FOREVER = "public, max-age=31536000, immutable";
@@ -18,14 +19,12 @@ export function registerRoutes(gateway: Pick<PluginContext, "route" | "page">): 
 }
 
 async function sendPage({ url }: RouteEvent): Promise<Response> {
-  const { page } = await loadPages();
-  return new FastResponse(page.replaceAll("%BASE%", wayToBase(url.pathname)), {
-    headers: PAGE_HEADERS,
-  });
+  const { page, PAGE_HEADERS: headers } = await loadPages();
+  return new FastResponse(page.replaceAll("%BASE%", wayToBase(url.pathname)), { headers });
 }
 
 /** Relative, since only a proxy knows under which path the browser sees the gateway. */
-export function wayToBase(pathname: string): string {
+function wayToBase(pathname: string): string {
   const below = pathname.split("/").length - 3;
   return below < 0 ? "ui/" : "../".repeat(below) || "./";
 }
@@ -40,8 +39,9 @@ function leadTo(pathname: string): Response {
 }
 
 async function sendAsset({ req, context }: RouteEvent): Promise<Response> {
+  const { encodingOf, readAsset } = await loadPages();
   const encoding = encodingOf(req.headers.get("accept-encoding"));
-  const asset = (await loadPages()).read(context.params?.["file"] ?? "", encoding);
+  const asset = readAsset(context.params?.["file"] ?? "", encoding);
   if (!asset)
     throw new GatewayError("not_found", "The pages have no such file.", {
       hint: "Reload the page: the gateway has another version by now.",

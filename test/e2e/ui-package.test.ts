@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { cleanEnvironment } from "../create-gateway/creator.ts";
+import { namesIn, serve } from "../core/build/kit.ts";
 import { startRegistry, type Registry } from "../fixtures/registry.ts";
 import { openPage } from "../plugins/ui/kit.ts";
 
@@ -123,8 +124,8 @@ async function start(plugin: string): Promise<{ readonly url: string; readonly f
   return { url, file };
 }
 
-it("15: the installed package has the whole web interface, and asks nobody else for anything", async () => {
-  const { url } = await start("");
+/** Looks at some pages. Resolves to what others than the gateway were asked for, and to what the browser complained about. */
+async function visit(url: string): Promise<readonly string[]> {
   const { page, requests, complaints } = await openPage(`${url}/ui/`);
   for (const [path, heading] of [
     ["/", "Overview"],
@@ -137,9 +138,28 @@ it("15: the installed package has the whole web interface, and asks nobody else 
   }
   await page.getByText("live", { exact: true }).waitFor();
   // Those of others are whole addresses.
-  expect(requests.filter((request) => !request.startsWith("GET /"))).toEqual([]);
-  expect(complaints).toEqual([]);
+  return [...requests.filter((request) => !request.startsWith("GET /")), ...complaints];
+}
+
+it("15: the installed package has the whole web interface, and asks nobody else for anything", async () => {
+  const { url } = await start("");
+  expect(await visit(url)).toEqual([]);
 });
+
+it("15: the one file of propylon build has it, too, alone in a folder", async () => {
+  // A project that builds installs them beside the gateway.
+  for (const name of ["rolldown", "unplugin"])
+    await symlink(join(ROOT, "node_modules", name), join(project, "node_modules", name));
+  await writeFile(join(project, "gateway.yaml"), config(0, ""));
+  const env = cleanEnvironment({}) as NodeJS.ProcessEnv;
+  await run(join(project, "node_modules/.bin/propylon"), ["build"], { cwd: project, env });
+  const alone = join(work, "alone");
+  await cp(join(project, ".output"), alone, { recursive: true });
+  expect(await namesIn(alone)).toEqual(["gateway.yaml", "server.mjs"]);
+  const served = await serve(alone);
+  onTestFinished(async () => void (await served.stop()));
+  expect(await visit(served.url)).toEqual([]);
+}, 120_000);
 
 it("12: a plugin from a packed tarball brings a described panel and a script, and a reload removes both without a trace", async () => {
   const { url, file } = await start("  acme-weather: {}\n");
