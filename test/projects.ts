@@ -49,7 +49,7 @@ export const ALONE: readonly string[] = [
   // One browser for each.
   "test/plugins/console/page.test.ts",
   "test/plugins/oauth/page.test.ts",
-  "test/plugins/ui/{activity,browser-admin,clients,config,csp,keyboard,panels,proxy,session,shell,truth,try}.test.ts",
+  "test/plugins/ui/{activity,browser-admin,clients,config,csp,keyboard,narrow,panels,proxy,session,shell,truth,try}.test.ts",
 ];
 
 /** Kills, signals, loads, builds and whole projects: more than five seconds each. */

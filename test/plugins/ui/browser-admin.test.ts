@@ -1,41 +1,9 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
-import { createKey } from "../../../core/http/auth/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
-import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
-import { FULL, openPage, startGateway } from "./kit.ts";
+import { startDirectory } from "./pages.ts";
 import { FOCUS, walkerOf } from "./walk.ts";
 
-const KEY = createKey("admin");
 const TEAM = "a3f10000-0000-4000-8000-00000000000a";
-
-/** The whole of team-auth, and an admin who is signed in. */
-async function startDirectory() {
-  const text = `${FULL}  access: {}
-  sessions: {}
-  sqlite: {}
-  team-auth: { secretKeys: ["${SECRET_KEY}"] }
-store: "${fileStore()}"
-auth:
-  keys:
-    admin: { role: admin, hash: "sha256:${digestOf(KEY)}" }
-`;
-  const { url } = await startGateway(text);
-  const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
-    const reply = await fetch(`${url}/_meta/team-auth/${path}`, {
-      method,
-      headers: { authorization: `Bearer ${KEY}`, "content-type": "application/json" },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    expect(reply.ok, `${method} ${path}: ${reply.status}`).toBe(true);
-    return reply.json();
-  };
-  const opened = await openPage(`${url}/ui/access?view=tokens`);
-  await opened.page.getByLabel("Key or token").fill(KEY);
-  await opened.page.getByRole("button", { name: "Sign in" }).click();
-  await opened.page.getByText("live", { exact: true }).waitFor();
-  return { url, ask, ...opened };
-}
 
 const rowOf = (page: Page, key: string): Locator => page.locator(`tr[data-row="${key}"]`);
 const dialogOf = (page: Page): Locator => page.getByRole("dialog");

@@ -1,9 +1,14 @@
+import type { BrowserContextOptions } from "playwright-core";
+import { expect } from "vitest";
+import { createKey } from "../../../core/http/auth/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
 import { until } from "../../fixtures/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";
 import { startHost } from "../console/agent-host.ts";
 import { createFolder, withIssuer } from "../console/kit.ts";
 import { startIssuer } from "../console/scripted-issuer.ts";
-import { FULL, startGateway } from "./kit.ts";
+import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
+import { FULL, openPage, startGateway } from "./kit.ts";
 
 /** Text that is harmless only where it is shown as text. */
 export const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>{{7*7}}\u202Egnp.\u200B`;
@@ -31,6 +36,47 @@ export const TEAM_PAGES = [
   "/panels/console/agents",
   "/panels/console/chat?workspace=ws_work&settings=1",
 ] as const;
+
+/** Every tab of the page Access in {@link startDirectory}, as its path. */
+export const ACCESS_PAGES = [
+  "users",
+  "libraries",
+  "memberships",
+  "tokens",
+  "teams",
+  "keys",
+  "accounts",
+  "audit",
+].map((view) => `/access?view=${view}`);
+
+/** The whole of team-auth, and an admin who is signed in. */
+export async function startDirectory(options: BrowserContextOptions = {}) {
+  const key = createKey("admin");
+  const text = `${FULL}  access: {}
+  sessions: {}
+  sqlite: {}
+  team-auth: { secretKeys: ["${SECRET_KEY}"] }
+store: "${fileStore()}"
+auth:
+  keys:
+    admin: { role: admin, hash: "sha256:${digestOf(key)}" }
+`;
+  const { url } = await startGateway(text);
+  const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
+    const reply = await fetch(`${url}/_meta/team-auth/${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    expect(reply.ok, `${method} ${path}: ${reply.status}`).toBe(true);
+    return reply.json();
+  };
+  const opened = await openPage(`${url}/ui/access?view=tokens`, options);
+  await opened.page.getByLabel("Key or token").fill(key);
+  await opened.page.getByRole("button", { name: "Sign in" }).click();
+  await opened.page.getByText("live", { exact: true }).waitFor();
+  return { url, ask, ...opened };
+}
 
 /** A gateway with a console: a team of two agents that is attached to one of two workspaces, and an issuer. */
 export async function startTeams(): Promise<Awaited<ReturnType<typeof startGateway>>> {

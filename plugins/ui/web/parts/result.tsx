@@ -1,7 +1,7 @@
 import { useState, type ReactNode } from "react";
 import type { Block, ToolResult } from "../pages/try/call.ts";
 import { isObject } from "../form/schema.ts";
-import { formatJson, formatSize } from "../words.ts";
+import { formatJson, formatSize, visible } from "../words.ts";
 import { Copy } from "./copy.tsx";
 import { Passage, Words } from "./text.tsx";
 
@@ -119,7 +119,7 @@ function Value({ value }: { readonly value: unknown }): ReactNode {
   if (columns.length > MAX_COLUMNS) return <Passage text={formatJson(value)} label="Value" />;
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label="Rows of the result">
-      <table>
+      <table className="cards-if-narrow">
         <thead>
           <tr>
             {columns.map((column) => (
@@ -133,7 +133,7 @@ function Value({ value }: { readonly value: unknown }): ReactNode {
           {rows.slice(0, MAX_ROWS).map((row, index) => (
             <tr key={`${index}`}>
               {columns.map((column) => (
-                <td key={column}>
+                <td key={column} data-label={visible(column)}>
                   <Words>{cellOf(row[column])}</Words>
                 </td>
               ))}

@@ -42,7 +42,10 @@ export function Table<T>(
   const isGrowing = drawn.rows.length < wanted.rows.length;
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={label}>
-      <table className={isDense ? "dense" : ""} aria-busy={isGrowing || undefined}>
+      <table
+        className={isDense ? "cards-if-narrow dense" : "cards-if-narrow"}
+        aria-busy={isGrowing || undefined}
+      >
         <thead>
           <tr>
             {columns.map(([title, , kind]) => (
@@ -95,7 +98,7 @@ const Row = memo(function Row({ id, row, columns, nameAt }: RowProps): ReactNode
             {cell(row)}
           </th>
         ) : (
-          <td key={title} className={kind}>
+          <td key={title} className={kind} data-label={title || undefined}>
             {title === "" ? <div className="row end">{cell(row)}</div> : cell(row)}
           </td>
         ),
