@@ -86,6 +86,11 @@ export function tapLog(
   };
 }
 
+/** Writes lines that another process made to where this logger writes its own. */
+export function writeLines(log: Logger, lines: string): void {
+  (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym]?.write(lines);
+}
+
 /** Marks the line that says that a listener of log lines failed. */
 const OWN_FAILURE = '"hook":"log:line"';
 

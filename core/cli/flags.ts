@@ -25,6 +25,8 @@ export interface ServeFlags {
   /** Lets the admin plugin add servers with any command. */
   readonly allowUnsafeCommands?: boolean;
   readonly pretty?: boolean;
+  /** Processes, or `auto`. */
+  readonly workers?: number | "auto";
   /** Plugins switched on besides those of the config. */
   readonly plugin?: readonly string[];
   /** Changes the config before the flags do, e.g. what a command takes over from another program. */
@@ -52,6 +54,7 @@ export function applyFlags(
   if (flags.apiKey !== undefined)
     result["auth"] = { ...asMap(value["auth"]), apiKey: flags.apiKey };
   if (flags.insecure) result["insecure"] = true;
+  if (flags.workers !== undefined) result["workers"] = flags.workers;
   const log = {
     ...(flags.logLevel !== undefined && { level: flags.logLevel }),
     ...(flags.pretty && { format: "pretty" }),

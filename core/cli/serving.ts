@@ -66,6 +66,12 @@ const SERVING = [
   { flag: "--allow-unsafe-commands", description: "let admins add servers with any command" },
 ] as const satisfies CommandDefinition["flags"];
 
+function readWorkers(text: string): number | "auto" {
+  if (text === "auto") return text;
+  if (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= 256) return Number(text);
+  throw new Error("It must be a number from 1 to 256, or auto.");
+}
+
 /** The commands that run a gateway. */
 export const SERVING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
   start: {
@@ -76,6 +82,11 @@ export const SERVING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       {
         flag: "--watch",
         description: "reload when the config, .env or a local plugin changes",
+      },
+      {
+        flag: "--workers <count>",
+        description: "processes that serve together, e.g. 4, or auto for one per core",
+        read: readWorkers,
       },
     ],
     async run({ arguments: [file], flags, rest }) {

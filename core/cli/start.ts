@@ -1,29 +1,19 @@
-import type { CheckedConfig } from "../config/check.ts";
-import { issueText, type ConfigIssue } from "../config/issue.ts";
-import type { ConfigFile } from "../config/file.ts";
 import { sweepTemporary } from "../config/replace.ts";
-import { Gateway } from "../gateway/gateway.ts";
-import type { Logger } from "pino";
+import { issueText } from "../config/issue.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";
+import { isWorker, workerCount } from "../workers/role.ts";
+import {
+  keyOf,
+  loadStart,
+  openGateway,
+  type Running,
+  SETTLE_MS,
+  type StartOptions,
+} from "./open-gateway.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
-import { keyVariable } from "./client-files.ts";
-import type { ServeFlags } from "./flags.ts";
-import { checkValue, commandConfig, configFile } from "./source.ts";
+import { checkValue } from "./source.ts";
 import { tellReload, whenSettled, writeSummary } from "./summary.ts";
-
-/** What `start` and `dev` were called with. */
-export interface StartOptions extends ServeFlags {
-  readonly file?: string | undefined;
-  /** Words behind `--`: a server to run without a config. */
-  readonly command?: readonly string[] | undefined;
-  readonly watch?: boolean;
-}
-
-/**
- * How long the summary waits for servers that are still connecting, in milliseconds: npx downloads a server before it runs it.
- * Clients are served meanwhile.
- */
-const SETTLE_MS = 10_000;
 
 /**
  * Runs a gateway until the process is told to end. Returns once it serves.
@@ -31,25 +21,25 @@ const SETTLE_MS = 10_000;
  * @throws {GatewayError} when the config cannot be used or a port cannot be had
  */
 export async function start(options: StartOptions): Promise<void> {
+  if (isWorker()) return (await import("./start-worker.ts")).startWorker(options);
   const isStarted = endWhileStarting();
-  const { file, checked, cwd, warnings } = await loadStart(options);
+  const loaded = await loadStart(options);
+  const { file, checked, cwd, warnings } = loaded;
   const { config } = checked;
   const log = await createLogger(config.values.log);
   for (const warning of warnings) log.warn(issueText(warning));
   if (file) await sweepTemporary(file.path);
-  const gateway = await open(checked, { cwd, log, ...(file && { file }) });
+  if (workerCount(config.values) > 1) {
+    const { startPrimary } = await import("./start-primary.ts");
+    return startPrimary(loaded, { options, log, isStarted });
+  }
+  const gateway = await openGateway(checked, { cwd, log, ...(file && { file }) });
   gateway.hook("reload:done", (report) => tellReload(report, log));
   runProcess(gateway, { log, ...(file && { onReload: () => reload(gateway) }) });
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(gateway, log, keyVariable(options.apiKey === undefined ? config : undefined));
-}
-
-/** A gateway that runs in this process, and its log. */
-export interface Running {
-  readonly gateway: Gateway;
-  readonly log: Logger;
+  writeSummary(gateway.describe(), config.values.log, log, keyOf(options, config));
 }
 
 /**
@@ -67,43 +57,10 @@ export async function runGateway(
   const cwd = process.cwd();
   const checked = await checkValue(value);
   const log = await createLogger(checked.config.values.log);
-  const gateway = await open(checked, { cwd, log }, prepare);
+  const gateway = await openGateway(checked, { cwd, log }, prepare);
   runProcess(gateway, { log });
   isStarted();
   return { gateway, log };
-}
-
-/** Sets a gateway up and lets it listen; what is open already is closed when that fails. */
-async function open(
-  checked: CheckedConfig,
-  options: Parameters<typeof Gateway.start>[1] & { readonly log: Logger },
-  prepare?: (running: Running) => void,
-): Promise<Gateway> {
-  const gateway = await Gateway.start(checked, options);
-  prepare?.({ gateway, log: options.log });
-  try {
-    await gateway.listen();
-  } catch (error) {
-    await gateway.close({ grace: 0 });
-    throw error;
-  }
-  return gateway;
-}
-
-/** The config of a file, or of the command behind `--`, which has none. */
-async function loadStart(options: StartOptions): Promise<{
-  readonly file?: ConfigFile;
-  readonly checked: CheckedConfig;
-  readonly cwd: string;
-  readonly warnings: readonly ConfigIssue[];
-}> {
-  if (options.command) {
-    const checked = await checkValue(commandConfig(options.command, options));
-    return { checked, cwd: process.cwd(), warnings: [] };
-  }
-  const file = configFile(options.file, options);
-  const checked = await file.load();
-  return { file, checked, cwd: file.cwd, warnings: checked.warnings };
 }
 
 /** A failure was told already: by the log and the hook. */

@@ -1,6 +1,7 @@
 import type { GatewayDescription } from "../plugin/description.ts";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
+import type { GatewayConfig } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import type { ServerStatus } from "../server/server.ts";
@@ -29,9 +30,12 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
  *
  * @param key variable that clients take the key from
  */
-export function writeSummary(gateway: Gateway, log: Logger, key: string): void {
-  const description = gateway.describe();
-  const { format, level } = gateway.config.log;
+export function writeSummary(
+  description: GatewayDescription,
+  { format, level }: GatewayConfig["log"],
+  log: Logger,
+  key: string,
+): void {
   if (level === "silent") return;
   const readable = format === "pretty" || (format === "auto" && isatty(1));
   if (readable) process.stdout.write(summaryText(description, key));
@@ -60,9 +64,11 @@ function changesOf({ added, removed, changed }: Changes): object {
   return { added, removed, changed };
 }
 
-function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDescription): object {
+function summaryData(description: GatewayDescription): object {
+  const { name, endpoints, servers, routes, warnings, workers } = description;
   return {
     name,
+    ...(workers && { workers: workers.all.length }),
     endpoints: endpoints.map((endpoint) => ({
       name: endpoint.name,
       url: endpoint.url,
@@ -81,7 +87,7 @@ function summaryData({ name, endpoints, servers, routes, warnings }: GatewayDesc
 
 /** The summary as a person reads it. */
 export function summaryText(description: GatewayDescription, key: string): string {
-  const { name, endpoints, servers, routes, warnings } = description;
+  const { name, endpoints, servers, routes, warnings, workers } = description;
   const lines = ["", `  Propylon ${VERSION}${name === "propylon" ? "" : ` (${name})`}`, ""];
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
     if (rows.length > 0) lines.push(`  ${title}`, ...columns(rows).map((row) => `    ${row}`), "");
@@ -99,6 +105,7 @@ export function summaryText(description: GatewayDescription, key: string): strin
     servers.map((server) => [server.name, server.status.state, countsOf(server)]),
   );
   section("Routes", routeRows(routes));
+  if (workers) section("Workers", [[`${workers.all.length} processes on the same listeners`]]);
   section("Web interface", interfaceRows(description));
   section(
     "Mind",

@@ -43,6 +43,8 @@ export interface LoadedConfig {
   readonly cwd: string;
   /** SHA-256 of the content, hex; empty when there is no file. */
   readonly version: string;
+  /** The content; absent for a config that is code. */
+  readonly text: string | undefined;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
 }
@@ -94,6 +96,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     file: path,
     cwd,
     version: source.version,
+    text: source.text,
     warnings,
   };
 }
@@ -114,6 +117,7 @@ export async function readPluginKeys(file: string): Promise<readonly string[]> {
 
 interface Source extends ConfigText {
   readonly version: string;
+  readonly text: string | undefined;
 }
 
 async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
@@ -125,10 +129,9 @@ async function readSource(path: string, shown: string, draft: string | undefined
     );
   }
   const bytes = draft === undefined ? await readBytes(path, shown) : Buffer.from(draft);
-  const parsed = isText(path)
-    ? parseText(bytes.toString("utf8"), shown)
-    : await loadCode(path, shown);
-  const source = { ...parsed, version: digestOf(bytes) };
+  const text = isText(path) ? bytes.toString("utf8") : undefined;
+  const parsed = text === undefined ? await loadCode(path, shown) : parseText(text, shown);
+  const source = { ...parsed, version: digestOf(bytes), text };
   if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
     const issue = {
       message: "The file is empty.",

@@ -114,6 +114,12 @@ export const configObject = z.strictObject({
     .describe(
       "Where the gateway keeps its state: sqlite:./data/gateway.db, postgres://... or nats://... With memory a restart loses it.",
     ),
+  workers: z
+    .union([z.literal("auto"), z.int().min(1).max(256)])
+    .default(1)
+    .describe(
+      "Processes that serve together on one machine, e.g. auto for one per core. For propylon start.",
+    ),
   servers: z
     .record(z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/), serverSchema)
     .default({})

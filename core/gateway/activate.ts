@@ -7,6 +7,7 @@ import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";
+import type { WorkerSeat } from "../workers/worker-seat.ts";
 import { applyConfig, planConfig, type ApplyOptions } from "./reload.ts";
 
 /** Puts a config into force; the first one of a gateway is no reload. */
@@ -19,8 +20,35 @@ export function activate(
 }
 
 /** Reads the config file again and puts it into force; says so when that already is. */
-export function reload(parts: GatewayParts): Promise<ReloadReport> {
-  return change(parts, () => reloadNow(parts, fileOf(parts)));
+export async function reload(parts: GatewayParts): Promise<ReloadReport> {
+  const file = fileOf(parts);
+  if (parts.seat) return refusedAs(parts.seat.reload());
+  return change(parts, () => reloadNow(parts, file));
+}
+
+/**
+ * The part of one worker when all are to apply a config: it is put into force once `vote` resolves.
+ *
+ * @param text in place of what the config's file holds
+ */
+export function applyTogether(
+  parts: GatewayParts,
+  text: string | undefined,
+  vote: () => Promise<void>,
+): Promise<ReloadReport> {
+  const work = async (): Promise<ReloadReport> =>
+    put(parts, await fileOf(parts).check(text), { unlessSame: true, commit: vote });
+  // A failure is told by the primary, once for all.
+  return change(parts, () => attempt(parts, work, () => true));
+}
+
+/** An error of the primary as one of a reload. */
+async function refusedAs(work: Promise<ReloadReport>): Promise<ReloadReport> {
+  try {
+    return await work;
+  } catch (cause) {
+    throw reloadError(toGatewayError(cause));
+  }
 }
 
 /** {@link reload}, unless another change has taken in by now what the files hold. Never rejects: failures are told. */
@@ -54,6 +82,7 @@ export function edit(
   edits: readonly ConfigEdit[],
   expected?: string,
 ): Promise<ReloadReport> {
+  if (parts.seat) return editTogether(parts, parts.seat, { edits, expected });
   return change(parts, async () => {
     const file = editable(parts);
     if (expected !== undefined && expected !== versionOf(parts)) throw changedSince();
@@ -70,6 +99,30 @@ export function edit(
       (error) => error === unwritten,
     );
   });
+}
+
+/** The file is written when all workers could apply it. */
+async function editTogether(
+  parts: GatewayParts,
+  seat: WorkerSeat,
+  { edits, expected }: { edits: readonly ConfigEdit[]; expected: string | undefined },
+): Promise<ReloadReport> {
+  const { text, write } = await change(parts, () => {
+    const file = editable(parts);
+    if (expected !== undefined && expected !== versionOf(parts)) throw changedSince();
+    return file.draft(edits);
+  });
+  let unwritten: unknown;
+  const writing = (): Promise<void> =>
+    write().catch((error: unknown) => {
+      unwritten = error;
+      throw error;
+    });
+  try {
+    return await seat.change(text, writing);
+  } catch (cause) {
+    throw unwritten ?? reloadError(toGatewayError(cause));
+  }
 }
 
 /** What {@link edit} would do; the file stays as it is. */
@@ -153,6 +206,7 @@ async function attempt(
   return report;
 }
 
+/** Tells why a config was refused. */
 function tellFailure({ log, hooks }: GatewayParts, error: GatewayError): void {
   const { place, hint, cause, message } = error;
   const isBug = toGatewayError(cause).code === "internal";
@@ -161,7 +215,7 @@ function tellFailure({ log, hooks }: GatewayParts, error: GatewayError): void {
 }
 
 /** What a failed reload tells: the cause's words, place and hint. */
-function reloadError(cause: GatewayError): GatewayError {
+export function reloadError(cause: GatewayError): GatewayError {
   const words =
     cause.code === "no_config"
       ? `${basename(cause.place?.file ?? "The config")} is gone.`

@@ -8,7 +8,7 @@ import { HookEmitter } from "../plugin/emitter.ts";
 import { KeptValues } from "../plugin/keep.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { ServerPool } from "../server/pool.ts";
-import { createResolver, cwdOf, type GatewayOptions } from "./gateway-options.ts";
+import { createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
 import { emptyGeneration, type GatewayParts, Queue } from "./parts.ts";
 import type { Call } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
@@ -23,7 +23,7 @@ import type { ScopeHost } from "../plugin/scope.ts";
 import { VERSION } from "../version.ts";
 
 /** The parts of a gateway before its first config is applied. */
-export function createParts(first: Config, options: GatewayOptions, log: Logger): GatewayParts {
+export function createParts(first: Config, options: StartedWith, log: Logger): GatewayParts {
   const parts = (): GatewayParts => made;
   const cwd = cwdOf(options);
   const leases = new Leases();
@@ -41,6 +41,7 @@ export function createParts(first: Config, options: GatewayOptions, log: Logger)
     hooks: new HookEmitter(log),
     kept: new KeptValues(),
     store: GatewayStore.inMemory(log),
+    seat: options.seat,
     pool: new ServerPool({ log, onEvent: (name, event) => reportEvent(made, name, event) }),
     sockets: new Sockets(log, { leases, backlog }),
     leases,

@@ -5,11 +5,13 @@ import { changeRefusal } from "../http/guard.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
+import type { WorkerSeat } from "../workers/worker-seat.ts";
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(
   { number, config, compiled, scopes }: Generation,
   addresses: ReadonlyMap<string, Address>,
+  seat?: WorkerSeat,
 ): GatewayDescription {
   const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
@@ -55,9 +57,11 @@ export function describeGateway(
       ...listenerWarnings(open, config),
       ...tokenWarnings(config),
       ...scopes.flatMap(({ checks }) => warningsOf(checks)),
+      ...(seat ? warningsOf([seat.check]) : []),
       ...compiled.endpointServer.problems,
     ],
     readOnly: readOnlyOf(config),
+    ...(seat && { workers: { own: seat.number, all: seat.status } }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Config } from "../config/config.ts";
 import type { PluginResolver } from "../config/plugin-module.ts";
 import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
 import { PluginSource } from "../config/resolve.ts";
@@ -5,6 +6,7 @@ import { GatewayError } from "../errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
+import type { WorkerSeat } from "../workers/worker-seat.ts";
 
 /**
  * What `createGateway` takes besides the config.
@@ -26,6 +28,12 @@ export interface GatewayOptions {
   readonly dryRun?: boolean;
 }
 
+/** What `propylon start` gives besides, in a worker. */
+export interface StartedWith extends GatewayOptions {
+  /** Its place among the workers; absent: it is alone. */
+  readonly seat?: WorkerSeat;
+}
+
 /**
  * What `createFileGateway` takes besides the path.
  *
@@ -41,6 +49,20 @@ export interface FileGatewayOptions extends ConfigFileOptions {
 /** Folder that relative paths in the config start from. */
 export function cwdOf({ cwd, file }: GatewayOptions): string {
   return cwd ?? file?.cwd ?? process.cwd();
+}
+
+/**
+ * A gateway that a program makes is one process.
+ *
+ * @throws {GatewayError} `invalid` for a config with several
+ */
+export function checkAlone(config: Config, { seat, dryRun }: StartedWith): void {
+  if (seat || dryRun === true || config.values.workers === 1) return;
+  const { place } = config.place({ path: ["workers"], message: "", hint: "" });
+  throw new GatewayError("invalid", "A gateway inside a program has no workers.", {
+    ...(place && { place }),
+    hint: "Leave workers out, or run the config with propylon start.",
+  });
 }
 
 export function createResolver(options: GatewayOptions): PluginResolver {

@@ -3,10 +3,11 @@ import { check, type CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { parseConfig } from "../config/parse.ts";
 import { callLocally, createParts } from "./create-parts.ts";
-import type { GatewayOptions } from "./gateway-options.ts";
+import { checkAlone, type StartedWith } from "./gateway-options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
 import { activate, reloadIfChanged } from "./activate.ts";
+import { metricsOf, takePart } from "./taking-part.ts";
 import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
@@ -17,7 +18,6 @@ import { evict } from "./evict.ts";
 import { GatewayError } from "../errors.ts";
 import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hooks.ts";
 import { createLogger, tapLog } from "../log.ts";
-import { renderMetrics } from "../plugin/metrics.ts";
 import { type GatewayParts, serveGeneration } from "./parts.ts";
 import { openStore } from "./open-store.ts";
 import type { Server } from "../server/server.ts";
@@ -42,7 +42,7 @@ export class Gateway {
   readonly #untap: () => void;
 
   /** Use `createGateway`. */
-  private constructor(first: Config, options: GatewayOptions, log: Logger) {
+  private constructor(first: Config, options: StartedWith, log: Logger) {
     this.#parts = createParts(first, options, log);
     const { hooks } = this.#parts;
     const isHeard = (): boolean => hooks.hears("log:line");
@@ -50,13 +50,15 @@ export class Gateway {
   }
 
   /** What `createGateway` does with a config that was checked. */
-  static async start(checked: CheckedConfig, options: GatewayOptions): Promise<Gateway> {
+  static async start(checked: CheckedConfig, options: StartedWith): Promise<Gateway> {
     const { config } = checked;
+    checkAlone(config, options);
     const log = options.log ?? (await createLogger(config.values.log));
     const gateway = new Gateway(config, options, log);
     try {
       gateway.#parts.store = await openStore(checked, gateway.#parts);
       await activate(gateway.#parts, () => Promise.resolve(checked));
+      takePart(gateway.#parts);
       return gateway;
     } catch (error) {
       await gateway.close({ grace: 0 }).catch(() => {});
@@ -198,12 +200,12 @@ export class Gateway {
 
   /** All plugins' metrics as one Prometheus text page. */
   metrics(): Promise<string> {
-    return renderMetrics(this.#parts.generation.scopes);
+    return metricsOf(this.#parts);
   }
 
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
-    return describeGateway(this.#parts.generation, this.addresses);
+    return describeGateway(this.#parts.generation, this.addresses, this.#parts.seat);
   }
 
   /** What every plugin brings, in the order of their set-up. */

@@ -9,8 +9,8 @@ import { originsOf } from "../config/origin.ts";
 import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
-import { renderMetrics } from "../plugin/metrics.ts";
 import type { GatewayParts } from "./parts.ts";
+import { metricsOf } from "./taking-part.ts";
 
 /** The gateway as its management plugins see it: always the current generation. */
 export function createControl(parts: () => GatewayParts): Control {
@@ -34,8 +34,8 @@ export function createControl(parts: () => GatewayParts): Control {
       return parts().generation.number;
     },
     describe() {
-      const { generation, sockets } = parts();
-      return describeGateway(generation, sockets.addresses);
+      const { generation, sockets, seat } = parts();
+      return describeGateway(generation, sockets.addresses, seat);
     },
     get panels() {
       return parts().generation.compiled.panels;
@@ -50,7 +50,7 @@ export function createControl(parts: () => GatewayParts): Control {
     endpointNames: (server, tool, principal) =>
       parts().generation.compiled.endpointServer.namesOf(server, tool, principal),
     timeouts: (call) => parts().generation.compiled.allowance(call),
-    metrics: () => renderMetrics(parts().generation.scopes),
+    metrics: () => metricsOf(parts()),
     placeOf: (path) => placeOf(parts().generation.places, path),
     effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
     serverConfig(name) {

@@ -1,6 +1,8 @@
 import { type CheckedConfig, openerOf } from "../config/check.ts";
+import type { Config } from "../config/config.ts";
 import { maskText } from "../config/mask.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
+import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import type { GatewayParts } from "./parts.ts";
 
@@ -10,20 +12,37 @@ import type { GatewayParts } from "./parts.ts";
  * @throws {GatewayError} what the store's plugin throws, with the place in the config; `io_error` for anything else
  */
 export async function openStore(
-  { config, plugins }: CheckedConfig,
-  { cwd, dryRun, log }: Pick<GatewayParts, "cwd" | "dryRun" | "log">,
+  checked: CheckedConfig,
+  { cwd, dryRun, log, seat }: Pick<GatewayParts, "cwd" | "dryRun" | "log" | "seat">,
 ): Promise<GatewayStore> {
+  if (dryRun) return GatewayStore.inMemory(log);
+  const driver = seat?.openStore() ?? (await openDriver(checked, { cwd, log }));
+  if (!driver) return GatewayStore.inMemory(log);
+  try {
+    return await join(new GatewayStore(driver, log.child({ plugin: "store" })));
+  } catch (cause) {
+    throw storeError(cause, checked.config);
+  }
+}
+
+/**
+ * Opens what the config's `store` names; nothing for `memory`.
+ *
+ * @throws {GatewayError} as {@link openStore}
+ */
+export async function openDriver(
+  { config, plugins }: CheckedConfig,
+  { cwd, log }: Pick<GatewayParts, "cwd" | "log">,
+): Promise<StoreDriver | undefined> {
   const url = config.values.store;
   const brought = plugins.find(({ plugin }) => openerOf(plugin, url));
-  if (!brought || dryRun) return GatewayStore.inMemory(log);
+  const open = brought && openerOf(brought.plugin, url);
+  if (!open) return undefined;
   const own = log.child({ plugin: brought.plugin.name });
   try {
-    const open = openerOf(brought.plugin, url)!;
-    const driver = await open(url, { folder: cwd, options: brought.options, log: own });
-    return await join(new GatewayStore(driver, own));
+    return await open(url, { folder: cwd, options: brought.options, log: own });
   } catch (cause) {
-    const { place } = config.place({ path: ["store"], message: "", hint: "" });
-    throw storeError(cause, place, config.secrets);
+    throw storeError(cause, config);
   }
 }
 
@@ -37,14 +56,11 @@ async function join(store: GatewayStore): Promise<GatewayStore> {
   }
 }
 
-function storeError(
-  cause: unknown,
-  place: GatewayError["place"],
-  secrets: ReadonlySet<string>,
-): GatewayError {
+function storeError(cause: unknown, config: Config): GatewayError {
+  const { place } = config.place({ path: ["store"], message: "", hint: "" });
   const known = isGatewayError(cause);
   const reason = known ? cause.message : `The store cannot be opened: ${(cause as Error).message}.`;
-  return new GatewayError(known ? cause.code : "io_error", maskText(reason, secrets), {
+  return new GatewayError(known ? cause.code : "io_error", maskText(reason, config.secrets), {
     cause,
     ...(place && { place }),
     hint: (known ? cause.hint : undefined) ?? "Check the URL, and that the store runs.",

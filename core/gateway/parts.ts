@@ -18,6 +18,7 @@ import type { ScopeHost } from "../plugin/scope.ts";
 import { defaultListener, type Sockets } from "../http/listeners.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { ServerPool } from "../server/pool.ts";
+import type { WorkerSeat } from "../workers/worker-seat.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
 export interface GatewayParts {
@@ -35,6 +36,8 @@ export interface GatewayParts {
   readonly kept: KeptValues;
   /** In memory until the first config says where it is. */
   store: GatewayStore;
+  /** Where it is one of several processes. */
+  readonly seat: WorkerSeat | undefined;
   readonly pool: ServerPool;
   readonly sockets: Sockets;
   readonly leases: Leases;
@@ -69,7 +72,7 @@ export function emptyGeneration(config: Config, log: Logger): Generation {
 
 /** Points every open listener at the current generation. */
 export function serveGeneration(parts: GatewayParts): void {
-  const { generation, sockets, hooks, leases, log } = parts;
+  const { generation, sockets, hooks, leases, log, seat } = parts;
   const { compiled, config } = generation;
   const checks = generation.scopes.flatMap((scope) => scope.checks);
   sockets.swap((name) =>
@@ -79,7 +82,7 @@ export function serveGeneration(parts: GatewayParts): void {
       endpoints: compiled.endpointServer.handlersOf(name),
       sockets: compiled.sockets.get(name) ?? new Map(),
       page: name === defaultListener(config) ? compiled.page : undefined,
-      checks: [...checks, ...storeChecks(parts)],
+      checks: [...checks, ...storeChecks(parts), ...(seat ? [seat.check] : [])],
       guard: compiled.guard,
       bodyLimit: config.limits.body,
       maxDepth: config.limits.depth,

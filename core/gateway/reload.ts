@@ -19,7 +19,7 @@ import { Unwinding } from "../plugin/keep.ts";
 import type { ServerPlan } from "../server/pool.ts";
 
 /** Settings that were read once, when the gateway was made. */
-const FIXED = ["name", "version", "publicUrl", "store", "limits", "log"] as const;
+const FIXED = ["name", "version", "publicUrl", "store", "workers", "limits", "log"] as const;
 
 /** A generation that is set up and does not serve yet: nothing of it runs. */
 interface Candidate {
@@ -114,7 +114,7 @@ async function prepare(
   const { servers } = plan;
   const { places } = extended;
   const compiled = compile({ config: extended, scopes, servers, running, log, guesses });
-  const number = old.number + 1;
+  const number = old.number === 0 ? (parts.seat?.generation ?? 1) : old.number + 1;
   return {
     config: extended,
     generation: new Generation({ number, written, config, places, scopes, compiled, running }),

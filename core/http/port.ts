@@ -27,7 +27,8 @@ export async function freePort(): Promise<number> {
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
-    await once(server.listen(port, "127.0.0.1"), "listening");
+    // A worker of node:cluster would share a listener of another worker.
+    await once(server.listen({ port, host: "127.0.0.1", exclusive: true }), "listening");
   } catch {
     return false;
   }

@@ -244,7 +244,7 @@ export type {
   ListenerInput,
   OptionReference,
 } from "../plugin/definitions.ts";
-export type { GatewayWarning, PluginWarning } from "../plugin/description.ts";
+export type { GatewayWarning, PluginWarning, WorkerStatus } from "../plugin/description.ts";
 export type {
   CheckedPanel,
   Panel,

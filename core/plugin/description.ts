@@ -87,4 +87,24 @@ export interface GatewayDescription {
   readonly readOnly:
     | (Omit<GatewayWarning, "code"> & { readonly scope: "everything" | "management" })
     | null;
+  /** The processes of this machine that serve together, and which of them tells this; absent: it is alone. */
+  readonly workers?: {
+    readonly own: number;
+    readonly all: readonly WorkerStatus[];
+  };
+}
+
+/**
+ * How a process is that serves together with others.
+ *
+ * @example const isComplete = description.workers?.all.every(({ state }: WorkerStatus) => state === "ready");
+ */
+export interface WorkerStatus {
+  /** From 1; a worker that is started again keeps it. */
+  readonly number: number;
+  /** `null` between two lives. */
+  readonly pid: number | null;
+  readonly state: "starting" | "ready" | "ended";
+  /** How often it was started again. */
+  readonly restarts: number;
 }

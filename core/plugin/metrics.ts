@@ -43,6 +43,39 @@ export function checkMetrics(sources: readonly MetricSource[]): void {
 
 /** All metrics as one Prometheus text page. Of two metrics registered later under one name, the first plugin's is shown. */
 export async function renderMetrics(sources: readonly MetricSource[]): Promise<string> {
+  return (await pageOf(sources)).metrics();
+}
+
+type MetricValues = Awaited<ReturnType<Registry["getMetricsAsJSON"]>>[number];
+/** The metrics of one process as values. */
+export type ProcessMetrics = readonly MetricValues[];
+
+/** All metrics as values, for another process. */
+export async function collectMetrics(sources: readonly MetricSource[]): Promise<ProcessMetrics> {
+  return (await pageOf(sources)).getMetricsAsJSON();
+}
+
+/** The metrics of several processes as one page: added up, unless the `aggregator` of a metric says otherwise. */
+export async function renderTogether(processes: readonly ProcessMetrics[]): Promise<string> {
+  return (await aggregate(processes)).metrics();
+}
+
+/** What several processes counted, without what only holds for a moment. */
+export async function countsTogether(
+  processes: readonly ProcessMetrics[],
+): Promise<ProcessMetrics> {
+  const all = await (await aggregate(processes)).getMetricsAsJSON();
+  return all.filter(({ type }) => COUNTING.has(String(type)));
+}
+
+const COUNTING: ReadonlySet<string> = new Set(["counter", "histogram"]);
+
+async function aggregate(processes: readonly ProcessMetrics[]): Promise<Registry> {
+  const { AggregatorRegistry } = await import("prom-client");
+  return AggregatorRegistry.aggregate(processes as object[]);
+}
+
+async function pageOf(sources: readonly MetricSource[]): Promise<Registry> {
   const page = await createRegistry();
   const seen = new Set<string>();
   for (const { registry } of sources) {
@@ -52,5 +85,5 @@ export async function renderMetrics(sources: readonly MetricSource[]): Promise<s
       page.registerMetric(metric as unknown as Metric);
     }
   }
-  return page.metrics();
+  return page;
 }

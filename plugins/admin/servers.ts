@@ -92,11 +92,13 @@ function stderrOf(
 }
 
 function version({ control }: PluginContext): object {
+  const { name, workers } = control.describe();
   return {
-    name: control.describe().name,
+    name,
     version: control.version,
     generation: control.generation,
     node: process.versions.node,
+    ...(workers && { workers }),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { PluginContext } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
 import { StateFile } from "./file.ts";
 import { FlagRecords } from "./flag-records.ts";
 import type { StateKeeper } from "./keeper.ts";
@@ -11,6 +11,7 @@ import type { FlagChange } from "./service.ts";
  * only.
  *
  * @param onChange told what other gateways of the store switched
+ * @throws {GatewayError} `invalid` for workers with a state file and a store that ends with the gateway
  */
 export function createKeeper(
   { config, control, files, store, log }: PluginContext<GatingOptions>,
@@ -18,6 +19,20 @@ export function createKeeper(
 ): StateKeeper | undefined {
   const path = statePath(config.state, files.folder, control.configFile);
   const file = path === undefined ? undefined : new StateFile(path, control.dryRun);
+  if (store.shared && !store.durable) {
+    if (file) throw nowhere();
+    return new FlagRecords({ store, log, former: undefined, onChange });
+  }
   if (config.state !== undefined || !store.durable) return file;
   return new FlagRecords({ store, log, former: file, onChange });
+}
+
+function nowhere(): GatewayError {
+  return new GatewayError(
+    "invalid",
+    "A state file belongs to one process; workers write switches down in the store, and the one of this config is lost with the gateway.",
+    {
+      hint: "Set store: sqlite:./data/gateway.db, or plugins.gating.state: false to forget them with the gateway.",
+    },
+  );
 }

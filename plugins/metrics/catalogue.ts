@@ -13,6 +13,7 @@ export interface Sources {
   readonly gateway: Pick<PluginContext, "control">;
 }
 
+const WORKER_STATES = ["starting", "ready", "ended"] as const;
 const STATES = ["idle", "connecting", "ready", "degraded", "backoff", "failed", "closed"] as const;
 
 /** Figures about tool calls, under the names of the specification. */
@@ -30,12 +31,20 @@ export function exposeCalls(page: Exposition, { counts, switches }: Sources): vo
   page.counter("tool_errors_total", "Failed tool calls by error code.", ["code"], () =>
     labelled("code", counts.errors),
   );
-  page.gauge("servers_enabled", "Servers that are switched on.", [], () => [
-    [{}, switches.servers()],
-  ]);
-  page.gauge("tools_enabled", "Tools that are switched on, as is their server.", [], () => [
-    [{}, switches.tools()],
-  ]);
+  page.gauge(
+    "servers_enabled",
+    "Servers that are switched on.",
+    [],
+    () => [[{}, switches.servers()]],
+    "max",
+  );
+  page.gauge(
+    "tools_enabled",
+    "Tools that are switched on, as is their server.",
+    [],
+    () => [[{}, switches.tools()]],
+    "max",
+  );
   page.histogram(
     "tool_call_duration_seconds",
     "Time from the arrival of a tool call to its end.",
@@ -100,6 +109,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
       for (const [server, { status }] of gateway.control.servers)
         for (const state of STATES) yield [{ server, state }, Number(state === status.state)];
     },
+    "max",
   );
   page.counter(
     "upstream_reconnects_total",
@@ -134,12 +144,31 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     ["by"],
     () => labelled("by", Object.entries(life.throttled)),
   );
-  page.gauge("config_generation", "Counts applied configurations, from 1.", [], () => [
-    [{}, control.generation],
-  ]);
-  page.gauge("propylon_build_info", "Version of the gateway.", ["version"], () => [
-    [{ version: control.version }, 1],
-  ]);
+  page.gauge(
+    "config_generation",
+    "Counts applied configurations, from 1.",
+    [],
+    () => [[{}, control.generation]],
+    "max",
+  );
+  page.gauge(
+    "propylon_build_info",
+    "Version of the gateway.",
+    ["version"],
+    () => [[{ version: control.version }, 1]],
+    "max",
+  );
+  page.gauge(
+    "workers",
+    "Processes that serve together, by state; without workers there are none.",
+    ["state"],
+    function* () {
+      const { workers } = control.describe();
+      for (const state of workers ? WORKER_STATES : [])
+        yield [{ state }, workers!.all.filter((each) => each.state === state).length];
+    },
+    "max",
+  );
 }
 
 function* labelled(label: string, values: Iterable<readonly [string, number]>): Generator<Sample> {

@@ -4,6 +4,9 @@ import type { Distribution, Labels } from "./distribution.ts";
 /** One series: its labels and its value. */
 export type Sample = readonly [labels: Labels, value: number];
 
+/** What becomes of the values of several processes that are one gateway. */
+export type Together = "sum" | "max" | "min" | "average";
+
 /** Registers metrics whose values are read when somebody scrapes; until then nothing is done for them. */
 export class Exposition {
   readonly #registry: Registry;
@@ -14,9 +17,16 @@ export class Exposition {
     this.#prefix = prefix;
   }
 
-  gauge(name: string, help: string, labelNames: string[], read: () => Iterable<Sample>): void {
+  gauge(
+    name: string,
+    help: string,
+    labelNames: string[],
+    read: () => Iterable<Sample>,
+    together: Together = "sum",
+  ): void {
     const gauge = new Gauge({
       ...this.#identity(name, help),
+      aggregator: together,
       labelNames,
       collect() {
         this.reset();

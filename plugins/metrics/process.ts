@@ -11,9 +11,13 @@ export function exposeProcess(page: Exposition): void {
     const { user, system } = process.cpuUsage();
     return [[{}, (user + system) / 1_000_000]];
   });
-  page.gauge("process_start_time_seconds", "Start of the process since the epoch.", [], () => [
-    [{}, started],
-  ]);
+  page.gauge(
+    "process_start_time_seconds",
+    "Start of the process since the epoch.",
+    [],
+    () => [[{}, started]],
+    "min",
+  );
   page.gauge("process_resident_memory_bytes", "Resident memory.", [], () => [
     [{}, process.memoryUsage.rss()],
   ]);
@@ -30,5 +34,6 @@ export function exposeProcess(page: Exposition): void {
       before = now;
       return [[{}, utilization]];
     },
+    "average",
   );
 }

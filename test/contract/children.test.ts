@@ -104,6 +104,7 @@ it("nothing else starts a process", async () => {
     "core/process/child.ts",
     "core/process/launch.ts",
     "core/process/reaper.ts",
+    "core/workers/worker-process.ts",
     "plugins/conformance/runtime/child.ts",
   ]);
 });

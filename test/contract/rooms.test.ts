@@ -104,12 +104,14 @@ it("the files of a folder that other folders import are these", () => {
         "write",
       ],
       "gateway": [
+        "activate",
         "composition",
         "create",
         "dry-run",
         "endpoint-server",
         "gateway",
         "gateway-options",
+        "open-store",
         "per-generation",
       ],
       "http": [
@@ -149,6 +151,7 @@ it("the files of a folder that other folders import are these", () => {
         "lock",
         "problem-text",
         "recent",
+        "semaphore",
         "sse-body",
         "wildcard",
       ],
@@ -204,12 +207,20 @@ it("the files of a folder that other folders import are these", () => {
         "driver",
         "gateway-store",
         "local-events",
+        "memory",
         "records",
         "store",
         "store-key",
       ],
       "testing": [
         "index",
+      ],
+      "workers": [
+        "channel",
+        "primary",
+        "protocol",
+        "role",
+        "worker-seat",
       ],
     }
   `);

@@ -1,9 +1,15 @@
 // @ts-check
 // Keeps a store in memory for the process that started it, over as many channels as that one opens.
 import { EventEmitter } from "node:events";
-import { MemoryDriver } from "../../../dist/core/store/memory.js";
-import { WorkerChannel } from "../../../dist/core/workers/channel.js";
-import { serveStore } from "../../../dist/core/workers/serve-store.js";
+
+/**
+ * What was built: a fresh clone is checked before anything is.
+ * @param {string} path
+ */
+const load = (path) => import(new URL(`../../../dist/core/${path}`, import.meta.url).href);
+const { MemoryDriver } = await load("store/memory.js");
+const { WorkerChannel } = await load("workers/channel.js");
+const { serveStore } = await load("workers/serve-store.js");
 
 const driver = new MemoryDriver();
 /** @type {Map<number, EventEmitter>} */

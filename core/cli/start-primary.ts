@@ -1,0 +1,93 @@
+import type { Logger } from "pino";
+import { ConfigWatcher } from "../config/watch.ts";
+import type { ConfigFile } from "../config/file.ts";
+import { toGatewayError } from "../errors.ts";
+import { reloadError } from "../gateway/activate.ts";
+import { openDriver } from "../gateway/open-store.ts";
+import { writeLines } from "../log.ts";
+import { MemoryDriver } from "../store/memory.ts";
+import type { StoreDriver } from "../store/driver.ts";
+import { Primary, type ReadConfig } from "../workers/primary.ts";
+import { workerCount } from "../workers/role.ts";
+import { EXIT } from "./exit.ts";
+import { keyOf, type LoadedStart, type StartOptions } from "./open-gateway.ts";
+import { runProcess } from "./run-process.ts";
+import { tellReload, writeSummary } from "./summary.ts";
+
+interface StartingPrimary {
+  readonly options: StartOptions;
+  readonly log: Logger;
+  /** Called once signals are heard. */
+  isStarted(): void;
+}
+
+/**
+ * Runs a gateway as several processes until this one is told to end. Returns once all serve, or one could not, which has told why.
+ *
+ * @throws {GatewayError} when the store cannot be opened, or this process may have no workers
+ */
+export async function startPrimary(
+  { file, checked, cwd, text }: LoadedStart,
+  { options, log, isStarted }: StartingPrimary,
+): Promise<void> {
+  const { config } = checked;
+  const store = await openOwnStore(checked, { cwd, log });
+  const primary = new Primary({
+    count: workerCount(config.values),
+    log,
+    store,
+    config: { text },
+    ...(file && { read: () => readConfig(file) }),
+    onLines: (lines) => writeLines(log, lines),
+    onApplied: (report) => tellReload(report, log),
+    onRefused: (error) => tellRefused(error, log),
+  });
+  const close = (): Promise<void> => primary.close();
+  const { timeouts } = config.values;
+  runProcess(
+    { config: { timeouts }, drain: () => {}, close },
+    { log, ...(file && { onReload: () => reload(primary) }) },
+  );
+  isStarted();
+  const end = await primary.start();
+  if (end) {
+    await primary.close();
+    process.exitCode = end.code || EXIT.invalid;
+    return;
+  }
+  if (file && options.watch) await watch(primary, file);
+  const description = await primary.describe();
+  if (description) writeSummary(description, config.values.log, log, keyOf(options, config));
+}
+
+/** The store that workers share through this process; nothing where several processes can use that of the config anyway. */
+async function openOwnStore(
+  checked: LoadedStart["checked"],
+  where: { readonly cwd: string; readonly log: Logger },
+): Promise<StoreDriver | undefined> {
+  const driver = await openDriver(checked, where);
+  if (!driver?.shared) return driver ?? new MemoryDriver();
+  await driver.close();
+  return undefined;
+}
+
+async function readConfig(file: ConfigFile): Promise<ReadConfig> {
+  const { text } = await file.load();
+  return { text };
+}
+
+function tellRefused(thrown: unknown, log: Logger): void {
+  const { message, place, hint } = reloadError(toGatewayError(thrown));
+  log.error({ place, hint }, message);
+}
+
+/** A failure was told already. */
+async function reload(primary: Primary): Promise<void> {
+  await primary.reload().catch(() => {});
+}
+
+async function watch(primary: Primary, file: ConfigFile): Promise<void> {
+  const files = (): readonly string[] => [...file.files, ...primary.sources];
+  const watcher = new ConfigWatcher({ files, onChange: () => reload(primary) });
+  await watcher.start();
+}

@@ -1,0 +1,59 @@
+import { EventEmitter } from "node:events";
+import { createLogger } from "../log.ts";
+import { type ChannelPort, WorkerChannel } from "../workers/channel.ts";
+import { type Orders, WORKER } from "../workers/protocol.ts";
+import { WorkerSeat } from "../workers/worker-seat.ts";
+import { tellFailure } from "./exit.ts";
+import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
+import { type ProcessHost, runProcess } from "./run-process.ts";
+import { whenSettled } from "./summary.ts";
+
+/** Runs a gateway as one of several processes, until the primary says that it is to end. What goes wrong before it serves is told, and ends it. */
+export async function startWorker(options: StartOptions): Promise<void> {
+  const channel = new WorkerChannel(process as ChannelPort);
+  const host = createHost(channel);
+  try {
+    await serve(options, channel, host);
+  } catch (error) {
+    host.exit(tellFailure(error));
+  }
+}
+
+async function serve(
+  options: StartOptions,
+  channel: WorkerChannel,
+  host: ProcessHost,
+): Promise<void> {
+  const orders = await channel.ask<Orders>(WORKER.join);
+  const { file, checked, cwd } = await loadStart(options, orders.text);
+  // The primary makes it readable, where a person reads along.
+  const plain = await createLogger({ ...checked.config.values.log, format: "json" });
+  const log = plain.child({ worker: orders.number });
+  const seat = new WorkerSeat(channel, orders);
+  const gateway = await openGateway(checked, { cwd, log, seat, ...(file && { file }) });
+  const tellSources = (): void => {
+    const { texts, code } = gateway.sources;
+    channel.tell(WORKER.sources, [...texts, ...code]);
+  };
+  gateway.hook("reload:done", tellSources);
+  runProcess(gateway, { log, host });
+  channel.answer(WORKER.describe, async () => {
+    await whenSettled(gateway, SETTLE_MS);
+    return gateway.describe();
+  });
+  tellSources();
+  channel.tell(WORKER.ready);
+}
+
+/** The process, whose signals come from the primary: a terminal and a service manager send theirs to every process. */
+function createHost(channel: WorkerChannel): ProcessHost {
+  const signals = new EventEmitter();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => {});
+  channel.answer(WORKER.end, () => signals.emit("SIGTERM"));
+  const sourceOf = (event: string): EventEmitter => (event.startsWith("SIG") ? signals : process);
+  return {
+    on: (event, listener) => sourceOf(event).on(event, listener),
+    off: (event, listener) => sourceOf(event).off(event, listener),
+    exit: (code) => process.exit(code),
+  };
+}

@@ -1,0 +1,146 @@
+import type { Logger } from "pino";
+import type { GatewayDescription } from "../plugin/description.ts";
+import type { ReloadReport } from "../plugin/hooks.ts";
+import { toGatewayError } from "../errors.ts";
+import type { StoreDriver } from "../store/driver.ts";
+import { toFailure } from "./channel.ts";
+import { type Change, type Orders, type Refused, WORKER } from "./protocol.ts";
+import { Rounds } from "./rounds.ts";
+import { serveStore } from "./serve-store.ts";
+import { Supervisor } from "./supervisor.ts";
+import { WorkerMetrics } from "./worker-metrics.ts";
+import { prepareWorkers, type WorkerEnd, type WorkerProcess } from "./worker-process.ts";
+
+/** A config as it was read and checked, to be applied by workers. */
+export interface ReadConfig {
+  /** Absent for one that each worker reads itself. */
+  readonly text?: string | undefined;
+}
+
+/** What the primary of a gateway's workers needs. */
+export interface PrimaryOptions {
+  readonly count: number;
+  readonly log: Logger;
+  /** Kept here for all workers; absent: each opens the shared one of the config. */
+  readonly store: StoreDriver | undefined;
+  /** The config that they begin with. */
+  readonly config: ReadConfig;
+  /** Reads the config again and checks it; absent where it stands in no file. */
+  readonly read?: () => Promise<ReadConfig>;
+  /** Gets what workers write. */
+  onLines(text: string): void;
+  /** Hears of a config that all workers have applied. */
+  onApplied(report: ReloadReport): void;
+  /** Hears why one was refused. */
+  onRefused(error: unknown): void;
+}
+
+/** What holds the workers of a gateway together: it starts them, keeps their store, and lets them change as one. It serves no request itself. */
+export class Primary {
+  readonly #options: PrimaryOptions;
+  readonly #supervisor: Supervisor;
+  readonly #rounds: Rounds;
+  readonly #metrics = new WorkerMetrics();
+  #config: ReadConfig;
+  #generation = 1;
+  #sources: readonly string[] = [];
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    const { count, log, onLines } = options;
+    this.#supervisor = new Supervisor({
+      count,
+      log,
+      onLines,
+      onWorker: (worker) => this.#greet(worker),
+      onEnd: (worker) => this.#metrics.keep(worker),
+      onStatus: (status) => this.#tellAll(WORKER.status, status),
+    });
+    this.#rounds = new Rounds(() => this.#supervisor.workers);
+  }
+
+  /**
+   * Starts the workers.
+   *
+   * @returns how one ended in place of serving, which it has told
+   */
+  start(): Promise<WorkerEnd | undefined> {
+    prepareWorkers();
+    return this.#supervisor.start();
+  }
+
+  /** Files that plugins read, beside those of the config. */
+  get sources(): readonly string[] {
+    return this.#sources;
+  }
+
+  /** What a worker runs, once its servers are settled. */
+  async describe(): Promise<GatewayDescription | undefined> {
+    const [first] = this.#supervisor.workers.filter(({ isReady }) => isReady);
+    return first?.channel.ask<GatewayDescription>(WORKER.describe).catch(() => undefined);
+  }
+
+  /** Reads the config again and has all workers apply it, or none. */
+  reload(): Promise<ReloadReport> {
+    return this.#attempt(() => this.#options.read?.() ?? Promise.resolve(this.#config));
+  }
+
+  /** Ends the workers as a signal would, and waits until they have ended. */
+  async close(): Promise<void> {
+    this.#rounds.close();
+    await this.#supervisor.close(({ channel }) => channel.tell(WORKER.end));
+    await this.#options.store?.close();
+  }
+
+  #greet(worker: WorkerProcess): void {
+    const { channel } = worker;
+    const { store } = this.#options;
+    if (store) serveStore(store, channel);
+    channel.answer(WORKER.join, () => this.#rounds.between(() => this.#join(worker)));
+    channel.answer(WORKER.metrics, () => this.#metrics.collect(this.#supervisor.workers));
+    channel.answer(WORKER.vote, (round: number) => this.#rounds.vote(round));
+    channel.answer(WORKER.reload, () => this.reload());
+    channel.answer(WORKER.sources, (files: readonly string[]) => void (this.#sources = files));
+    channel.answer(WORKER.change, ({ id, text }: Change) =>
+      this.#attempt(
+        () => Promise.resolve({ text }),
+        () => channel.ask(WORKER.write, id),
+      ),
+    );
+  }
+
+  #join(worker: WorkerProcess): Orders {
+    const { store } = this.#options;
+    worker.hasJoined = true;
+    return {
+      number: worker.number,
+      text: this.#config.text,
+      generation: this.#generation,
+      store: store && { durable: store.durable },
+      status: this.#supervisor.status,
+    };
+  }
+
+  #attempt(read: () => Promise<ReadConfig>, write?: () => Promise<void>): Promise<ReloadReport> {
+    return this.#rounds.between(async () => {
+      try {
+        const config = await read();
+        const report = await this.#rounds.run(config.text, write);
+        this.#config = config;
+        this.#generation = report.generation;
+        this.#options.onApplied(report);
+        return report;
+      } catch (error) {
+        const refused: Refused = { failure: toFailure(toGatewayError(error)) };
+        this.#tellAll(WORKER.refused, refused);
+        this.#options.onRefused(error);
+        throw error;
+      }
+    });
+  }
+
+  #tellAll(name: string, body: unknown): void {
+    for (const { channel } of this.#supervisor.workers) channel.tell(name, body);
+  }
+}

@@ -1,0 +1,15 @@
+import { availableParallelism } from "node:os";
+import type { GatewayConfig } from "../config/schema.ts";
+
+/** Set in the environment of a worker: its number. */
+export const WORKER_VARIABLE = "PROPYLON_WORKER";
+
+/** Whether this process was started as a worker. */
+export function isWorker(): boolean {
+  return process.env[WORKER_VARIABLE] !== undefined && process.send !== undefined;
+}
+
+/** How many processes a config wants. */
+export function workerCount({ workers }: Pick<GatewayConfig, "workers">): number {
+  return workers === "auto" ? availableParallelism() : workers;
+}

@@ -1,0 +1,97 @@
+import cluster, { type Worker } from "node:cluster";
+import type { Readable } from "node:stream";
+import { GatewayError } from "../errors.ts";
+import { WorkerChannel } from "./channel.ts";
+import { WORKER } from "./protocol.ts";
+import { WORKER_VARIABLE } from "./role.ts";
+
+/** How a worker ended. */
+export interface WorkerEnd {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** What may be kept of a line that does not end, in characters. */
+const MAX_LINE = 1024 * 1024;
+
+/**
+ * Says how workers are started: by the words of this process, on a handle that they share.
+ *
+ * @throws {GatewayError} `invalid` in a process that is a worker itself
+ */
+export function prepareWorkers(): void {
+  if (!cluster.isPrimary)
+    throw new GatewayError("invalid", "A worker of node:cluster cannot have workers of its own.", {
+      hint: "Start one instance and set workers, or leave workers out and let your process manager start several.",
+    });
+  // Not round robin: a connection on its way to a worker that dies would stay open, and its client would wait.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
+  cluster.setupPrimary({ serialization: "advanced", stdio: ["ignore", "pipe", "inherit", "ipc"] });
+}
+
+/** One life of a worker. */
+export class WorkerProcess {
+  readonly number: number;
+  readonly channel: WorkerChannel;
+  readonly ended: Promise<WorkerEnd>;
+  /** Resolves when it serves, or has ended before. */
+  readonly settled: Promise<unknown>;
+  /** Whether it knows what to run. */
+  hasJoined = false;
+  isReady = false;
+  readonly #worker: Worker;
+
+  /** @param onLines gets what it writes, whole lines only */
+  constructor(number: number, onLines: (text: string) => void) {
+    this.number = number;
+    this.#worker = cluster.fork({ [WORKER_VARIABLE]: String(number) });
+    this.channel = new WorkerChannel(this.#worker);
+    this.ended = endOf(this.#worker);
+    this.settled = Promise.race([this.ended, this.#readiness()]);
+    // One that reads nothing any more, or has closed its side, is of no use.
+    this.channel.closed.addEventListener("abort", () => this.kill());
+    joinLines(this.#worker.process.stdout!, onLines);
+  }
+
+  get pid(): number | null {
+    return this.#worker.process.pid ?? null;
+  }
+
+  kill(): void {
+    this.#worker.process.kill("SIGKILL");
+  }
+
+  #readiness(): Promise<void> {
+    return new Promise((resolve) =>
+      this.channel.answer(WORKER.ready, () => {
+        this.isReady = true;
+        resolve();
+      }),
+    );
+  }
+}
+
+function endOf(worker: Worker): Promise<WorkerEnd> {
+  return new Promise((resolve) => {
+    worker.once("exit", (code: number | null, signal: string | null) => resolve({ code, signal }));
+    // It could not be started, or not be told something; then it is gone, or is ended.
+    worker.on("error", () => {
+      if (worker.process.pid === undefined) resolve({ code: 1, signal: null });
+    });
+  });
+}
+
+/** Lines of several processes would mix if each wrote what it just has. */
+function joinLines(stream: Readable, onLines: (text: string) => void): void {
+  let rest = "";
+  stream.setEncoding("utf8");
+  stream.on("data", (text: string) => {
+    const end = text.lastIndexOf("\n") + 1;
+    if (end > 0) onLines(rest + text.slice(0, end));
+    rest = end > 0 ? text.slice(end) : rest + text;
+    if (rest.length <= MAX_LINE) return;
+    onLines(`${rest}\n`);
+    rest = "";
+  });
+  stream.on("end", () => rest !== "" && onLines(`${rest}\n`));
+}

@@ -1,0 +1,260 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { once } from "node:events";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { until } from "../../fixtures/until.ts";
+import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
+
+const place = usePlace();
+const TIMEOUT = 120_000;
+const SESSIONS = Number(process.env["WORKER_SESSIONS"] ?? 5);
+
+/** A plugin with a route and a tool that tell where they ran; a worker whose number is `bad` cannot take it. */
+const PLUGIN = `
+import { definePlugin } from "propylon";
+import { z } from "zod";
+export default definePlugin({
+  name: "pid",
+  config: z.strictObject({ bad: z.number().optional(), word: z.string().default("one") }),
+  setup(gateway) {
+    const { bad, word } = gateway.config;
+    if (process.env.PROPYLON_WORKER === String(bad)) throw new Error("this worker cannot");
+    gateway.route("GET", "/pid", { access: "public", mutates: false }, () => ({ pid: process.pid, word }));
+    gateway.tool("pid", {
+      description: "Where it runs.",
+      input: z.strictObject({ ms: z.number().default(0) }),
+      run: ({ ms }) => new Promise((resolve) => setTimeout(() => resolve(String(process.pid)), ms)),
+    });
+  },
+});
+`;
+
+interface Told {
+  readonly pid: number;
+  readonly word: string;
+}
+
+async function createWorkers(more: object = {}, pid: object = {}): Promise<GatewayProcess> {
+  await writeFile(join(place.folder, "pid.mjs"), PLUGIN);
+  return GatewayProcess.create(place, (port) => configOf(port, more, pid));
+}
+
+const configOf = (port: number, more: object, pid: object): object => ({
+  listeners: { main: { port } },
+  workers: 2,
+  log: { level: "info", format: "json" },
+  plugins: { "./pid.mjs": pid, metrics: { public: true, cacheTtl: 0 } },
+  ...more,
+});
+
+async function begin(more?: object, pid?: object): Promise<GatewayProcess> {
+  const gateway = await createWorkers(more, pid);
+  gateway.start();
+  await gateway.line("gateway ready");
+  return gateway;
+}
+
+/** Over a connection of its own, so that any worker may answer. */
+const ask = (url: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(url, { ...init, headers: { ...init.headers, connection: "close" } });
+
+const tell = async ({ url }: GatewayProcess): Promise<Told> =>
+  (await ask(`${url}/pid`)).json() as Promise<Told>;
+
+/** Those that answer, once `count` have. */
+async function pidsOf(gateway: GatewayProcess, count = 2): Promise<number[]> {
+  const seen = new Set<number>();
+  return until(async () => {
+    const told = await Promise.all(Array.from({ length: 8 }, () => tell(gateway)));
+    for (const { pid } of told) seen.add(pid);
+    return seen.size >= count && [...seen];
+  }, 30_000);
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+/** One line of the log for each, and nothing else: lines of two processes do not mix. */
+const linesOf = (gateway: GatewayProcess): Record<string, unknown>[] =>
+  gateway.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+
+async function openSession(url: string): Promise<Record<string, string>> {
+  const response = await post(url, {}, 0, "initialize", {
+    protocolVersion: "2025-06-18",
+    capabilities: {},
+    clientInfo: { name: "c", version: "1" },
+  });
+  const headers = { "mcp-session-id": response.headers.get("mcp-session-id")! };
+  await response.text();
+  return headers;
+}
+
+const post = (
+  url: string,
+  headers: Record<string, string>,
+  id: number,
+  method: string,
+  params: object,
+): Promise<Response> =>
+  ask(`${url}/mcp`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id, method, params }),
+  });
+
+it(
+  "two workers serve one listener and the same sessions, and log and count as one",
+  { timeout: TIMEOUT },
+  async () => {
+    const gateway = await begin();
+    expect(await pidsOf(gateway)).toHaveLength(2);
+    expect((await ask(`${gateway.url}/readyz`)).status).toBe(200);
+    const sessions = await Promise.all(
+      Array.from({ length: SESSIONS }, () => openSession(gateway.url)),
+    );
+    const ran = new Set<string>();
+    for (const headers of sessions)
+      for (let call = 1; call <= 10; call++) {
+        const params = { name: "pid", arguments: {} };
+        const response = await post(gateway.url, headers, call, "tools/call", params);
+        expect(response.status).toBe(200);
+        ran.add(/"text":"(\d+)"/.exec(await response.text())![1]!);
+      }
+    expect(ran.size).toBe(2);
+    const page = await (await ask(`${gateway.url}/metrics`)).text();
+    expect(page).toMatch(
+      new RegExp(String.raw`^tool_calls_total\{[^}]*tool="pid"[^}]*\} ${SESSIONS * 10}$`, "m"),
+    );
+    expect(page).toContain("\nconfig_generation 1\n");
+    expect(page).toContain('\nworkers{state="ready"} 2\n');
+    const ready = linesOf(gateway).filter(({ msg }) => msg === "gateway ready");
+    expect(ready).toMatchObject([{ workers: 2 }]);
+    // Of the first worker and of the second.
+    const calls = await until(() => {
+      const found = linesOf(gateway).filter(({ tool, name }) => tool === "pid" || name === "pid");
+      return found.length >= SESSIONS * 10 && found;
+    });
+    expect(new Set(calls.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
+  },
+);
+
+it(
+  "one that is killed is started again: sessions go on, and no counter falls",
+  { timeout: TIMEOUT },
+  async () => {
+    const gateway = await begin();
+    const headers = await openSession(gateway.url);
+    const call = async (id: number): Promise<number> => {
+      const params = { name: "pid", arguments: {} };
+      return (await post(gateway.url, headers, id, "tools/call", params)).status;
+    };
+    for (let id = 1; id <= 20; id++) expect(await call(id)).toBe(200);
+    const countOf = async (): Promise<number> => {
+      const page = await (await ask(`${gateway.url}/metrics`)).text();
+      return Number(/^tool_calls_total\{[^}]*tool="pid"[^}]*\} (\d+)$/m.exec(page)![1]);
+    };
+    expect(await countOf()).toBe(20);
+    const [first] = await pidsOf(gateway);
+    process.kill(first!, "SIGKILL");
+    await gateway.line("a worker serves again");
+    const after = await pidsOf(gateway);
+    expect(after).not.toContain(first);
+    for (let id = 21; id <= 40; id++) expect(await call(id)).toBe(200);
+    expect(await countOf()).toBe(40);
+    expect(
+      linesOf(gateway).filter(({ msg }) => String(msg).startsWith("a worker ended")),
+    ).toMatchObject([{ pid: first, signal: "SIGKILL" }]);
+  },
+);
+
+it("SIGTERM ends all of them, after the calls in flight", { timeout: TIMEOUT }, async () => {
+  const gateway = await begin();
+  const pids = await pidsOf(gateway);
+  const headers = await openSession(gateway.url);
+  const params = { name: "pid", arguments: { ms: 1_500 } };
+  const calls = Array.from({ length: 8 }, (_, id) =>
+    post(gateway.url, headers, id + 1, "tools/call", params),
+  );
+  await until(async () => {
+    const page = await (await ask(`${gateway.url}/metrics`)).text();
+    return page.includes("\ntool_calls_in_flight 8\n");
+  });
+  const ended = gateway.kill("SIGTERM");
+  const answers = await Promise.all(calls);
+  for (const answer of answers) expect(await answer.text()).toMatch(/"text":"\d+"/);
+  expect(await ended).toBe(0);
+  expect(pids.filter(isAlive)).toEqual([]);
+});
+
+it("no worker outlives a primary that is killed", { timeout: TIMEOUT }, async () => {
+  const gateway = await begin();
+  const pids = await pidsOf(gateway);
+  await gateway.kill();
+  await until(() => pids.every((pid) => !isAlive(pid)));
+});
+
+it("what is wrong is told once, and nothing is left running", { timeout: TIMEOUT }, async () => {
+  const gateway = await createWorkers();
+  const taken = createServer().listen(Number(new URL(gateway.url).port), "127.0.0.1");
+  onTestFinished(() => void taken.close());
+  await once(taken, "listening");
+  gateway.start();
+  expect(await gateway.death()).toBe(1);
+  expect(gateway.lines).toHaveLength(1);
+  expect(gateway.lines[0]).toMatch(/port \d+ on 127.0.0.1 is already in use/);
+  const uneven = await createWorkers({}, { bad: 2 });
+  uneven.start();
+  expect(await uneven.death()).toBe(1);
+  expect(uneven.lines).toHaveLength(1);
+  expect(uneven.lines[0]).toContain("this worker cannot");
+});
+
+it("a state file is refused, because it belongs to one process", { timeout: TIMEOUT }, async () => {
+  const gateway = await createWorkers({ plugins: { gating: {} } });
+  gateway.start();
+  expect(await gateway.death()).toBe(1);
+  expect(gateway.lines).toHaveLength(1);
+  expect(gateway.lines[0]).toMatch(/gateway-\d+\.json:1:\d+ .*store: sqlite:/);
+});
+
+it("a reload is one of all workers or of none", { timeout: TIMEOUT }, async () => {
+  const gateway = await begin({ store: "sqlite:./workers.db" });
+  await pidsOf(gateway);
+  const port = Number(new URL(gateway.url).port);
+  const file = join(place.folder, `gateway-${port}.json`);
+  const before = await readFile(file, "utf8");
+  const reload = async (pid: object, says: string): Promise<void> => {
+    const config = configOf(port, { store: "sqlite:./workers.db" }, pid);
+    await writeFile(file, JSON.stringify(config));
+    const told = gateway.line(says);
+    gateway.signal("SIGHUP");
+    await told;
+  };
+  const words = async (): Promise<string[]> => {
+    const told = await Promise.all(Array.from({ length: 40 }, () => tell(gateway)));
+    return [...new Set(told.map(({ word }) => word))];
+  };
+  await reload({ word: "two", bad: 2 }, "was not applied");
+  expect(await words()).toEqual(["one"]);
+  await reload({ word: "two" }, "reloaded: plugin");
+  expect(await words()).toEqual(["two"]);
+  // One that is started again begins with what is in force, whatever the file says by then.
+  await writeFile(file, before);
+  const [first] = await pidsOf(gateway);
+  process.kill(first!, "SIGKILL");
+  await gateway.line("a worker serves again");
+  await pidsOf(gateway);
+  expect(await words()).toEqual(["two"]);
+  const page = await (await ask(`${gateway.url}/metrics`)).text();
+  expect(page).toContain("\nconfig_generation 2\n");
+});
