@@ -18,7 +18,7 @@ interface StartingPrimary {
   readonly options: StartOptions;
   readonly log: Logger;
   /** Called once signals are heard. */
-  isStarted(): void;
+  readonly isStarted: () => void;
 }
 
 /**

@@ -48,11 +48,11 @@ export class Primary {
   constructor(options: PrimaryOptions) {
     this.#options = options;
     this.#config = options.config;
-    const { count, log, onLines } = options;
+    const { count, log } = options;
     this.#supervisor = new Supervisor({
       count,
       log,
-      onLines,
+      onLines: (text) => options.onLines(text),
       onWorker: (worker) => this.#greet(worker),
       onEnd: (worker) => this.#metrics.keep(worker),
       onStatus: (status) => this.#tellAll(WORKER.status, status),

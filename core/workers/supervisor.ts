@@ -97,15 +97,15 @@ export class Supervisor {
 
   /** @returns how it ended, unless it serves */
   async #begin(seat: Seat): Promise<WorkerEnd | undefined> {
-    const { onWorker, onLines } = this.#options;
-    const worker = new WorkerProcess(seat.number, onLines);
+    const options = this.#options;
+    const worker = new WorkerProcess(seat.number, (text) => options.onLines(text));
     seat.worker = worker;
     seat.lives++;
     const ended = worker.ended.then((end) => {
       this.#end(seat, worker, end);
       return end;
     });
-    onWorker(worker);
+    options.onWorker(worker);
     this.#tell();
     await worker.settled;
     if (!worker.isReady) return ended;
@@ -116,10 +116,10 @@ export class Supervisor {
   }
 
   #end(seat: Seat, worker: WorkerProcess, { code, signal }: WorkerEnd): void {
-    const { log, onEnd } = this.#options;
+    const { log } = this.#options;
     const { number, pid, isReady } = worker;
     seat.worker = undefined;
-    onEnd(worker);
+    this.#options.onEnd(worker);
     this.#tell();
     if (this.#phase === "closing" || (this.#phase === "starting" && !isReady)) return;
     log.error({ worker: number, pid, code, signal }, "a worker ended; it is started again");

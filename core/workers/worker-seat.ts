@@ -60,12 +60,12 @@ export class WorkerSeat {
   }
 
   /** Says how this gateway takes part in rounds. */
-  takePart({ apply, refuse }: Applier): void {
+  takePart(applier: Applier): void {
     this.#channel.answer(WORKER.apply, ({ number, text }: Round) =>
-      apply(text, () => this.#channel.ask<void>(WORKER.vote, number)),
+      applier.apply(text, () => this.#channel.ask<void>(WORKER.vote, number)),
     );
     this.#channel.answer(WORKER.refused, ({ failure }: Refused) =>
-      refuse(toGatewayError(toError(failure))),
+      applier.refuse(toGatewayError(toError(failure))),
     );
   }
 

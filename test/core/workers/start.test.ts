@@ -56,8 +56,10 @@ async function begin(more?: object, pid?: object): Promise<GatewayProcess> {
 }
 
 /** Over a connection of its own, so that any worker may answer. */
-const ask = (url: string, init: RequestInit = {}): Promise<Response> =>
-  fetch(url, { ...init, headers: { ...init.headers, connection: "close" } });
+const ask = (
+  url: string,
+  { headers, ...init }: Omit<RequestInit, "headers"> & { headers?: Record<string, string> } = {},
+): Promise<Response> => fetch(url, { ...init, headers: { ...headers, connection: "close" } });
 
 const tell = async ({ url }: GatewayProcess): Promise<Told> =>
   (await ask(`${url}/pid`)).json() as Promise<Told>;
@@ -201,6 +203,7 @@ it("no worker outlives a primary that is killed", { timeout: TIMEOUT }, async ()
   const pids = await pidsOf(gateway);
   await gateway.kill();
   await until(() => pids.every((pid) => !isAlive(pid)));
+  expect(pids).toHaveLength(2);
 });
 
 it("what is wrong is told once, and nothing is left running", { timeout: TIMEOUT }, async () => {
