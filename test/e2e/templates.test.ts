@@ -68,7 +68,7 @@ describe("templates", () => {
         };
         return JSON.parse(content[0]!.text);
       };
-      await expect.poll(health, { timeout: 15_000 }).toMatchObject({ status: "ok" });
+      await expect.poll(health).toMatchObject({ status: "ok" });
       const message =
         'use engineering {"message":"use read_text_file {\\"path\\":\\"README.md\\"}"}';
       const said: string[] = [];
@@ -102,7 +102,7 @@ describe("templates", () => {
       const contract = 'use agent_complete {"summary":"Done.","payload":"the work"}';
       const { agent_id: id } = (await call("agent_start", { contract })) as { agent_id: string };
       await expect
-        .poll(() => call("agent_status", { agent_ids: [id] }), { timeout: 10_000 })
+        .poll(() => call("agent_status", { agent_ids: [id] }))
         .toEqual([
           expect.objectContaining({
             agent_id: id,

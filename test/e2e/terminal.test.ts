@@ -31,12 +31,12 @@ it("a gateway whose terminal is closed ends with its children, and gives up its 
   onTestFinished(() => void terminal.kill("SIGKILL"));
   let printed = "";
   terminal.stdout.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-  await expect.poll(() => printed, { timeout: 20_000 }).toContain("Point a client at it");
+  await expect.poll(() => printed).toContain("Point a client at it");
   const processes = descendantsOf(terminal.pid!);
   expect(processes.length).toBeGreaterThanOrEqual(2);
   onTestFinished(() => processes.filter(isAlive).forEach((pid) => process.kill(pid, "SIGKILL")));
 
   terminal.kill("SIGKILL");
   await once(terminal, "exit");
-  await expect.poll(() => processes.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+  await expect.poll(() => processes.filter(isAlive)).toEqual([]);
 });

@@ -136,7 +136,7 @@ describe("an answer that nobody reads", () => {
   it.each(Object.entries(FACES))("is cut after its time: %s", async (_face, asks) => {
     const at = await start({ unreadTimeout: "400ms" });
     const reader = await asks(at);
-    await expect.poll(() => at.cuts.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => at.cuts.length).toBe(1);
     expect(at.cuts[0]).toMatchObject({ principal: "key:a", reason: "stalled" });
     expect(at.cuts[0]!.bytes).toBeGreaterThan(SIZE / 4);
     expect(await reader.drain()).toBeLessThan(SIZE);
@@ -151,7 +151,7 @@ describe("an answer that nobody reads", () => {
       const other = request(at.url, KEYS.b, "GET /large");
       // Two answers fit; of a tool over HTTP, which has its text twice, only the one that may be larger.
       const fitting = face === "a tool over HTTP" ? 1 : 2;
-      await expect.poll(() => at.cuts.length, { timeout: 10_000 }).toBe(6 - fitting);
+      await expect.poll(() => at.cuts.length).toBe(6 - fitting);
       expect(at.cuts.every(({ reason }) => reason === "principal")).toBe(true);
       expect(await other.drain()).toBeGreaterThan(SIZE);
       const whole = await Promise.all(
@@ -167,7 +167,7 @@ describe("an answer that nobody reads", () => {
     const at = await start({ unread: "1GiB", unreadTotal: "70MiB" });
     const kept = request(at.url, KEYS.b, "GET /large");
     for (let index = 0; index < 4; index++) request(at.url, KEYS.a, "GET /large");
-    await expect.poll(() => at.cuts.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => at.cuts.length).toBe(2);
     expect(at.cuts.map(({ principal, reason }) => `${principal} ${reason}`)).toEqual(
       Array.from({ length: 2 }, () => "key:a total"),
     );

@@ -201,7 +201,7 @@ describe("bundlers that watch", () => {
         (await readFile(join(cwd, ".output/server.mjs"), "utf8").catch(() => "")).includes(
           "plugins/metrics",
         );
-      await expect.poll(hasMetrics, { timeout: 15_000 }).toBe(true);
+      await expect.poll(hasMetrics).toBe(true);
     } finally {
       watching.kill();
     }

@@ -127,7 +127,7 @@ describe("death of the gateway", () => {
     });
     const tree: Process[] = [];
     createInterface({ input: gateway.stdout }).on("line", (line) => tree.push(JSON.parse(line)));
-    await expect.poll(() => tree.length, { timeout: 10_000 }).toBe(trees * 3);
+    await expect.poll(() => tree.length).toBe(trees * 3);
     const known = new Set(tree.map(({ pid }) => pid));
     const others = children(gateway.pid).filter((pid) => !known.has(pid));
     expect(others).toHaveLength(1);

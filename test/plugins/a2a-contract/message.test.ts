@@ -318,7 +318,7 @@ describe("what the runtime says of itself", () => {
     });
     const config = { listeners: { main: { port } } };
     const { gateway } = await setupGateway({ plugins: [say], config, client: false });
-    await expect.poll(health, { timeout: 10_000 }).toBe(200);
+    await expect.poll(health).toBe(200);
     await gateway.close({ grace: 0 });
     expect(await health()).toBe(200);
   });

@@ -21,7 +21,7 @@ async function start(): Promise<string> {
     },
   });
   const state = (): unknown => gateway.servers.get("real")?.status.state;
-  await expect.poll(state, { timeout: 20_000 }).toBe("ready");
+  await expect.poll(state).toBe("ready");
   return url;
 }
 

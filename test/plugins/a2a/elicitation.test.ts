@@ -31,7 +31,7 @@ async function start({ server = "legacy", skills, tasks, timeout, rest }: Setup)
     ...rest,
   });
   const state = (): unknown => runtime.gateway.servers.get("real")?.status.state;
-  await expect.poll(state, { timeout: 20_000 }).toBe("ready");
+  await expect.poll(state).toBe("ready");
   return runtime;
 }
 
@@ -122,7 +122,7 @@ describe("a tool that asks in the middle of its call", () => {
     const aged = await start({ skills: [tool(ASKS)], tasks: { ttl: "300ms" } });
     const waiting = await send(aged, say("", { parts: [{ data: {} }] }));
     const running = aged.runtime().get(waiting.id, ALICE);
-    await expect.poll(() => running.task.status.state, { timeout: 10_000 }).toBe("failed");
+    await expect.poll(() => running.task.status.state).toBe("failed");
     expect(textOf(asked(running.task))).toBe("No answer came in time.");
   });
 

@@ -162,7 +162,7 @@ describe("a command", () => {
       options: { workDir: await folder() },
     });
     const running = await runtime.runtime().send(say("go"), { principal: ALICE });
-    await expect.poll(() => words(running.task), { timeout: 10_000 }).toMatch(/\d+\n/);
+    await expect.poll(() => words(running.task)).toMatch(/\d+\n/);
     const pid = Number(words(running.task));
     const task = await runtime.runtime().cancel(running.id, ALICE);
     expect(task.status.state).toBe("canceled");

@@ -22,7 +22,7 @@ async function start(...tools: readonly string[]): Promise<TestRuntime> {
     },
   });
   const state = (): unknown => runtime.gateway.servers.get("real")?.status.state;
-  await expect.poll(state, { timeout: 20_000 }).toBe("ready");
+  await expect.poll(state).toBe("ready");
   return runtime;
 }
 

@@ -47,12 +47,8 @@ async function setup(): Promise<Surroundings> {
     client: false,
   });
   const { servers } = door!.control;
-  await expect
-    .poll(() => servers.get("files")?.catalogue.tools.length, { timeout: 15_000 })
-    .toBeGreaterThan(0);
-  await expect
-    .poll(() => servers.get("everything")?.catalogue.tools.length, { timeout: 15_000 })
-    .toBeGreaterThan(0);
+  await expect.poll(() => servers.get("files")?.catalogue.tools.length).toBeGreaterThan(0);
+  await expect.poll(() => servers.get("everything")?.catalogue.tools.length).toBeGreaterThan(0);
   const offers = ["files", "everything"].flatMap((server) =>
     servers.get(server)!.catalogue.tools.map((tool) => ({ server, tool })),
   );

@@ -70,9 +70,7 @@ describe("an agent that cannot work", () => {
     });
     // Its process has only just been started.
     expect(list()[0]!.problem).toContain('It depends on "late", which is not available');
-    await expect
-      .poll(() => gateway.servers.get("late")!.status.state, { timeout: 10_000 })
-      .toBe("ready");
+    await expect.poll(() => gateway.servers.get("late")!.status.state).toBe("ready");
     expect(list()[0]!.problem).toBeUndefined();
   });
 });

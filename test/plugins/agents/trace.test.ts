@@ -78,7 +78,5 @@ it("R010: an agent of the lifecycle plugin works in the trace of its own request
     });
     expect(status).toBe(201);
   }
-  await expect
-    .poll(() => seen, { timeout: 10_000 })
-    .toEqual(traces.map((traceparent) => ({ traceparent })));
+  await expect.poll(() => seen).toEqual(traces.map((traceparent) => ({ traceparent })));
 });

@@ -6,6 +6,7 @@ import admin from "../../../plugins/admin/index.ts";
 import breaker, { type BreakerStatus } from "../../../plugins/breaker/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { rpc, serveHttp, type Running } from "../servers/support/servers.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const SCRIPTED = fileURLToPath(
   new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),
@@ -305,7 +306,7 @@ it("C48: without autoDisable no flag is touched, however often a circuit opens",
   await vi.waitFor(async () => {
     await endOf(gateway);
     expect((await statusOf(url)).failures).toBeGreaterThan(5);
-  }, 15_000);
+  }, PATIENCE * 15_000);
   expect(flips).toEqual([]);
 });
 

@@ -90,7 +90,7 @@ it.each([
   const url = `http://127.0.0.1:${await freePort()}`;
   const words = [...runtime, url, "--level", "2", "--slow", "sleep 60000", "--grace", "60s"];
   const kit = spawnPropylon([...words, "--", ...commandOf("full")]);
-  await expect.poll(() => statusOf(url), { timeout: 10_000 }).toBe(200);
+  await expect.poll(() => statusOf(url)).toBe(200);
   const exit = once(kit, "exit");
   kit.kill(signal);
   expect(await exit).toEqual([code, null]);

@@ -50,9 +50,7 @@ it("20: a workspace is made, a team attached and an agent talked to with the key
   await tabTo(/^Save$/);
   await page.keyboard.press("Enter");
   await page.getByText("Saved.").waitFor();
-  await expect
-    .poll(() => page.getByLabel("Message", { exact: true }).isEnabled(), { timeout: 20_000 })
-    .toBe(true);
+  await expect.poll(() => page.getByLabel("Message", { exact: true }).isEnabled()).toBe(true);
   await page.getByLabel("Agent", { exact: true }).focus();
   await page.keyboard.type("Kottos › m");
   await tabTo(/^Message$/);

@@ -1,4 +1,4 @@
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { startHost, type AgentHost, type Tell } from "./agent-host.ts";
 import { type AgentView, type InstanceView, setupConsole, type TestConsole } from "./kit.ts";
 
@@ -84,10 +84,11 @@ it("P090, P092, P093, T151, T152: 404 for an unknown agent, else 403 when it is 
   harper.health = { status: "error", message: "Argos is gone" };
   host.agents.get("mentor")!.health = { status: "degraded", message: "slow" };
   const { running, team } = await setupChat(host);
-  await vi.waitFor(async () => {
+  const statuses = async () => {
     const { agents } = (await running.ask<{ agents: AgentView[] }>("GET", "/agents")).body;
-    expect(agents.map(({ health }) => health?.status)).toEqual(["error", "degraded"]);
-  });
+    return agents.map(({ health }) => health?.status);
+  };
+  await expect.poll(statuses).toEqual(["error", "degraded"]);
   const codes = async (workspace: string, agent: string) => {
     const { status, code } = await send(running, workspace, agent);
     return [status, code];
@@ -122,10 +123,8 @@ it("a client that leaves cancels the call at the agent", async () => {
   let seen = "";
   while (!seen.includes("begun")) seen += Buffer.from((await reader.read()).value).toString();
   leaving.abort();
-  await vi.waitFor(() => expect(harper.cancelled).toHaveLength(1));
-  await vi.waitFor(async () =>
-    expect(await running.metric('console_turns_total\\{outcome="cancelled"\\}')).toBe(1),
-  );
+  await expect.poll(() => harper.cancelled).toHaveLength(1);
+  await expect.poll(() => running.metric('console_turns_total\\{outcome="cancelled"\\}')).toBe(1);
 });
 
 it("messages that are being answered are bounded, and an answer has an end", async () => {
@@ -137,9 +136,7 @@ it("messages that are being answered are bounded, and an answer has an end", asy
   const { running, team } = await setupChat(host, { maxTurnsPerCaller: 2 });
   const first = send(running, "ws_a", `${team}:harper`);
   const second = send(running, "ws_a", `${team}:harper`);
-  await vi.waitFor(() =>
-    expect(harper.calls.filter(({ tool }) => tool === "harper")).toHaveLength(2),
-  );
+  await expect.poll(() => harper.calls.filter(({ tool }) => tool === "harper")).toHaveLength(2);
   expect(await send(running, "ws_a", `${team}:harper`)).toMatchObject({ status: 429 });
   answerAll("done");
   for (const { events } of await Promise.all([first, second]))
@@ -153,7 +150,7 @@ it("an agent that does not answer in time ends as an error, and its call is canc
   const { running, team } = await setupChat(host, { turnTimeout: "200ms" });
   const { events } = await send(running, "ws_a", `${team}:harper`);
   expect(events).toMatchObject([{ event: "error", data: { error: { code: "timeout" } } }]);
-  await vi.waitFor(() => expect(host.agents.get("harper")!.cancelled).toHaveLength(1));
+  await expect.poll(() => host.agents.get("harper")!.cancelled).toHaveLength(1);
 });
 
 it("T005: a console has one user: one key registers an instance, attaches it and drives its chat, and without it nobody gets in", async () => {

@@ -5,6 +5,7 @@ import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import ui from "../../../plugins/ui/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import type { ModelServerOptions } from "../../fixtures/model/types.ts";
 import { openPage } from "../ui/kit.ts";
 import { startHostProcess, type HostProcess } from "./host-process.ts";
@@ -19,7 +20,7 @@ import { startIssuer } from "./scripted-issuer.ts";
 
 const INTERVAL_MS = 1_000;
 /** What the badge may be late, beyond the interval. */
-const LATE_MS = 3_000;
+const LATE_MS = PATIENCE * 3_000;
 
 const PAGES = {
   plugins: [sqlite, ui, admin, [gating, { state: false }], events],

@@ -33,9 +33,7 @@ const base = (
 });
 
 async function ready(gateway: Gateway, name: string): Promise<void> {
-  await expect
-    .poll(() => gateway.servers.get(name)?.status.state, { timeout: 10_000 })
-    .toBe("ready");
+  await expect.poll(() => gateway.servers.get(name)?.status.state).toBe("ready");
 }
 
 describe.each(TRANSPORTS)("over %s", (_name, read) => {

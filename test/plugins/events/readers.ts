@@ -3,6 +3,7 @@ import { EventSourceParserStream } from "eventsource-parser/stream";
 import { onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import type { EventMessage, Kind } from "../../../plugins/events/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** One reader of the channel, by either transport, with all it read. */
 export interface Reader {
@@ -47,7 +48,7 @@ abstract class Collected {
       if (found) return found;
       throw new Error(`No ${kind} among ${this.events.map(({ event }) => event).join()}`);
     };
-    return vi.waitFor(find, 15_000);
+    return vi.waitFor(find, PATIENCE * 15_000);
   }
 }
 

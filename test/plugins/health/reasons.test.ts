@@ -3,6 +3,7 @@ import { pino } from "pino";
 import { setupGateway } from "../../../core/testing/index.ts";
 import health from "../../../plugins/health/index.ts";
 import { rpc, serveNew, type Handler } from "../servers/support/servers.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import {
   openBlackHole,
   openResetting,
@@ -102,7 +103,7 @@ describe("reasons", () => {
     await vi.waitFor(async () => {
       const known = (await read()).servers;
       for (const [name] of FAILURES) expect(known[name]).toHaveProperty("reachable");
-    }, 15_000);
+    }, PATIENCE * 15_000);
     const details = await read();
     for (const [name, , failed, reason] of FAILURES) {
       expect(details.servers[name]).toMatchObject({
@@ -151,7 +152,7 @@ describe("reasons", () => {
         child: { type: "stdio" },
         json: { type: "streamable-http" },
       });
-    }, 15_000);
+    }, PATIENCE * 15_000);
     expect(json.requests.filter(({ method }) => method === "DELETE")).toHaveLength(1);
   });
 
@@ -176,7 +177,7 @@ describe("reasons", () => {
         reason:
           'Server "half" answers, but not to all it should: a list could not be read, or a ping got no answer.',
       });
-    }, 15_000);
+    }, PATIENCE * 15_000);
     expect(await gateway.metrics()).toMatch(/^server_health\{server="half"\} 0\.5$/m);
   });
 });

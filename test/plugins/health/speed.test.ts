@@ -3,9 +3,20 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import health from "../../../plugins/health/index.ts";
 import type { HealthReport } from "../../../plugins/health/service.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { optionsOf, setupTeam } from "../agents/kit.ts";
 import { askHealth, clientOf, openBlackHole, readDetails, servePatient } from "./kit.ts";
+
+/** Servers that a message of `get_health` calls unreachable, each with its cause. */
+function unreachableIn(message: string): ReadonlyMap<string, string> {
+  const groups = message.matchAll(/([\w, ]+?) MCP servers? unreachable: ([^;]+)/g);
+  return new Map(
+    [...groups].flatMap(([, names, cause]) =>
+      names!.split(", ").map((name) => [name.trim(), cause!] as const),
+    ),
+  );
+}
 
 describe("get_health with ten black holes", () => {
   it("P044, P066, P068, P074, P075: answers at once, every time, and asks the model nothing", async () => {
@@ -41,13 +52,13 @@ describe("get_health with ten black holes", () => {
       await client.ping();
       pings.push(performance.now() - begun);
     };
-    const all = `${names.join(", ")} MCP servers unreachable: `;
-    // The latter where the machine took three seconds to come this far.
-    const causes = ["no answer within 900 ms", "did not answer within 3 s"];
-    expect(causes.map((cause) => all + cause)).toContain(await ask());
     const before = process.cpuUsage();
-    for (let count = 0; count < 200; count++) {
-      expect(await ask()).toContain(all);
+    for (let count = 0; count <= 200; count++) {
+      const told = unreachableIn(await ask());
+      expect([...told.keys()].toSorted()).toEqual(names);
+      // The latter for those whose three seconds are over.
+      for (const cause of told.values())
+        expect(cause).toMatch(/^(?:no answer within 900 ms|did not answer within 3 s)$/);
       await ping();
     }
     const { user, system } = process.cpuUsage(before);
@@ -65,7 +76,8 @@ describe("get_health with ten black holes", () => {
     // a few of the emptiest request there is: it waits for nothing, while ten probes hang for three seconds.
     expect(work).toBeLessThan(20);
     expect(median).toBeLessThan(Math.max(10, 8 * empty));
-    await expect.poll(() => ask()).toBe(`${all}did not answer within 3 s`);
+    const all = `${names.join(", ")} MCP servers unreachable: did not answer within 3 s`;
+    await expect.poll(() => ask()).toBe(all);
     expect(model.requests).toEqual([]);
     expect(holes.map(({ probes, atOnce }) => ({ probes, atOnce }))).toEqual(
       holes.map(() => ({ probes: 1, atOnce: 1 })),
@@ -88,7 +100,7 @@ describe("get_health with ten black holes", () => {
       expect(Object.keys(servers)).toHaveLength(5);
       for (const [name, { reason }] of Object.entries(servers))
         expect(reason).toBe(`Server "${name}" did not answer within 3 s.`);
-    }, 15_000);
+    }, PATIENCE * 15_000);
     const took = performance.now() - begun;
     expect(took).toBeGreaterThan(2_900);
     // One after the other would be 15 s.
@@ -104,7 +116,7 @@ describe("background probes", () => {
       plugins: [[health, { interval: "50ms" }]],
       config: { servers: { slow: { url: slow.url } } },
     });
-    await expect.poll(() => slow.probes.opened, { timeout: 10_000 }).toBeGreaterThan(5);
+    await expect.poll(() => slow.probes.opened).toBeGreaterThan(5);
     expect(slow.probes.atOnce).toBe(1);
     await gateway.close({ grace: 0 });
     await expect.poll(() => slow.sessions.size).toBe(0);

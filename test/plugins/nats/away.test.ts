@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { until, useDriver, useServer } from "./kit.ts";
 
 /** Milliseconds until a call is refused. */
@@ -68,7 +69,7 @@ describe("a nats-server that is killed", () => {
     const driver = await useDriver(server.url);
     await driver.put("b", "key", "1");
     await server.kill();
-    expect(await refusedWithin(driver.put("b", "key", "2"))).toBeLessThan(5_000);
+    expect(await refusedWithin(driver.put("b", "key", "2"))).toBeLessThan(PATIENCE * 5_000);
     for (const work of [
       () => driver.get("b", "key"),
       () => driver.put("b", "key", "3"),
@@ -81,7 +82,7 @@ describe("a nats-server that is killed", () => {
       () => driver.publish("t", "1"),
       () => driver.subscribe("t", () => {}),
     ])
-      expect(await refusedWithin(work())).toBeLessThan(1_000);
+      expect(await refusedWithin(work())).toBeLessThan(PATIENCE * 1_000);
     await server.start();
     const there = await until(() => driver.get("b", "key").catch(() => false as const), 5_000);
     // What was refused while it was away never happens later.
@@ -104,8 +105,10 @@ describe("a nats-server that does not answer", () => {
         () => performance.now() - begin,
       );
     });
-    expect(took).toBeLessThan(5_000);
-    expect(await refusedWithin(driver.put("b", "key", "2", { rev: 1 }))).toBeLessThan(5_000);
+    expect(took).toBeLessThan(PATIENCE * 5_000);
+    expect(await refusedWithin(driver.put("b", "key", "2", { rev: 1 }))).toBeLessThan(
+      PATIENCE * 5_000,
+    );
     process.kill(server.pid!, "SIGCONT");
     await until(() => driver.get("b", "key").catch(() => false as const), 10_000);
   });

@@ -52,7 +52,7 @@ export async function setupRig({
     status,
     /** Waits until the server is in a state. */
     becomes: async (state: string): Promise<void> => {
-      await expect.poll(() => status().state, { timeout: 10_000 }).toBe(state);
+      await expect.poll(() => status().state).toBe(state);
     },
     /** Logs the gateway in, as its operator does. */
     logIn: async (browser = new LoginBrowser(), headers: Record<string, string> = {}) => {

@@ -257,7 +257,7 @@ describe("what is fetched", () => {
     answer = 2;
     passTime(5 * MINUTE);
     expect(await value.get()).toBe(1);
-    await vi.waitFor(async () => expect(await value.get()).toBe(2));
+    await expect.poll(() => value.get()).toBe(2);
     answer = new Error("away");
     passTime(9.9 * MINUTE);
     expect(await value.get()).toBe(2);

@@ -92,7 +92,7 @@ it("an old server that goes away meanwhile leaves its place to the changed one",
   await apply({ url: late.url, protocol: "modern" });
   await old.stop();
   late.open();
-  await expect.poll(() => who().catch(() => "none"), { timeout: 20_000 }).toBe("new");
+  await expect.poll(() => who().catch(() => "none")).toBe("new");
   await gateway.close();
 });
 

@@ -14,6 +14,7 @@ import { Accounts } from "../../../plugins/access/index.ts";
 import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { createPrincipal, definePlugin, type Principal } from "../../../core/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 import {
   createForge,
@@ -355,7 +356,7 @@ describe("changes by hand", () => {
     await sql`DELETE FROM ${sql.table("team_workspace")}`.execute(db);
     await sql`UPDATE ${sql.table("user")} SET active = 0`.execute(db);
     await vi.waitFor(async () => expect(await sees(jwt)).toEqual([]), {
-      timeout: 1_000,
+      timeout: PATIENCE * 1_000,
       interval: 20,
     });
     expect(await sees(opaque)).toBe("401 User account is disabled.");
@@ -369,7 +370,7 @@ describe("changes by hand", () => {
     await sql`DELETE FROM ${sql.table("change")}`.execute(db);
     await sql`UPDATE ${sql.table("meta")} SET value = 2 WHERE name = 'epoch'`.execute(db);
     await vi.waitFor(async () => expect(await sees(jwt)).toBe(INVALID), {
-      timeout: 1_000,
+      timeout: PATIENCE * 1_000,
       interval: 20,
     });
   });

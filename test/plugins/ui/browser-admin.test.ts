@@ -1,5 +1,6 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { startDirectory } from "./pages.ts";
 import { FOCUS, walkerOf } from "./walk.ts";
 
@@ -228,14 +229,14 @@ it("M021: what another admin changes is on the page Access at once", async () =>
   // Six times in a row: a page that asks every 8 s would be in time for each of them by chance alone.
   for (const id of ["ada", "bob", "eve", "ida", "joe", "kai"]) {
     await ask("POST", "users", { id });
-    await rowOf(page, id).waitFor({ timeout: 2_000 });
+    await rowOf(page, id).waitFor({ timeout: PATIENCE * 2_000 });
   }
   await page.goto(`${url}/ui/access?view=audit`);
   await page.getByText("live", { exact: true }).waitFor();
   await page.getByText("user:kai").waitFor();
   for (const id of ["lea", "mia", "nia", "ola", "pia", "ray"]) {
     await ask("POST", "users", { id });
-    await page.getByText(`user:${id}`).waitFor({ timeout: 2_000 });
+    await page.getByText(`user:${id}`).waitFor({ timeout: PATIENCE * 2_000 });
   }
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
 });

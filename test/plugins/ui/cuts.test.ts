@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { openPage } from "./kit.ts";
 import { startShop } from "./pages.ts";
 import { startProxy } from "./reverse-proxy.ts";
@@ -6,7 +7,7 @@ import { startProxy } from "./reverse-proxy.ts";
 /** Few in the suite, 50 in `npm run campaign -- cuts`. */
 const CUTS = Number(process.env["UI_CUTS"] ?? 8);
 /** Within this the page is as the gateway says, once the stream can be had again. */
-const EQUAL_MS = 3_000;
+const EQUAL_MS = PATIENCE * 3_000;
 
 it(
   `M021, 4: the stream is cut ${CUTS} times, and each time the page is as the gateway says within 3 s`,

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { openPage } from "./kit.ts";
 import { startShop } from "./pages.ts";
 
 /** How often the change is made, and within how many milliseconds it is to be seen. */
 const ROUNDS = 40;
-const SEEN_MS = 500;
+const SEEN_MS = PATIENCE * 500;
 
 it("M021, 4: a change by somebody else is on the screen within half a second", async () => {
   const { url } = await startShop();
@@ -49,5 +50,7 @@ it("M021: a gateway without events is asked every 8 s", async () => {
   await page.getByText("polling 8 s").waitFor();
   await fetch(`${url}/_meta/servers/shop/disable`, { method: "POST" });
   const toggle = page.locator('tr[data-server="shop"]').getByRole("switch");
-  await expect.poll(() => toggle.getAttribute("aria-checked"), { timeout: 12_000 }).toBe("false");
+  await expect
+    .poll(() => toggle.getAttribute("aria-checked"), { timeout: PATIENCE * 12_000 })
+    .toBe("false");
 });

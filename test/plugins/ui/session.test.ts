@@ -4,6 +4,7 @@ import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { Sessions } from "../../../plugins/sessions/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 
 const KEYS = { ops: createKey("operator"), look: createKey("viewer") };
@@ -68,7 +69,7 @@ it("9: a key that leaves the config takes the rights of a page that is open", as
   await writeFile(file, config(LOOK));
   await gateway.control.reload();
   // Nobody touches the page: the end of its stream tells it.
-  await page.getByLabel("Key or token").waitFor({ timeout: 5_000 });
+  await page.getByLabel("Key or token").waitFor({ timeout: PATIENCE * 5_000 });
   expect(await page.locator('tr[data-server="drafts"]').count()).toBe(0);
 
   // Another role counts at once as well: a viewer's switch says what it takes.

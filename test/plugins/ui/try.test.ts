@@ -3,13 +3,14 @@ import { expect, it } from "vitest";
 import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { copiedBy, FULL, openPage, runCopied, startGateway } from "./kit.ts";
 
 const EVERYTHING = fileURLToPath(
   import.meta.resolve("@modelcontextprotocol/server-everything/dist/index.js"),
 );
 /** How soon a cancelled call has ended at its server, milliseconds. */
-const MAX_CANCEL_MS = 250;
+const MAX_CANCEL_MS = PATIENCE * 250;
 
 it("7: a call shows its progress while it runs, its result, and the same as curl", async () => {
   const { url } = await startGateway(
