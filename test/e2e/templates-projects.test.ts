@@ -99,17 +99,25 @@ const CALLS: Readonly<
 };
 
 let workshop: Workshop;
+const folders: string[] = [];
 
 beforeAll(async () => {
   workshop = await openWorkshop(await workFolder());
+  folders.push(workshop.folder);
   await mkdir(join(workshop.folder, "projects"));
 }, 120_000);
-afterAll(() => remove(workshop.folder));
+afterAll(() => Promise.all(folders.map(remove)));
+
+/** A folder until all tests have ended. */
+async function openFolder(prefix: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), prefix));
+  folders.push(folder);
+  return folder;
+}
 
 /** A project in a folder of its own, so that two of one name can be made. */
 async function create(template: string, way: keyof typeof WAYS): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "create-gateway-"));
-  onTestFinished(() => remove(folder));
+  const folder = await openFolder("create-gateway-");
   await writeFile(join(folder, "mcp.json"), JSON.stringify(IMPORTED));
   const { name, flags } = WAYS[way];
   const fitting = flags.filter((flag) => template !== "plugin" || !FOR_GATEWAYS.test(flag));
@@ -166,23 +174,18 @@ describe("the steps of a Dockerfile, without Docker", () => {
     "%s: end in a gateway that is well and answers",
     { timeout: 120_000 },
     async (template) => {
-      const directory = await create(template, "yes");
-      const image = await buildImage(directory);
-      const { url, healthy } = await startImage(image, await readKey(directory));
+      const { image, key } = await imageOf(template);
+      const { url, healthy } = await startImage(image, key);
       for (const { path = "/mcp", name, args, said } of CALLS[template]!) {
-        const authorization = `Bearer ${await readKey(directory)}`;
+        const authorization = `Bearer ${key}`;
         const client = await connectClient(`${url}${path}`, { headers: { authorization } });
         onTestFinished(() => client.close());
         await expect
-          .poll(
-            async () =>
-              JSON.stringify(await client.callTool({ name, arguments: { ...args } })).replaceAll(
-                "\\\\",
-                "\\",
-              ),
-            {
-              timeout: 20_000,
-            },
+          .poll(async () =>
+            JSON.stringify(await client.callTool({ name, arguments: { ...args } })).replaceAll(
+              "\\\\",
+              "\\",
+            ),
           )
           .toContain(said);
       }
@@ -193,9 +196,7 @@ describe("the steps of a Dockerfile, without Docker", () => {
 
 describe("a task of a2a-runtime outlives kill -9 of its image", () => {
   it("in a file that its agent cannot read", { timeout: 120_000 }, async () => {
-    const directory = await create("a2a-runtime", "yes");
-    const image = await buildImage(directory);
-    const key = await readKey(directory);
+    const { image, key } = await imageOf("a2a-runtime");
     const first = await startImage(image, key);
     const id = await sum(first.url, key);
     await first.kill();
@@ -208,7 +209,7 @@ describe("a task of a2a-runtime outlives kill -9 of its image", () => {
     onTestFinished(() => client.close());
     const read = () => client.callTool({ name: "read_text_file", arguments: { path: file } });
     await expect
-      .poll(async () => JSON.stringify(await read()), { timeout: 20_000 })
+      .poll(async () => JSON.stringify(await read()))
       .toContain("outside allowed directories");
   });
 
@@ -249,8 +250,7 @@ describe("servers that were taken over", () => {
     "26: run in an image without a registry, asked for with Compose alone",
     { timeout: 120_000 },
     async () => {
-      const folder = await mkdtemp(join(tmpdir(), "create-gateway-"));
-      onTestFinished(() => remove(folder));
+      const folder = await openFolder("create-gateway-");
       const package_ = "@modelcontextprotocol/server-memory@latest";
       const memory = { command: "npx", args: ["-y", package_] };
       await writeFile(join(folder, "mcp.json"), JSON.stringify({ mcpServers: { memory } }));
@@ -287,10 +287,22 @@ interface Image {
   readonly healthcheck: readonly string[];
 }
 
+const images = new Map<string, Promise<{ readonly image: Image; readonly key: string }>>();
+
+/** The image of a template, which is built once, and the key of its gateway. */
+function imageOf(template: string): Promise<{ readonly image: Image; readonly key: string }> {
+  const build = async () => {
+    const directory = await create(template, "yes");
+    return { image: await buildImage(directory), key: await readKey(directory) };
+  };
+  const image = images.get(template) ?? build();
+  images.set(template, image);
+  return image;
+}
+
 /** Does what docker build would, on a copy without what .dockerignore names. */
 async function buildImage(directory: string): Promise<Image> {
-  const root = await mkdtemp(join(tmpdir(), "image-"));
-  onTestFinished(() => remove(root));
+  const root = await openFolder("image-");
   const context = `${root}/context`;
   const ignored = (await readFile(join(directory, ".dockerignore"), "utf8")).trim().split("\n");
   const patterns = ignored.map((text) => text.replaceAll(".", "\\.").replaceAll("*", "[^/]*"));
@@ -352,6 +364,6 @@ async function startImage(
     if (child.exitCode !== null) throw new Error(output);
     return (await run(workdir, [first, ...rest], variables)).code;
   };
-  await expect.poll(healthy, { timeout: 20_000 }).toBe(0);
+  await expect.poll(healthy).toBe(0);
   return { url: `http://127.0.0.1:${port}`, healthy, kill };
 }
