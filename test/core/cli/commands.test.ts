@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { propylon, spawnPropylon, startPropylon, type Running } from "./propylon.ts";
+import { propylon, propylonEach, spawnPropylon, startPropylon, type Running } from "./propylon.ts";
 
 const EVERYTHING = fileURLToPath(
   new URL(
@@ -42,25 +42,32 @@ afterEach(async () => {
 });
 
 describe("usage", () => {
-  it.each([
-    [["chek"], "Did you mean check?"],
-    [["start", "--prot", "1"], "Did you mean --port?"],
-    [["start", "--port", "http"], "number from 0 to 65535"],
-    [["start", "--log-level", "loud"], "Allowed choices"],
-    [["start", "--read-onyl"], "See propylon start --help."],
-    [["bogus"], "See propylon --help."],
-    [["plugin", "new"], "See propylon plugin new --help."],
-    [["key"], "See propylon key --help."],
-    [["client-config", "claud"], 'Did you mean "claude"?'],
-    [["start", "nowhere.yaml"], "does not exist"],
-    [["start", "--listener", "other", "--port", "0"], 'There is no listener "other".'],
-    [["call", "x", "--target", "http://127.0.0.1:9", "--timeout", "soon"], "not a duration"],
-    [["--"], "Nothing stands behind --."],
-  ])("%j is refused with exit code 1 and a next step", async (words, hint) => {
-    const { code, stderr } = await propylon(words, { cwd: folder });
-    expect(stderr).toContain(hint);
-    expect(stderr).not.toMatch(/^\s+at /m);
-    expect(code).toBe(1);
+  it("is refused with exit code 1 and a next step", async () => {
+    const lines = [
+      [["chek"], "Did you mean check?"],
+      [["start", "--prot", "1"], "Did you mean --port?"],
+      [["start", "--port", "http"], "number from 0 to 65535"],
+      [["start", "--log-level", "loud"], "Allowed choices"],
+      [["start", "--read-onyl"], "See propylon start --help."],
+      [["bogus"], "See propylon --help."],
+      [["plugin", "new"], "See propylon plugin new --help."],
+      [["key"], "See propylon key --help."],
+      [["client-config", "claud"], 'Did you mean "claude"?'],
+      [["start", "nowhere.yaml"], "does not exist"],
+      [["start", "--listener", "other", "--port", "0"], 'There is no listener "other".'],
+      [["call", "x", "--target", "http://127.0.0.1:9", "--timeout", "soon"], "not a duration"],
+      [["--"], "Nothing stands behind --."],
+    ] as const;
+    const told = await propylonEach(
+      lines.map(([words]) => words),
+      { cwd: folder },
+    );
+    for (const [at, [words, hint]] of lines.entries()) {
+      const { code, stderr } = told[at]!;
+      expect({ words, code }).toEqual({ words, code: 1 });
+      expect(stderr).toContain(hint);
+      expect(stderr).not.toMatch(/^\s+at /m);
+    }
   });
 
   it("says nothing when its reader has seen enough, as head has", async () => {
@@ -218,60 +225,66 @@ describe("start, tools and call", () => {
   });
 });
 
+/** What each client is told of a gateway with a key. */
+const SNIPPETS = [
+  [
+    "claude",
+    {
+      mcpServers: {
+        shop: {
+          type: "http",
+          url: "http://localhost:9000/mcp",
+          headers: { Authorization: "Bearer ${PROPYLON_API_KEY}" },
+        },
+      },
+    },
+  ],
+  [
+    "cursor",
+    {
+      mcpServers: {
+        shop: {
+          url: "http://localhost:9000/mcp",
+          headers: { Authorization: "Bearer ${env:PROPYLON_API_KEY}" },
+        },
+      },
+    },
+  ],
+  [
+    "vscode",
+    {
+      servers: {
+        shop: {
+          type: "http",
+          url: "http://localhost:9000/mcp",
+          headers: { Authorization: "Bearer ${input:propylon-key}" },
+        },
+      },
+    },
+  ],
+] as const;
+
 describe("client-config and schema", () => {
-  it.each([
-    [
-      "claude",
-      {
-        mcpServers: {
-          shop: {
-            type: "http",
-            url: "http://localhost:9000/mcp",
-            headers: { Authorization: "Bearer ${PROPYLON_API_KEY}" },
-          },
-        },
-      },
-    ],
-    [
-      "cursor",
-      {
-        mcpServers: {
-          shop: {
-            url: "http://localhost:9000/mcp",
-            headers: { Authorization: "Bearer ${env:PROPYLON_API_KEY}" },
-          },
-        },
-      },
-    ],
-    [
-      "vscode",
-      {
-        servers: {
-          shop: {
-            type: "http",
-            url: "http://localhost:9000/mcp",
-            headers: { Authorization: "Bearer ${input:propylon-key}" },
-          },
-        },
-      },
-    ],
-  ])("prints the snippet of %s without the key", async (client, expected) => {
+  it("prints the snippets of all clients without the key", async () => {
     await writeFile(
       join(folder, "gateway.yaml"),
       "name: shop\nlisteners: { main: { port: 9000, host: 0.0.0.0 } }\nauth: { apiKey: the-secret-key-itself }\n",
     );
-    const { stdout } = await propylon(["client-config", client, "--json"], { cwd: folder });
-    expect(JSON.parse(stdout)).toMatchObject(expected);
-    expect(stdout).not.toContain("the-secret");
-    expect((await propylon(["client-config", client], { cwd: folder })).stdout).toContain(
-      "mcp.json",
-    );
+    const asJson = SNIPPETS.map(([client]) => ["client-config", client, "--json"]);
+    const asText = SNIPPETS.map(([client]) => ["client-config", client]);
+    const told = await propylonEach([...asJson, ...asText], { cwd: folder });
     // The variable of the project's own .env is the one that its user has at hand.
     await writeFile(join(folder, "gateway.yaml"), 'name: shop\nauth: { apiKey: "${SHOP_KEY}" }\n');
     const env = { SHOP_KEY: "the-secret-key-itself" };
-    const own = await propylon(["client-config", client, "--json"], { cwd: folder, env });
-    expect(own.stdout).toContain(client === "vscode" ? "propylon-key" : "SHOP_KEY}");
-    expect(own.stdout).not.toContain("the-secret");
+    const own = await propylonEach(asJson, { cwd: folder, env });
+    for (const [at, [client, expected]] of SNIPPETS.entries()) {
+      const { stdout } = told[at]!;
+      expect(JSON.parse(stdout)).toMatchObject(expected);
+      expect(stdout).not.toContain("the-secret");
+      expect(told[at + SNIPPETS.length]!.stdout).toContain("mcp.json");
+      expect(own[at]!.stdout).toContain(client === "vscode" ? "propylon-key" : "SHOP_KEY}");
+      expect(own[at]!.stdout).not.toContain("the-secret");
+    }
   });
 
   it("prints a schema with the options of the plugins", async () => {
