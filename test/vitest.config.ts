@@ -1,11 +1,9 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { PATIENCE } from "./fixtures/ci.ts";
 import { ALONE, LONG, UNIT } from "./projects.ts";
 import { SlowestFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
-
-/** A machine of a CI may be slow, and have other work. */
-const PATIENCE = process.env["CI"] ? 3 : 1;
 
 const without = (...lists: (readonly string[])[]): string[] => [
   "**/node_modules/**",
@@ -56,17 +54,7 @@ export default defineConfig({
         },
       },
       { extends: true, test: { name: "alone", include: [...ALONE], exclude: without() } },
-      {
-        extends: true,
-        test: {
-          name: "long",
-          include: [...LONG],
-          exclude: without(),
-          // What these start keeps a core busy for most of their time.
-          maxWorkers: Math.ceil(1.5 * availableParallelism()),
-          sequence: { groupOrder: 1 },
-        },
-      },
+      { extends: true, test: { name: "long", include: [...LONG], exclude: without() } },
     ],
   },
 });
