@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { circlesIn, importGraph } from "./imports.ts";
 
@@ -30,5 +31,18 @@ it("core imports no plugin", () => {
       ? imports.filter((path) => path.startsWith("plugins/")).map((path) => `${file} -> ${path}`)
       : [],
   );
+  expect(wrong).toEqual([]);
+});
+
+it("no test whose types are checked imports what is built: a fresh clone is checked before", () => {
+  const files = readdirSync("test", { recursive: true, encoding: "utf8" }).filter(
+    (name) => /\.(?:ts|mjs)$/.test(name) && !name.includes("node_modules"),
+  );
+  expect(files.length).toBeGreaterThan(500);
+  const wrong = files.filter((name) => {
+    const text = readFileSync(`test/${name}`, "utf8");
+    const isChecked = name.endsWith(".ts") || text.includes("// @ts-check");
+    return isChecked && /from "(?:\.\.?\/)+dist\//.test(text);
+  });
   expect(wrong).toEqual([]);
 });
