@@ -83,6 +83,7 @@ export const LONG: readonly string[] = [
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/ratelimit/fleet.test.ts",
+  "test/plugins/redis/**/*.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
   "test/plugins/telemetry/queue.test.ts",
   "test/plugins/ui/{accountability,axe,clicks,cuts,live,read-only,roles}.test.ts",

@@ -112,7 +112,7 @@ export const configObject = z.strictObject({
     .min(1)
     .default("memory")
     .describe(
-      "Where the gateway keeps its state: sqlite:./data/gateway.db, postgres://... or nats://... With memory a restart loses it.",
+      "Where the gateway keeps its state: sqlite:./data/gateway.db, postgres://..., redis://... or nats://... With memory a restart loses it.",
     ),
   workers: z
     .union([z.literal("auto"), z.int().min(1).max(256)])

@@ -18,6 +18,8 @@ export const STORE_PLUGINS: ReadonlyMap<string, string> = new Map([
   ["sqlite", "sqlite"],
   ["postgres", "postgres"],
   ["postgresql", "postgres"],
+  ["redis", "redis"],
+  ["rediss", "redis"],
   ["nats", "nats"],
 ]);
 

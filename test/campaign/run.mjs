@@ -180,11 +180,12 @@ const CAMPAIGNS = {
       ...vitest("test/plugins/sqlite"),
       "test/plugins/postgres",
       "test/plugins/nats",
+      "test/plugins/redis",
       "test/core/store",
     ],
     env: { STORE_STEPS: "200000", STORE_KILLS: "200", STORE_CRASHES: "20" },
     times: 1,
-    each: "200,000 steps beside a model per store, 200 writers killed with SIGKILL per store that outlives them, 40 ends of PostgreSQL",
+    each: "200,000 steps beside a model per store, 200 writers killed with SIGKILL per store that outlives them, 40 ends of PostgreSQL and of Redis",
   },
   chaos: {
     args: ["test/campaign/chaos/run.mjs"],

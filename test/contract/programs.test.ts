@@ -17,6 +17,6 @@ it("23: a missing program skips a test with its reason, and fails it in CI", () 
 it("23: CI installs every program that a test asks for", () => {
   const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
   for (const path of [".ci/run", ".github/workflows/ci.yml", ".github/workflows/release.yml"])
-    expect(read(path)).toMatch(/apt-get install .*nats-server postgresql/);
+    expect(read(path)).toMatch(/apt-get install .*nats-server redis-server postgresql/);
   expect(read(".ci/run")).toMatch(/apt-get install .*bsdutils/);
 });

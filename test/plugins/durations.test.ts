@@ -89,6 +89,7 @@ const TIMELESS = [
   "access",
   "nats",
   "postgres",
+  "redis",
   "sqlite",
   "conformance",
   "admin",

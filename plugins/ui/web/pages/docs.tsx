@@ -92,4 +92,4 @@ const ROUTE_COLUMNS: readonly Column<KnownRoute>[] = [
 
 /** Names of plugins that come with the gateway have a page; a plugin of somebody else is a path or a package. */
 const FIRST_PARTY =
-  /^(?:a2a|a2a-client|access|admin|agents|breaker|conformance|console|events|gating|health|history|lifecycle|mcp|metrics|nats|oauth|oauth-resource|openapi|payloads|postgres|progress|ratelimit|registry|rest|servers|sessions|sidecar|sqlite|tasks|team-auth|telemetry|ui)$/;
+  /^(?:a2a|a2a-client|access|admin|agents|breaker|conformance|console|events|gating|health|history|lifecycle|mcp|metrics|nats|oauth|oauth-client|oauth-resource|openapi|payloads|postgres|progress|ratelimit|redis|registry|rest|servers|sessions|sidecar|sqlite|tasks|team-auth|telemetry|ui)$/;
