@@ -1,11 +1,10 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
 import { Act } from "../../parts/act.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
 import { Moment } from "../../parts/moment.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { endedOf, useList, useRows, type Account } from "./directory.ts";
+import { endedOf, useRows, type Account } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";
 import { State } from "./users.tsx";
 
@@ -19,10 +18,12 @@ const NEW_PASSWORD = { type: "object", properties: { password: PASSWORD }, requi
 
 /** Programs that administer teams: consoles. */
 export function Accounts(): ReactNode {
-  const query = useList("accounts");
   return (
-    <>
-      <div className="row tools">
+    <DirectoryList
+      name="accounts"
+      keyOf={({ name }) => name}
+      none="There is no service account yet. A console needs one."
+      actions={
         <Asked
           label="Add an account"
           tone="primary"
@@ -30,24 +31,14 @@ export function Accounts(): ReactNode {
           input={NEW_ACCOUNT}
           about={() => <Hits>A program with it creates, rotates and switches off teams.</Hits>}
         />
-      </div>
-      <Loaded query={query} what="The accounts">
-        {({ accounts }) => (
-          <Table
-            label="Accounts"
-            rows={accounts}
-            keyOf={({ name }) => name}
-            empty="There is no service account yet. A console needs one."
-            columns={[
-              ["Account", ({ name }) => <Words>{name}</Words>],
-              ["State", ({ active }) => <State active={active} />],
-              ["Since", ({ created_at }) => <Moment at={created_at} />],
-              ["", (account) => <AccountActions account={account} />],
-            ]}
-          />
-        )}
-      </Loaded>
-    </>
+      }
+      columns={[
+        ["Account", ({ name }) => <Words>{name}</Words>],
+        ["State", ({ active }) => <State active={active} />],
+        ["Since", ({ created_at }) => <Moment at={created_at} />],
+        ["", (account) => <AccountActions account={account} />],
+      ]}
+    />
   );
 }
 

@@ -67,7 +67,8 @@ export interface Account {
   readonly created_at: string;
 }
 
-interface Lists {
+/** What the gateway has, each by its own route. */
+export interface Lists {
   readonly users: readonly User[];
   readonly libraries: readonly Library[];
   readonly memberships: readonly Membership[];

@@ -2,11 +2,10 @@ import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
 import { Act } from "../../parts/act.tsx";
 import { Badge, type Tone } from "../../parts/badge.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
 import { Moment } from "../../parts/moment.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { endedOf, useList, useRows, type Key, type Team } from "./directory.ts";
+import { endedOf, useRows, type Key, type Team } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";
 import { useSecret } from "./secret.tsx";
 
@@ -19,53 +18,45 @@ const ALGORITHM = { type: "object", properties: { alg: { enum: ["HS256", "EdDSA"
 
 /** Keys that sign the tokens of teams. */
 export function Keys(): ReactNode {
-  const query = useList("keys");
+  const keys = useRows("keys");
   const { show, shown } = useSecret();
   return (
     <>
-      <div className="row tools">
-        <Asked
-          label="New key"
-          tone="primary"
-          route="POST /_meta/team-auth/keys"
-          input={ALGORITHM}
-          about={() => (
-            <Hits>
-              New tokens are signed with it. Nobody is refused: the keys before it verify until they
-              are retired.
-            </Hits>
-          )}
-        />
-      </div>
       {shown}
-      <Loaded query={query} what="The keys">
-        {({ keys }) => (
-          <Table
-            label="Keys"
-            rows={keys}
-            keyOf={({ kid }) => kid}
-            empty="There is no key yet. The first team gets one."
-            columns={[
-              [
-                "Key",
-                ({ kid }) => (
-                  <code>
-                    <Words>{kid}</Words>
-                  </code>
-                ),
-              ],
-              ["Signs with", ({ alg }) => <Words>{alg}</Words>],
-              ["State", ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>],
-              ["Since", ({ created_at }) => <Moment at={created_at} />],
-              ["Retired", ({ retired_at }) => <Moment at={retired_at} />],
-              [
-                "",
-                (key) => key.state !== "retired" && <KeyActions of={key} keys={keys} show={show} />,
-              ],
-            ]}
+      <DirectoryList
+        name="keys"
+        keyOf={({ kid }) => kid}
+        none="There is no key yet. The first team gets one."
+        actions={
+          <Asked
+            label="New key"
+            tone="primary"
+            route="POST /_meta/team-auth/keys"
+            input={ALGORITHM}
+            about={() => (
+              <Hits>
+                New tokens are signed with it. Nobody is refused: the keys before it verify until
+                they are retired.
+              </Hits>
+            )}
           />
-        )}
-      </Loaded>
+        }
+        columns={[
+          [
+            "Key",
+            ({ kid }) => (
+              <code>
+                <Words>{kid}</Words>
+              </code>
+            ),
+          ],
+          ["Signs with", ({ alg }) => <Words>{alg}</Words>],
+          ["State", ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>],
+          ["Since", ({ created_at }) => <Moment at={created_at} />],
+          ["Retired", ({ retired_at }) => <Moment at={retired_at} />],
+          ["", (key) => key.state !== "retired" && <KeyActions of={key} keys={keys} show={show} />],
+        ]}
+      />
     </>
   );
 }

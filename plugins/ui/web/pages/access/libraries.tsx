@@ -1,13 +1,9 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
-import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
-import { Search } from "../../parts/search.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { useUrlState } from "../../url-state.ts";
-import { endedOf, useList, useRows, type Library } from "./directory.ts";
+import { endedOf, useRows, type Library } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";
 
 /** What can be said of a library, when it is made and afterwards. */
@@ -26,10 +22,8 @@ function changeOf(library?: Library): Readonly<Record<string, unknown>> {
 
 /** What tokens and teams see. */
 export function Libraries(): ReactNode {
-  const query = useList("libraries");
   const users = useRows("users").map(({ id }) => id);
   const memberships = useRows("memberships");
-  const [search, setSearch] = useUrlState("q");
   const of = (uid: string, role: string): string =>
     memberships
       .filter((one) => one.library_uid === uid && one.role === role)
@@ -45,38 +39,29 @@ export function Libraries(): ReactNode {
     required: ["uid"],
   };
   return (
-    <>
-      <div className="row tools">
-        <Search label="Search libraries" value={search} onChange={setSearch} />
+    <DirectoryList
+      name="libraries"
+      keyOf={({ uid }) => uid}
+      none="There is no library yet. Add one."
+      search={{ textsOf: ({ uid, name }) => [uid, name], none: "No library fits." }}
+      actions={
         <Asked
           label="Add a library"
           tone="primary"
           route="POST /_meta/team-auth/libraries"
           input={input}
         />
-      </div>
-      <Loaded query={query} what="The libraries">
-        {({ libraries }) => (
-          <Table
-            label="Libraries"
-            rows={libraries.filter(({ uid, name }) => matches(search, uid, name))}
-            keyOf={({ uid }) => uid}
-            empty={
-              libraries.length === 0 ? "There is no library yet. Add one." : "No library fits."
-            }
-            columns={[
-              ["Library", ({ uid }) => <Words>{uid}</Words>],
-              ["Name", ({ name }) => <Words>{name}</Words>],
-              ["Workspace", ({ workspace_id }) => <Words>{workspace_id}</Words>],
-              ["Owners", ({ uid }) => <Words>{of(uid, "owner")}</Words>],
-              ["Managers", ({ uid }) => <Words>{of(uid, "manager")}</Words>],
-              ["Readers", ({ uid }) => <Words>{of(uid, "reader")}</Words>],
-              ["", (library) => <LibraryActions library={library} />],
-            ]}
-          />
-        )}
-      </Loaded>
-    </>
+      }
+      columns={[
+        ["Library", ({ uid }) => <Words>{uid}</Words>],
+        ["Name", ({ name }) => <Words>{name}</Words>],
+        ["Workspace", ({ workspace_id }) => <Words>{workspace_id}</Words>],
+        ["Owners", ({ uid }) => <Words>{of(uid, "owner")}</Words>],
+        ["Managers", ({ uid }) => <Words>{of(uid, "manager")}</Words>],
+        ["Readers", ({ uid }) => <Words>{of(uid, "reader")}</Words>],
+        ["", (library) => <LibraryActions library={library} />],
+      ]}
+    />
   );
 }
 

@@ -1,14 +1,10 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
-import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
-import { Search } from "../../parts/search.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { toText } from "../../words.ts";
-import { useUrlState } from "../../url-state.ts";
-import { endedOf, useList, useRows, type Membership } from "./directory.ts";
+import { endedOf, useRows, type Membership } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";
 
 /** What a role allows. */
@@ -21,10 +17,9 @@ const MAY = {
 
 /** Who owns, manages and reads what. */
 export function Memberships(): ReactNode {
-  const query = useList("memberships");
   const users = useRows("users").map(({ id }) => id);
   const libraries = useRows("libraries").map(({ uid }) => uid);
-  const [search, setSearch] = useUrlState("q");
+  const memberships = useRows("memberships");
   const input = {
     type: "object",
     properties: {
@@ -35,9 +30,15 @@ export function Memberships(): ReactNode {
     required: ["user", "library", "role"],
   };
   return (
-    <>
-      <div className="row tools">
-        <Search label="Search memberships" value={search} onChange={setSearch} />
+    <DirectoryList
+      name="memberships"
+      keyOf={({ user, library_uid, role }) => `${library_uid} ${user} ${role}`}
+      none="Nobody has a role yet."
+      search={{
+        textsOf: ({ user, library_uid, role }) => [user, library_uid, role],
+        none: "No membership fits.",
+      }}
+      actions={
         <Asked
           label="Grant a role"
           tone="primary"
@@ -51,26 +52,14 @@ export function Memberships(): ReactNode {
             )
           }
         />
-      </div>
-      <Loaded query={query} what="The memberships">
-        {({ memberships }) => (
-          <Table
-            label="Memberships"
-            rows={memberships.filter(({ user, library_uid, role }) =>
-              matches(search, user, library_uid, role),
-            )}
-            keyOf={({ user, library_uid, role }) => `${library_uid} ${user} ${role}`}
-            empty={memberships.length === 0 ? "Nobody has a role yet." : "No membership fits."}
-            columns={[
-              ["Library", ({ library_uid }) => <Words>{library_uid}</Words>],
-              ["User", ({ user }) => <Words>{user}</Words>],
-              ["Role", ({ role }) => role],
-              ["", (membership) => <Revoke membership={membership} all={memberships} />],
-            ]}
-          />
-        )}
-      </Loaded>
-    </>
+      }
+      columns={[
+        ["Library", ({ library_uid }) => <Words>{library_uid}</Words>],
+        ["User", ({ user }) => <Words>{user}</Words>],
+        ["Role", ({ role }) => role],
+        ["", (membership) => <Revoke membership={membership} all={memberships} />],
+      ]}
+    />
   );
 }
 

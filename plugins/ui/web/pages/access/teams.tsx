@@ -1,14 +1,10 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
-import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
-import { Search } from "../../parts/search.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { useUrlState } from "../../url-state.ts";
-import { endedOf, useList, useRows, type Team } from "./directory.ts";
-import { Hits } from "./hits.tsx";
+import { endedOf, useRows, type Team } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
+import { Difference, Hits, toNames } from "./hits.tsx";
 import { useSecret } from "./secret.tsx";
 import { State } from "./users.tsx";
 
@@ -35,48 +31,41 @@ const GRACE = {
 
 /** Deployments of agents, each with one token. */
 export function Teams(): ReactNode {
-  const query = useList("teams");
-  const [search, setSearch] = useUrlState("q");
   const { show, shown } = useSecret();
   return (
     <>
-      <div className="row tools">
-        <Search label="Search teams" value={search} onChange={setSearch} />
-        <Asked
-          label="Add a team"
-          tone="primary"
-          route="POST /_meta/team-auth/teams"
-          input={NEW_TEAM}
-          onDone={(answer) => showJwt(show, answer)}
-        />
-      </div>
       {shown}
-      <Loaded query={query} what="The teams">
-        {({ teams }) => (
-          <Table
-            label="Teams"
-            rows={teams.filter(({ id, name, owner }) => matches(search, id, name, owner))}
-            keyOf={({ id }) => id}
-            empty={teams.length === 0 ? "There is no team yet. Add one." : "No team fits."}
-            columns={[
-              ["Team", ({ name }) => <Words>{name}</Words>],
-              [
-                "Id",
-                ({ id }) => (
-                  <code>
-                    <Words>{id}</Words>
-                  </code>
-                ),
-              ],
-              ["State", ({ active }) => <State active={active} />],
-              ["Owner", ({ owner }) => <Words>{owner}</Words>],
-              ["Workspaces", ({ workspaces }) => <Words>{workspaces.join(", ")}</Words>],
-              ["Sees", (team) => <Sees team={team} />],
-              ["", (team) => <TeamActions team={team} show={show} />],
-            ]}
+      <DirectoryList
+        name="teams"
+        keyOf={({ id }) => id}
+        none="There is no team yet. Add one."
+        search={{ textsOf: ({ id, name, owner }) => [id, name, owner], none: "No team fits." }}
+        actions={
+          <Asked
+            label="Add a team"
+            tone="primary"
+            route="POST /_meta/team-auth/teams"
+            input={NEW_TEAM}
+            onDone={(answer) => showJwt(show, answer)}
           />
-        )}
-      </Loaded>
+        }
+        columns={[
+          ["Team", ({ name }) => <Words>{name}</Words>],
+          [
+            "Id",
+            ({ id }) => (
+              <code>
+                <Words>{id}</Words>
+              </code>
+            ),
+          ],
+          ["State", ({ active }) => <State active={active} />],
+          ["Owner", ({ owner }) => <Words>{owner}</Words>],
+          ["Workspaces", ({ workspaces }) => <Words>{workspaces.join(", ")}</Words>],
+          ["Sees", (team) => <Sees team={team} />],
+          ["", (team) => <TeamActions team={team} show={show} />],
+        ]}
+      />
     </>
   );
 }
@@ -179,17 +168,14 @@ function Workspaces({ team }: { readonly team: Team }): ReactNode {
       params={{ id }}
       input={input}
       done={endedOf(`Workspaces of ${name}`)}
-      about={({ workspace_ids: next }) => {
-        const now = seen(workspaces);
-        const then = seen(Array.isArray(next) ? (next as readonly string[]) : []);
-        const lost = now.filter((uid) => !then.includes(uid)).map((uid) => `loses ${uid}`);
-        const won = then.filter((uid) => !now.includes(uid)).map((uid) => `sees ${uid}`);
-        return (
-          <Hits names={[...lost, ...won]} principals={[`team:${id}`]}>
-            {lost.length + won.length === 0 ? "The team sees what it saw." : "The team"}
-          </Hits>
-        );
-      }}
+      about={({ workspace_ids: next }) => (
+        <Difference
+          who="The team"
+          before={seen(workspaces)}
+          after={seen(toNames(next))}
+          principals={[`team:${id}`]}
+        />
+      )}
     />
   );
 }

@@ -1,63 +1,48 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
-import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
 import { Badge } from "../../parts/badge.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
 import { Moment } from "../../parts/moment.tsx";
-import { Search } from "../../parts/search.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { useUrlState } from "../../url-state.ts";
-import { endedOf, useList, type Token } from "./directory.ts";
-import { Hits } from "./hits.tsx";
+import { endedOf, type Token } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
+import { Difference, Hits, toNames } from "./hits.tsx";
 import { Mint, useScopable } from "./mint.tsx";
 import { useSecret } from "./secret.tsx";
 
 /** Tokens of users: the scope of each is fixed until it is changed here. */
 export function Tokens(): ReactNode {
-  const query = useList("tokens");
-  const [search, setSearch] = useUrlState("q");
   const { show, shown } = useSecret();
   return (
     <>
-      <div className="row tools">
-        <Search label="Search tokens" value={search} onChange={setSearch} />
-        <Mint onMinted={show} />
-      </div>
       {shown}
-      <Loaded query={query} what="The tokens">
-        {({ tokens }) => (
-          <Table
-            label="Tokens"
-            rows={tokens.filter(({ user, name, prefix, libraries }) =>
-              matches(search, user, name, prefix, ...libraries),
-            )}
-            keyOf={({ id }) => id}
-            empty={tokens.length === 0 ? "There is no token yet. Mint one." : "No token fits."}
-            columns={[
-              [
-                "Token",
-                ({ prefix, id }) => (
-                  <code>
-                    <Words>{prefix || id}</Words>
-                  </code>
-                ),
-              ],
-              ["Name", ({ name }) => <Words>{name}</Words>],
-              ["User", ({ user }) => <Words>{user}</Words>],
-              ["Libraries", ({ libraries }) => <Words>{libraries.join(", ")}</Words>],
-              ["State", (token) => <TokenState token={token} />],
-              ["Expires", ({ expires_at }) => <Moment at={expires_at} />],
-              ["Last used", ({ last_used_at }) => <Moment at={last_used_at} />],
-              [
-                "",
-                (token) => token.active === 1 && <TokenActions token={token} onReplaced={show} />,
-              ],
-            ]}
-          />
-        )}
-      </Loaded>
+      <DirectoryList
+        name="tokens"
+        keyOf={({ id }) => id}
+        none="There is no token yet. Mint one."
+        search={{
+          textsOf: ({ user, name, prefix, libraries }) => [user, name, prefix, ...libraries],
+          none: "No token fits.",
+        }}
+        actions={<Mint onMinted={show} />}
+        columns={[
+          [
+            "Token",
+            ({ prefix, id }) => (
+              <code>
+                <Words>{prefix || id}</Words>
+              </code>
+            ),
+          ],
+          ["Name", ({ name }) => <Words>{name}</Words>],
+          ["User", ({ user }) => <Words>{user}</Words>],
+          ["Libraries", ({ libraries }) => <Words>{libraries.join(", ")}</Words>],
+          ["State", (token) => <TokenState token={token} />],
+          ["Expires", ({ expires_at }) => <Moment at={expires_at} />],
+          ["Last used", ({ last_used_at }) => <Moment at={last_used_at} />],
+          ["", (token) => token.active === 1 && <TokenActions token={token} onReplaced={show} />],
+        ]}
+      />
     </>
   );
 }
@@ -135,21 +120,9 @@ function Narrow({ token }: { readonly token: Token }): ReactNode {
         required: ["libraries"],
       }}
       done={endedOf(`Libraries of ${name}`)}
-      about={({ libraries: next }) => <Difference before={libraries} after={next} />}
+      about={({ libraries: next }) => (
+        <Difference who="The token" before={libraries} after={toNames(next)} />
+      )}
     />
-  );
-}
-
-function Difference(props: {
-  readonly before: readonly string[];
-  readonly after: unknown;
-}): ReactNode {
-  const after = Array.isArray(props.after) ? (props.after as readonly string[]) : [];
-  const lost = props.before.filter((uid) => !after.includes(uid)).map((uid) => `loses ${uid}`);
-  const won = after.filter((uid) => !props.before.includes(uid)).map((uid) => `sees ${uid}`);
-  return (
-    <Hits names={[...lost, ...won]}>
-      {lost.length + won.length === 0 ? "The token sees what it saw." : "The token"}
-    </Hits>
   );
 }

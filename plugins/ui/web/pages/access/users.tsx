@@ -1,15 +1,11 @@
 import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
-import { matches } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
 import { Badge } from "../../parts/badge.tsx";
-import { Loaded } from "../../parts/loaded.tsx";
 import { Moment } from "../../parts/moment.tsx";
-import { Search } from "../../parts/search.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { useUrlState } from "../../url-state.ts";
-import { endedOf, useList, useRows, type Token, type User } from "./directory.ts";
+import { endedOf, useRows, type Token, type User } from "./directory.ts";
+import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";
 
 const NEW_USER = {
@@ -23,51 +19,42 @@ const NEW_USER = {
 
 /** People whose tokens see libraries. */
 export function Users(): ReactNode {
-  const query = useList("users");
   const tokens = useRows("tokens");
   const memberships = useRows("memberships");
-  const [search, setSearch] = useUrlState("q");
   return (
-    <>
-      <div className="row tools">
-        <Search label="Search users" value={search} onChange={setSearch} />
+    <DirectoryList
+      name="users"
+      keyOf={({ id }) => id}
+      none="There is no user yet. Add one."
+      search={{ textsOf: ({ id, name }) => [id, name], none: "No user fits." }}
+      actions={
         <Asked
           label="Add a user"
           tone="primary"
           route="POST /_meta/team-auth/users"
           input={NEW_USER}
         />
-      </div>
-      <Loaded query={query} what="The users">
-        {({ users }) => (
-          <Table
-            label="Users"
-            rows={users.filter(({ id, name }) => matches(search, id, name))}
-            keyOf={({ id }) => id}
-            empty={users.length === 0 ? "There is no user yet. Add one." : "No user fits."}
-            columns={[
-              ["User", ({ id }) => <Words>{id}</Words>],
-              ["Name", ({ name }) => <Words>{name}</Words>],
-              ["State", ({ active }) => <State active={active === 1} />],
-              ["Tokens", ({ id }) => tokensOf(id, tokens).length],
-              [
-                "Libraries",
-                ({ id }) => {
-                  const mine = memberships.filter(({ user }) => user === id);
-                  return (
-                    <Words>
-                      {mine.map(({ library_uid, role }) => `${library_uid} (${role})`).join(", ")}
-                    </Words>
-                  );
-                },
-              ],
-              ["Since", ({ created_at }) => <Moment at={created_at} />],
-              ["", (user) => <UserActions user={user} tokens={tokensOf(user.id, tokens)} />],
-            ]}
-          />
-        )}
-      </Loaded>
-    </>
+      }
+      columns={[
+        ["User", ({ id }) => <Words>{id}</Words>],
+        ["Name", ({ name }) => <Words>{name}</Words>],
+        ["State", ({ active }) => <State active={active === 1} />],
+        ["Tokens", ({ id }) => tokensOf(id, tokens).length],
+        [
+          "Libraries",
+          ({ id }) => {
+            const mine = memberships.filter(({ user }) => user === id);
+            return (
+              <Words>
+                {mine.map(({ library_uid, role }) => `${library_uid} (${role})`).join(", ")}
+              </Words>
+            );
+          },
+        ],
+        ["Since", ({ created_at }) => <Moment at={created_at} />],
+        ["", (user) => <UserActions user={user} tokens={tokensOf(user.id, tokens)} />],
+      ]}
+    />
   );
 }
 
