@@ -54,10 +54,12 @@ export async function serveRuntime(
     const giveBack = handler.adopt({ options: config.tasks, skills, call, log: gateway.log });
     await conversations.load(config.sessions);
     await handler.load();
+    const endAnswers = await handler.serveOthers();
     const stop = sweepNowAndThen(config, handler, conversations);
     const leave = tasks?.join(new RuntimeTasks(handler));
     return () => {
       leave?.();
+      endAnswers();
       stop();
       giveBack();
     };

@@ -63,15 +63,23 @@ export interface RuntimeService {
    * final or at work; `draining`; `rate_limited` when too many tasks are under way
    */
   send(message: Message, options: SendOptions): Promise<RunningTask>;
-  /** @throws {GatewayError} `not_found` */
+  /**
+   * A task of this gateway.
+   * @throws {GatewayError} `not_found`
+   */
   get(id: string, principal: TaskOwner): RunningTask;
+  /**
+   * A task as it is now, at whichever gateway of the store it is. Once it is settled this gateway has it, too.
+   * @throws {GatewayError} `not_found`; `unavailable` for a task that is not here, while the store is away
+   */
+  look(id: string, principal: TaskOwner): Promise<Task>;
   /** The newest first. */
   list(filter: TaskFilter, principal: Principal): readonly Task[];
   /**
-   * Ends a task; resolves when it has ended.
-   * @throws {GatewayError} `not_found`; `exists` when it is final already
+   * Ends a task, at whichever gateway of the store it is; resolves when it has ended.
+   * @throws {GatewayError} `not_found`; `exists` when it is final already; `unavailable` when its gateway does not answer
    */
-  cancel(id: string, principal: Principal): Promise<Task>;
+  cancel(id: string, principal: TaskOwner): Promise<Task>;
   /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
   watchAll(listener: (task: Task, event: StreamEvent, owner: TaskOwner) => void): () => void;
 }

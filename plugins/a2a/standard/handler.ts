@@ -31,6 +31,11 @@ export interface HandlerDependencies {
   readonly subscriptions: Set<EventQueue>;
 }
 
+/** A task of A2A, or one of another kind. */
+type Found =
+  | { readonly task: Task; readonly shared?: undefined }
+  | { readonly task?: undefined; readonly shared: SharedTask };
+
 /** The operations of A2A 1.0 (section 3.1) on the tasks of the runtime, for one request. */
 export class StandardRequestHandler implements A2ARequestHandler {
   readonly #context: StandardCallContext;
@@ -82,8 +87,8 @@ export class StandardRequestHandler implements A2ARequestHandler {
   getTask({ id, historyLength }: Wire.GetTaskRequest): Promise<Wire.Task> {
     return this.#answer(async () => {
       checkHistoryLength(this.#context.sdk, historyLength);
-      const own = await this.#findAnywhere(id);
-      return this.#show("kind" in own ? toAgentTask(own) : own.task, historyLength);
+      const { task, shared } = await this.#findAnywhere(id);
+      return this.#show(shared ? toAgentTask(shared) : task, historyLength);
     });
   }
 
@@ -101,8 +106,8 @@ export class StandardRequestHandler implements A2ARequestHandler {
   cancelTask({ id }: Wire.CancelTaskRequest): Promise<Wire.Task> {
     const { sdk, principal } = this.#context;
     return this.#answer(async () => {
-      const own = await this.#findAnywhere(id);
-      if ("kind" in own) return this.#cancelForeign(own);
+      const { shared } = await this.#findAnywhere(id);
+      if (shared) return this.#cancelForeign(shared);
       try {
         return this.#show(await this.#dependencies.runtime.cancel(id, principal));
       } catch (error) {
@@ -161,7 +166,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     const { sdk, card, extensions, principal, meta } = this.#context;
     checkRequest(sdk, request, card, extensions);
     const config = request.configuration?.taskPushNotificationConfig;
-    const target = this.#findTarget(request);
+    const target = await this.#findTarget(request);
     if (config) this.#pushes.check(config, target, this.#context);
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
     const { runtime } = this.#dependencies;
@@ -171,10 +176,11 @@ export class StandardRequestHandler implements A2ARequestHandler {
   }
 
   /** The task that a message names: what it says of it must be true (A2A 1.0, 3.4.3), and it must be there. */
-  #findTarget({ message: { taskId, contextId } }: CheckedRequest): RunningTask | undefined {
+  async #findTarget({ message: { taskId, contextId } }: CheckedRequest): Promise<Task | undefined> {
     if (taskId === "") return undefined;
-    const target = this.#find(taskId);
-    if (contextId !== "" && target.task.contextId !== contextId)
+    this.#checkId(taskId);
+    const target = await this.#dependencies.runtime.look(taskId, this.#context.principal);
+    if (contextId !== "" && target.contextId !== contextId)
       throw new this.#context.sdk.RequestMalformedError(
         "message.contextId is not the context of the task that message.taskId names.",
       );
@@ -226,21 +232,26 @@ export class StandardRequestHandler implements A2ARequestHandler {
 
   /** @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
   #find(id: string): RunningTask {
-    const { sdk, principal } = this.#context;
-    if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
-    return this.#dependencies.runtime.get(id, principal);
+    this.#checkId(id);
+    return this.#dependencies.runtime.get(id, this.#context.principal);
   }
 
-  /** The task of an id, be it one that is no task of A2A. */
-  async #findAnywhere(id: string): Promise<RunningTask | SharedTask> {
+  #checkId(id: string): void {
+    const { sdk } = this.#context;
+    if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
+  }
+
+  /** The task of an id, be it one of another gateway, or one that is no task of A2A. */
+  async #findAnywhere(id: string): Promise<Found> {
+    this.#checkId(id);
     try {
-      return this.#find(id);
+      return { task: await this.#dependencies.runtime.look(id, this.#context.principal) };
     } catch (thrown) {
       const isUnknown = isGatewayError(thrown) && thrown.code === "not_found";
       const other = isUnknown
         ? await this.#dependencies.tasks?.find(id, this.#context.principal)
         : undefined;
-      if (other) return other;
+      if (other) return { shared: other };
       throw thrown;
     }
   }

@@ -33,7 +33,7 @@ export class Pushes {
    */
   check(
     config: TaskPushNotificationConfig,
-    target: RunningTask | undefined,
+    target: Pick<RunningTask, "id"> | undefined,
     { principal }: Owned,
   ): void {
     this.#notifications.check(config);

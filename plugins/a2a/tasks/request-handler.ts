@@ -11,6 +11,7 @@ import type {
 } from "../service.ts";
 import { pickSkill } from "../skills.ts";
 import { admit } from "./admission.ts";
+import { TasksElsewhere } from "./elsewhere.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { Succession } from "./succession.ts";
 import { TaskRecords } from "./task-records.ts";
@@ -29,6 +30,7 @@ export class RequestHandler implements RuntimeService {
   readonly #store = new TaskStore();
   readonly #records: TaskRecords;
   readonly #succession: Succession;
+  readonly #elsewhere: TasksElsewhere;
   readonly #atWork = new TasksAtWork({
     dependencies: () => this.#current,
     isDraining: () => this.#draining,
@@ -43,6 +45,7 @@ export class RequestHandler implements RuntimeService {
   /** @param store where tasks outlive the process, if they do */
   constructor(store: Store) {
     this.#records = new TaskRecords(store);
+    this.#elsewhere = new TasksElsewhere(store);
     this.#succession = new Succession({
       store: this.#store,
       records: this.#records,
@@ -57,6 +60,11 @@ export class RequestHandler implements RuntimeService {
   async load(): Promise<void> {
     await this.#succession.load();
     this.#store.sweep(this.#current.options, this.#drop);
+  }
+
+  /** Tells other gateways of the store of tasks at work here. @returns ends that */
+  serveOthers(): Promise<() => void> {
+    return this.#elsewhere.serve(this);
   }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
@@ -126,11 +134,18 @@ export class RequestHandler implements RuntimeService {
     });
   }
 
+  async look(id: string, principal: TaskOwner): Promise<Task> {
+    const record = await this.#succession.locate(id, principal);
+    return record ? this.#elsewhere.look(record) : this.get(id, principal).task;
+  }
+
   list(filter: TaskFilter, principal: Principal): readonly Task[] {
     return this.#store.list(filter, principal);
   }
 
-  async cancel(id: string, principal: Principal): Promise<Task> {
+  async cancel(id: string, principal: TaskOwner): Promise<Task> {
+    const record = await this.#succession.locate(id, principal);
+    if (record) return this.#elsewhere.cancel(record);
     const task = this.get(id, principal);
     if (task.isFinal) throw refuseCancel(task);
     await this.#atWork.end(task);

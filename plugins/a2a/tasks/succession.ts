@@ -40,8 +40,28 @@ export class Succession {
     for await (const record of this.#host.records.load()) await this.#takeOver(record);
   }
 
+  /**
+   * Before a task is looked at or ended: finds it in the store, unless it is at work here or has ended.
+   * @returns what is stored of it when another gateway is at it
+   * @throws {GatewayError} `unavailable`, for a task that is not here
+   */
+  async locate(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
+    const { store, records, waits } = this.#host;
+    const known = store.find(id, owner);
+    if (known && (known.isFinal || known.isAsking || !waits(known))) return undefined;
+    // One that waits is shown as it was last, while the store is away.
+    const record = await records.find(id, owner).catch((error: unknown) => {
+      if (!known) throw error;
+    });
+    if (!record || (known && records.isOwn(record))) return undefined;
+    // Another gateway went on with it: what is here is of before.
+    if (known) store.forget(known);
+    return (await this.#takeOver(record)) ? undefined : record;
+  }
+
   /** Takes over what other gateways left that died since. */
   async sweep(): Promise<void> {
+    for await (const record of this.#host.records.abandoned()) await this.#takeOver(record);
     for (const { id, owner } of this.#elsewhere.values()) {
       const record = await this.#host.records.find(id, owner);
       if (record) await this.#takeOver(record);
@@ -108,6 +128,7 @@ export class Succession {
     const isSettled = isFinal || (isInterrupted && !isAsking);
     if (!isSettled && !(await records.isAbandoned(record))) {
       this.#elsewhere.set(keyOf(task.id, owner), { id: task.id, owner });
+      records.forget({ id: task.id, owner });
       return false;
     }
     this.#elsewhere.delete(keyOf(task.id, owner));

@@ -1,4 +1,5 @@
 import type { TaskOwner } from "../service.ts";
+import { STATES } from "propylon/contract";
 import { Records, type Store, storeKey, within } from "propylon/kit";
 import type { LiveTask } from "./live-task.ts";
 import { rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
@@ -11,6 +12,8 @@ export class TaskRecords {
   readonly #store: Store;
   readonly #end = new AbortController();
   readonly #records: Records<TaskRecord>;
+  /** The gateways that were there last. */
+  #living: ReadonlySet<string> = new Set();
 
   constructor(store: Store) {
     this.#store = store;
@@ -67,8 +70,33 @@ export class TaskRecords {
     return rewind(task.toRecord(this.#store.replica));
   }
 
+  /** Whether this gateway goes on with it. */
+  isOwn({ replica }: TaskRecord): boolean {
+    return replica === this.#store.replica;
+  }
+
+  /**
+   * What gateways left under way that died since it was asked last. One gateway looks for all, the eldest: where no other starts in
+   * place of the dead one nobody else would.
+   */
+  async *abandoned(): AsyncIterable<TaskRecord> {
+    if (!this.#store.shared) return;
+    const living = (await this.#store.replicas()).map(({ id }) => id);
+    const isAnyGone = [...this.#living].some((id) => !living.includes(id));
+    this.#living = new Set(living);
+    if (!isAnyGone || living[0] !== this.#store.replica) return;
+    const all = this.#store.kv<TaskRecord>("tasks", { schema: taskRecordSchema }).list();
+    for await (const entry of all) {
+      const { replica, task, isAsking } = entry.value;
+      const { isFinal, isInterrupted } = STATES[task.status.state];
+      if (isFinal || (isInterrupted && !isAsking) || this.#living.has(replica)) continue;
+      this.#records.adopt(entry);
+      yield entry.value;
+    }
+  }
+
   /** Forgets what another gateway goes on with. */
-  forget({ owner, id }: LiveTask): void {
+  forget({ owner, id }: Pick<LiveTask, "owner" | "id">): void {
     this.#records.forget(keyOf(owner, id));
   }
 
