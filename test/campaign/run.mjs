@@ -128,6 +128,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "100 gateways killed with SIGKILL while MCP tasks run, 5 of each kind",
   },
+  "cluster-kill": {
+    args: vitest("test/e2e/cluster-kill.test.ts"),
+    env: { CLUSTER_CALLS: "10000", CLUSTER_TASKS: "2000", CLUSTER_SECONDS: "900" },
+    times: 1,
+    each: "two times 15 minutes of a project of --with cluster, on PostgreSQL and on NATS, whose gateways are killed with SIGKILL one after the other each 5 s",
+  },
   "forged-tokens": {
     args: vitest("test/e2e/team-auth/forged-tokens.test.ts"),
     env: { FORGED_TOKENS: "100000" },
