@@ -45,8 +45,8 @@ function codeOf(error: unknown): string | undefined {
 
 /** An error with what is behind it. */
 function told(error: unknown): string {
-  const { cause } = error as { cause?: unknown };
-  return cause === undefined ? String(error) : `${String(error)} (${String(cause)})`;
+  const { cause } = error as { cause?: Error };
+  return cause ? `${String(error)} (${cause.message})` : String(error);
 }
 
 async function callTool(client: Client, text: string, outcome: Outcome): Promise<void> {
@@ -155,7 +155,7 @@ it.each([
     });
     await Promise.all([...callers, ...senders, killInTurn(cluster, outcome, isOver)]);
     const { wrong, slowest, ...counts } = outcome;
-    console.log(JSON.stringify({ ...counts, slowest: Math.round(slowest) }));
+    process.stdout.write(`${JSON.stringify({ ...counts, slowest: Math.round(slowest) })}\n`);
     expect(wrong).toEqual([]);
     expect(slowest).toBeLessThan(ANSWER_MS);
     expect(counts.calls).toBeGreaterThanOrEqual(CALLS);

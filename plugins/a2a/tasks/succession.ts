@@ -46,9 +46,9 @@ export class Succession {
    * @throws {GatewayError} `unavailable`, for a task that is not here
    */
   async locate(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
-    const { store, records, waits } = this.#host;
+    const { store, records } = this.#host;
     const known = store.find(id, owner);
-    if (known && (known.isFinal || known.isAsking || !waits(known))) return undefined;
+    if (known && (known.isFinal || known.isAsking || !this.#host.waits(known))) return undefined;
     // One that waits is shown as it was last, while the store is away.
     const record = await records.find(id, owner).catch((error: unknown) => {
       if (!known) throw error;
