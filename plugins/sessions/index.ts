@@ -34,7 +34,7 @@ export default definePlugin({
     gateway.credential((credentials, route) => findStandIn(parts, config, credentials, route));
     registerRoutes(gateway, parts);
     const createCode = (): string => sessions.createCode();
-    gateway.hook("gateway:ready", () => printLink(control, createCode));
+    gateway.hook("gateway:ready", () => printLink(control, createCode, publicUrl()));
     gateway.onStart(() => {
       const timer = setTicker(() => sessions.sweep(config.idleTimeout), SWEEP_MS).unref();
       return () => clearInterval(timer);

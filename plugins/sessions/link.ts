@@ -9,15 +9,18 @@ export interface Screen {
 /**
  * Prints a link that signs in whoever opens it within 60 s, for the person at the terminal; nowhere else, since a log is read by
  * others and kept. The code is in the fragment, which no server and no proxy sees.
+ *
+ * @param publicUrl where people reach the gateway; default: its first listener
  */
 export function printLink(
   control: Pick<Control, "describe" | "dryRun">,
   createCode: () => string,
+  publicUrl: string | undefined,
   screen: Screen = process.stdout,
 ): void {
   const { plugins, authenticators, listeners } = control.describe();
   const hasPage = plugins.some(({ name }) => name === "ui");
   if (control.dryRun || screen.isTTY !== true || !hasPage || authenticators.length === 0) return;
-  const url = `${listeners[0]!.url}/ui/#code=${createCode()}`;
-  screen.write(`\nSign in (once, within 60 s): ${url}\n`);
+  const base = (publicUrl ?? listeners[0]!.url).replace(/\/$/, "");
+  screen.write(`\nSign in (once, within 60 s): ${base}/ui/#code=${createCode()}\n`);
 }

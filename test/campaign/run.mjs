@@ -8,12 +8,12 @@ import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
 import { build, root } from "../../playground/ready.mjs";
 
-const vitest = (file) => [
+const vitest = (...files) => [
   "node_modules/vitest/vitest.mjs",
   "run",
   "--config",
   "test/vitest.config.ts",
-  file,
+  ...files,
 ];
 
 /** `each` says what one run does, so that the total can be told; what is `byHand` runs only when named. */
@@ -80,10 +80,10 @@ const CAMPAIGNS = {
     each: "2,000 random clicks in a read-only gateway",
   },
   cuts: {
-    args: vitest("test/plugins/ui/cuts.test.ts"),
-    env: { UI_CUTS: "50" },
+    args: vitest("test/plugins/ui/cuts.test.ts", "test/plugins/ui/live.test.ts"),
+    env: { UI_CUTS: "50", UI_CHANGES: "200" },
     times: 1,
-    each: "50 cuts of the page's event stream",
+    each: "50 cuts of the page's event stream, 200 changes by somebody else",
   },
   edits: {
     args: vitest("test/e2e/edit-kill.test.ts"),

@@ -263,15 +263,23 @@ describe("the link of a terminal", () => {
       authenticators: [{ name: "keys" }],
       listeners: [{ url: "http://127.0.0.1:8080" }],
     };
-    const print = (isTTY: boolean, more: object = {}, dryRun = false): string => {
+    const print = (
+      isTTY: boolean,
+      more: object = {},
+      dryRun = false,
+      publicUrl?: string,
+    ): string => {
       let text = "";
       const screen = { isTTY, write: (part: string) => (text += part) };
       const control = { dryRun, describe: () => ({ ...description, ...more }) } as never;
-      printLink(control, () => "the-code", screen);
+      printLink(control, () => "the-code", publicUrl, screen);
       return text;
     };
     expect(print(true)).toBe(
       "\nSign in (once, within 60 s): http://127.0.0.1:8080/ui/#code=the-code\n",
+    );
+    expect(print(true, {}, false, "https://tools.example/gateway/")).toContain(
+      ": https://tools.example/gateway/ui/#code=the-code\n",
     );
     for (const text of [
       print(false),

@@ -1,7 +1,9 @@
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { createServer, request, type RequestListener } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
+import type { Certificate } from "../../fixtures/certificate.ts";
 
 /** A way to a gateway. */
 export interface ReverseProxy {
@@ -10,32 +12,47 @@ export interface ReverseProxy {
   readonly cut: () => void;
 }
 
-/** A reverse proxy that has the gateway below a path, as nginx does. */
-export async function startProxy(target: string, prefix = ""): Promise<ReverseProxy> {
-  const server = createServer((req, res) => {
+/** How a proxy has a gateway. */
+export interface ProxyOptions {
+  /** Path below which the gateway is. */
+  readonly prefix?: string;
+  /** It ends TLS with it, and leaves the `Origin` as it is. */
+  readonly tls?: Certificate;
+}
+
+/** A reverse proxy in front of a gateway, as nginx is, which names the gateway in `Host`. */
+export async function startProxy(
+  target: string | (() => string),
+  { prefix = "", tls }: ProxyOptions = {},
+): Promise<ReverseProxy> {
+  const listener: RequestListener = (req, res) => {
+    const to = typeof target === "string" ? target : target();
     if (!req.url?.startsWith(prefix)) return void res.writeHead(404).end();
     const path = req.url.slice(prefix.length);
-    const to = request(`${target}${path}`, {
+    const sent = request(`${to}${path}`, {
       method: req.method,
       headers: {
         ...req.headers,
-        host: new URL(target).host,
-        ...(req.headers.origin !== undefined && { origin: target }),
+        host: new URL(to).host,
+        ...(req.headers.origin !== undefined && !tls && { origin: to }),
       },
     });
-    to.on("response", (answer) => {
+    sent.on("response", (answer) => {
       res.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(res);
     });
-    to.on("error", () => res.destroy());
-    res.on("close", () => to.destroy());
-    req.pipe(to);
-  }).listen(0, "127.0.0.1");
+    sent.on("error", () => res.destroy());
+    res.on("close", () => sent.destroy());
+    req.pipe(sent);
+  };
+  const server = tls ? createTlsServer(tls, listener) : createServer(listener);
+  server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}${prefix}`, cut: () => server.closeAllConnections() };
+  const scheme = tls ? "https" : "http";
+  return { url: `${scheme}://127.0.0.1:${port}${prefix}`, cut: () => server.closeAllConnections() };
 }
