@@ -1,7 +1,8 @@
 import { useMemo, useState, type FormEvent, type ReactNode } from "react";
 import { Link, useParams, useSearchParams } from "wouter";
 import { useRight } from "../about.tsx";
-import { Members, readJson } from "../form/fields.tsx";
+import { Members } from "../form/fields.tsx";
+import { readJson } from "../form/inputs.tsx";
 import { initialOf, isObject, toForm, toValue, type FormField } from "../form/schema.ts";
 import type { CallRow, ToolRow } from "../model.ts";
 import { Loaded } from "../parts/loaded.tsx";

@@ -1,0 +1,148 @@
+import { useState, type ReactNode } from "react";
+import { visible } from "../words.ts";
+import type { FormField } from "./schema.ts";
+
+/** A part of a form and what is filled in there; `undefined`: nothing. */
+export interface FieldProps<F extends FormField = FormField> {
+  readonly field: F;
+  readonly value: unknown;
+  readonly isRequired: boolean;
+  readonly label: string;
+  readonly onChange: (value: unknown) => void;
+}
+
+/** A field of one kind. */
+export type Of<K extends FormField["kind"]> = Extract<FormField, { kind: K }>;
+
+type InputProps<F extends FormField = FormField> = FieldProps<F> & {
+  readonly id: string;
+  readonly describedBy?: string;
+};
+
+/** What one value is typed into. */
+export function Input(props: InputProps): ReactNode {
+  const { field } = props;
+  if (field.kind === "text") return <TextInput {...props} field={field} />;
+  if (field.kind === "number") return <NumberInput {...props} field={field} />;
+  if (field.kind === "choice") return <ChoiceInput {...props} field={field} />;
+  return <JsonInput {...props} />;
+}
+
+function TextInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"text">>): ReactNode {
+  const common = {
+    id,
+    "data-effect": "field",
+    value: typeof value === "string" ? value : "",
+    required: isRequired && (field.minLength ?? 0) > 0,
+    minLength: field.minLength,
+    maxLength: field.maxLength,
+    "aria-describedby": describedBy,
+    onChange: ({ target }: { target: { value: string } }) =>
+      onChange(target.value === "" ? undefined : target.value),
+  };
+  if (field.input === "multiline")
+    return <textarea {...common} rows={rowsOf(common.value)} spellCheck={false} />;
+  return <input {...common} type={field.input} autoComplete="off" />;
+}
+
+function rowsOf(text: string): number {
+  return Math.min(12, Math.max(1, text.split("\n").length));
+}
+
+/** What is no number yet, as `-`, stays in the field and is not sent. */
+function NumberInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"number">>): ReactNode {
+  return (
+    <input
+      id={id}
+      type="number"
+      data-effect="field"
+      step={field.isInteger ? 1 : "any"}
+      min={field.minimum}
+      max={field.maximum}
+      required={isRequired && !field.nullable}
+      defaultValue={typeof value === "number" ? value : ""}
+      aria-describedby={describedBy}
+      onChange={({ target }) =>
+        onChange(Number.isNaN(target.valueAsNumber) ? undefined : target.valueAsNumber)
+      }
+    />
+  );
+}
+
+function ChoiceInput({
+  id,
+  field,
+  value,
+  isRequired,
+  onChange,
+  describedBy,
+}: InputProps<Of<"choice">>): ReactNode {
+  const index = field.values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+  return (
+    <select
+      id={id}
+      data-effect="field"
+      required={isRequired && !field.nullable}
+      value={index < 0 ? "" : String(index)}
+      aria-describedby={describedBy}
+      onChange={({ target }) =>
+        onChange(target.value === "" ? undefined : field.values[Number(target.value)])
+      }
+    >
+      <option value="">not set</option>
+      {field.values.map((one, at) => (
+        <option key={JSON.stringify(one)} value={at}>
+          {visible(typeof one === "string" ? one : JSON.stringify(one))}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Anything, as JSON; the browser says when it is none. */
+function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps): ReactNode {
+  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, undefined, 2));
+  return (
+    <textarea
+      id={id}
+      data-effect="field"
+      rows={rowsOf(text) + 1}
+      spellCheck={false}
+      className="code"
+      placeholder="JSON"
+      required={isRequired}
+      value={text}
+      aria-describedby={describedBy}
+      onChange={({ target }) => {
+        setText(target.value);
+        const parsed = readJson(target.value);
+        target.setCustomValidity(parsed.error ?? "");
+        if (parsed.error === undefined) onChange(parsed.value);
+      }}
+    />
+  );
+}
+
+/** Reads JSON as it is typed; nothing is no value. */
+export function readJson(text: string): { readonly value?: unknown; readonly error?: string } {
+  if (text.trim() === "") return { value: undefined };
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch (thrown) {
+    return { error: `This is not valid JSON: ${(thrown as Error).message}` };
+  }
+}
