@@ -42,6 +42,8 @@ export async function startPrimary(
     onApplied: (report) => tellReload(report, log),
     onRefused: (error) => tellRefused(error, log),
   });
+  // One whose loop is stuck would not notice that it is alone.
+  process.once("exit", () => primary.kill());
   const close = (): Promise<void> => primary.close();
   const { timeouts } = config.values;
   runProcess(

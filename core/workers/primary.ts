@@ -93,6 +93,11 @@ export class Primary {
     await this.#options.store?.close();
   }
 
+  /** Ends the workers at once. */
+  kill(): void {
+    this.#supervisor.kill();
+  }
+
   #greet(worker: WorkerProcess): void {
     const { channel } = worker;
     const { store } = this.#options;

@@ -90,6 +90,11 @@ export class Supervisor {
     await Promise.all(workers.map(({ ended }) => ended));
   }
 
+  /** Ends them at once; at the end of this process, when one does not hear that it is to end. */
+  kill(): void {
+    for (const worker of this.workers) worker.kill();
+  }
+
   async #beginAll(seats: readonly Seat[]): Promise<WorkerEnd | undefined> {
     const ends = await Promise.all(seats.map((seat) => this.#begin(seat)));
     return ends.find((end) => end !== undefined);

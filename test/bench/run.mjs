@@ -28,6 +28,7 @@ import { store } from "./groups/store.mjs";
 import { stdio } from "./groups/stdio.mjs";
 import { telemetry } from "./groups/telemetry.mjs";
 import { ui } from "./groups/ui.mjs";
+import { workers } from "./groups/workers.mjs";
 import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
 import { markdown } from "./table.mjs";
@@ -49,6 +50,7 @@ const GROUPS = {
   memory,
   start,
   store,
+  workers,
   ui,
 };
 

@@ -17,6 +17,7 @@ export const GOALS = {
   contract_send_cpu: ["<=", 4, "CPU per message of contract v1 to it / an MCP call of it"],
   a2a_growth_cpu: ["<=", 1.2, "CPU per A2A message, 300 servers in the config / one"],
   contract_growth_cpu: ["<=", 1.2, "the same in contract v1"],
+  workers_relay_cpu: ["<=", 1.1, "CPU per relayed call with 2 workers / in one process"],
   auth_cpu_opaque: [
     "<=",
     1.15,

@@ -46,6 +46,12 @@ const CAMPAIGNS = {
     times: 2,
     each: "50 reloads under load and 50 corrupt configs",
   },
+  workers: {
+    args: vitest("test/core/workers/kill.test.ts"),
+    env: { WORKER_KILLS: "100", WORKER_RELOADS: "50", WORKER_RATE: "500" },
+    times: 1,
+    each: "100 kill -9 of a worker and 50 reloads under 500 calls per second",
+  },
   state: {
     args: vitest("test/plugins/gating/kill.test.ts"),
     env: { STATE_KILLS: "1000" },

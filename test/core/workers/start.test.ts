@@ -230,6 +230,51 @@ it("a state file is refused, because it belongs to one process", { timeout: TIME
   expect(gateway.lines[0]).toMatch(/gateway-\d+\.json:1:\d+ .*store: sqlite:/);
 });
 
+it(
+  "an edit by the API is one of all workers or of none, and in the file",
+  { timeout: TIMEOUT },
+  async () => {
+    const plugins = {
+      "./pid.mjs": {},
+      gating: { state: false },
+      admin: { allowConfigEdits: true },
+    };
+    const gateway = await begin({ plugins, management: { mutations: true } });
+    await pidsOf(gateway);
+    const file = join(place.folder, `gateway-${new URL(gateway.url).port}.json`);
+    const put = (value: object, version: string): Promise<Response> =>
+      ask(`${gateway.url}/_meta/config`, {
+        method: "PUT",
+        headers: { "content-type": "application/json", "if-match": `"${version}"` },
+        body: JSON.stringify({ edits: [{ path: ["plugins", "./pid.mjs"], value }] }),
+      });
+    const words = async (): Promise<string[]> => {
+      const told = await Promise.all(Array.from({ length: 24 }, () => tell(gateway)));
+      return [...new Set(told.map(({ word }) => word))];
+    };
+    const before = await readFile(file, "utf8");
+    const origin = await ask(`${gateway.url}/_meta/config/origin`);
+    let { version } = (await origin.json()) as { readonly version: string };
+    const bad = await put({ word: "two", bad: 2 }, version);
+    expect([bad.status, await bad.text()]).toEqual([
+      500,
+      expect.stringContaining("this worker cannot"),
+    ]);
+    expect(await words()).toEqual(["one"]);
+    expect(await readFile(file, "utf8")).toBe(before);
+    // The version that one worker tells is that of the next edit at any of them.
+    for (const word of ["two", "three", "four", "five"]) {
+      const answer = await put({ word }, version);
+      const body = (await answer.json()) as { readonly version: string };
+      expect([answer.status, body]).toEqual([200, expect.objectContaining({ ok: true })]);
+      ({ version } = body);
+      expect(await words()).toEqual([word]);
+      expect(await readFile(file, "utf8")).toContain(`"${word}"`);
+    }
+    expect((await put({ word: "six" }, "1-older")).status).toBe(409);
+  },
+);
+
 it("a reload is one of all workers or of none", { timeout: TIMEOUT }, async () => {
   const gateway = await begin({ store: "sqlite:./workers.db" });
   await pidsOf(gateway);
