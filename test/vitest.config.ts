@@ -25,8 +25,8 @@ export default defineConfig({
     pool: "forks",
     // Most tests wait for sockets and children: two for each core keep the cores busy.
     maxWorkers: 2 * availableParallelism(),
-    testTimeout: PATIENCE * 40_000,
-    hookTimeout: PATIENCE * 40_000,
+    testTimeout: PATIENCE * 120_000,
+    hookTimeout: PATIENCE * 120_000,
     // The default of a second is too short for a child process on a machine with other work.
     expect: { poll: { timeout: PATIENCE * 15_000, interval: 20 } },
     dangerouslyIgnoreUnhandledErrors: false,

@@ -11,6 +11,7 @@ import { firstPartyPlugins } from "../../core/config/first-party.ts";
 import { DEFAULT_PLUGINS } from "../../core/plugin/defaults.ts";
 import { COMMANDS } from "../../plugins/commands.ts";
 import { startPropylon } from "../core/cli/propylon.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 
@@ -57,7 +58,7 @@ const OWN = ["plugins/cli.js", "plugins/commands.js"];
 
 it(
   "the list of commands loads no plugin, and a command no other one",
-  { timeout: 60_000 },
+  { timeout: PATIENCE * 60_000 },
   async () => {
     const run = (...words: string[]) =>
       loadedBy((env) =>
@@ -76,7 +77,7 @@ it(
   },
 );
 
-it("start loads the command of no plugin", { timeout: 60_000 }, async () => {
+it("start loads the command of no plugin", async () => {
   const folder = await mkdtemp(join(tmpdir(), "propylon-start-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\n");

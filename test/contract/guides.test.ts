@@ -53,7 +53,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const examples = (await Promise.all((await pages()).map(examplesOf))).flat();
 
 describe("an example of the documentation passes propylon check", () => {
-  it.each(examples)("$place", { timeout: 120_000 }, async ({ place, text }) => {
+  it.each(examples)("$place", async ({ place, text }) => {
     expect(await problemsOf(place, text)).toEqual([]);
   });
 

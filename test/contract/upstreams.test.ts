@@ -91,7 +91,7 @@ it("T058: an import of the package, plugins included, changes nothing of the pla
   expect(changed).toEqual([]);
   // It would see one.
   expect((await look("--patch")).changed).toEqual(["http.Agent.createConnection"]);
-}, 60_000);
+});
 
 /** Sources with a word of the constructs that are gone, and why they may have it. */
 const NAMESAKES: Readonly<Record<string, string>> = {

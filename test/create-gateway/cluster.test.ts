@@ -10,7 +10,7 @@ import { create, listFiles, openCreator, openFolder, type Creator } from "./crea
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 /** The queue of a2a-runtime shares the work of its gateways. */

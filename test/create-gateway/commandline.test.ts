@@ -16,7 +16,7 @@ import {
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 /** Every sentence on standard error, and no trace of where it came from. */

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TEMPLATES } from "../../templates/src/template.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import {
   cleanEnvironment,
   create,
@@ -16,7 +17,7 @@ import {
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 const read = (path: string): string => readFileSync(join(creator.folder, path), "utf8");
@@ -115,7 +116,7 @@ describe("the package", () => {
 
   it(
     "npm exec runs the tarball where nothing else can be reached",
-    { timeout: 60_000 },
+    { timeout: PATIENCE * 60_000 },
     async () => {
       const folder = openFolder();
       const words = [
@@ -135,7 +136,7 @@ describe("the package", () => {
     },
   );
 
-  it("npm init gateway and npm create gateway find it", { timeout: 60_000 }, async () => {
+  it("npm init gateway and npm create gateway find it", async () => {
     const folder = openFolder();
     const env = offline(folder);
     const npm = (...words: string[]) => run("npm", words, { cwd: folder, env });

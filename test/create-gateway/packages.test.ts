@@ -7,7 +7,7 @@ import { create, listFiles, openCreator, openFolder, type Creator } from "./crea
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 const npx = (...args: string[]) => ({ command: "npx", args });

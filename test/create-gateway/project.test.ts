@@ -16,7 +16,7 @@ import {
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 describe("a project", () => {

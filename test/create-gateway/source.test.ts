@@ -7,7 +7,7 @@ import { create, openCreator, openFolder, type Creator } from "./creator.ts";
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 const CONTENT = gzipSync("a tarball");

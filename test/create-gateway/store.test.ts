@@ -8,7 +8,7 @@ import { create, listFiles, openCreator, openFolder, ROOT, type Creator } from "
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 const GATEWAYS = TEMPLATES.map(({ name }) => name).filter((name) => name !== "plugin");

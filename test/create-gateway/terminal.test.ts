@@ -14,7 +14,7 @@ import { KEYS, openTerminal } from "./terminal.ts";
 let creator: Creator;
 beforeAll(() => {
   creator = openCreator();
-}, 60_000);
+});
 afterAll(() => creator.close());
 
 const QUESTIONS = [

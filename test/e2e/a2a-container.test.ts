@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { send } from "../plugins/a2a-contract/kit.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { startRuntimeProcess, writeConfig } from "./a2a-runtime.ts";
 import { main, workFolder } from "./build.ts";
 
@@ -9,13 +10,13 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true }));
 
 it(
   "R012, R013, R045, R047, R050: a gateway whose config names only the plugin is what the container says",
-  { timeout: 60_000 },
+  { timeout: PATIENCE * 60_000 },
   async () => {
     const port = await freePort();
     const runtime = await startRuntimeProcess(main, await writeConfig(folder), {
@@ -40,7 +41,7 @@ it(
   },
 );
 
-it("R012: without A2A_PORT it listens on 8080", { timeout: 60_000 }, async () => {
+it("R012: without A2A_PORT it listens on 8080", async () => {
   const config = await writeConfig(folder);
   const served = await startRuntimeProcess(main, config, { A2A_PORT: "" }).then(
     async ({ child, url }) => {

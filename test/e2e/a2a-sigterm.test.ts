@@ -30,7 +30,7 @@ const rows: string[] = [];
 beforeAll(async () => {
   folder = await workFolder();
   config = await writeConfig(folder, 0);
-}, 120_000);
+});
 
 afterAll(async () => {
   if (IS_CAMPAIGN) process.stdout.write(`${rows.join("\n")}\n`);
@@ -105,7 +105,7 @@ async function draining({ url }: RuntimeProcess): Promise<void> {
   await expect.poll(status, { interval: 5 }).toBe(503);
 }
 
-describe("SIGTERM to a runtime", { timeout: 60_000 }, () => {
+describe("SIGTERM to a runtime", () => {
   it("R058, R068: an idle one ends at once with 0", async () => {
     const { code, ms } = await terminate(await start(GRACE_MS), "idle");
     expect(code).toBe(0);

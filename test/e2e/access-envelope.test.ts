@@ -251,7 +251,7 @@ it("M103: 3,000 requests of any method, path, header and body are answered with 
     }),
     { numRuns: 3_000 },
   );
-}, 120_000);
+});
 
 it("M121: no log line holds a key, a query or a body, and a stack stands only where a handler failed unforeseen", () => {
   expect(lines.length).toBeGreaterThan(0);

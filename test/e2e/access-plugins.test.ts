@@ -103,4 +103,4 @@ it("M127, M155: the routes of the plugins that come with Propylon are for those 
   expect(
     managing.filter(({ route: { access: level } }) => !["operator", "admin"].includes(level)),
   ).toEqual([]);
-}, 120_000);
+});

@@ -67,7 +67,7 @@ describe("M032, M069, M122, M155: every route x everyone x every mode", () => {
     expect(mutations.map(({ status, error }) => [status, error])).toEqual(
       changed.map(({ status, expected }) => [status, expected === "admitted" ? null : expected]),
     );
-  }, 120_000);
+  });
 
   it("strict off opens what viewers look at and nothing else, as expected here by the table itself", () => {
     for (const access of ALL_ACCESS)

@@ -183,7 +183,7 @@ describe("an answer through the queue meets its question, and the model sees all
     },
   );
 
-  it("or fails and says why, with a store that keeps nothing", { timeout: 60_000 }, async () => {
+  it("or fails and says why, with a store that keeps nothing", async () => {
     const stage = await setUp(1, "memory");
     await stage.publish("t-0", "q-0", "Delete database 0.");
     await stage.result("t-0", ({ status }) => status.state === "input-required");

@@ -5,6 +5,7 @@ import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { main, workFolder } from "./build.ts";
 import { Speaker } from "./speaker.ts";
 
@@ -60,7 +61,7 @@ interface Told {
 let built: string;
 beforeAll(async () => {
   built = await workFolder();
-}, 120_000);
+});
 afterAll(() => rm(built, { recursive: true, force: true }));
 
 /** A gateway in its own process, as an operator runs it. */
@@ -84,7 +85,7 @@ async function startGateway(config: string, words: readonly string[] = [], env: 
   const until = async (isIt: (line: Record<string, unknown>) => boolean) => {
     const found = (): boolean => lines().some(isIt);
     await expect
-      .poll(() => found() || child.exitCode !== null, { timeout: 30_000, interval: 20 })
+      .poll(() => found() || child.exitCode !== null, { timeout: PATIENCE * 30_000, interval: 20 })
       .toBe(true);
     if (!found()) throw new Error(`the gateway ended: ${JSON.stringify(lines().slice(-3))}`);
     return lines().find(isIt)!;
@@ -131,7 +132,7 @@ const save = async (file: string, text: string): Promise<void> => {
 
 it(
   "M040, M041, M099: a saved file adds A, changes B and removes C while D is called: same process, same session, no failed call",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const before = `${HEAD}servers:\n${stdio("b")}${stdio("c")}${stdio("d")}`;
     const gateway = await startGateway(before, ["--watch"]);
@@ -175,7 +176,7 @@ it(
 
 it(
   "M102, M015: reload requests, edits and saved files at the same time are made one after another, and the last save stays",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const text = (round: number): string =>
       `# round ${round}\n${HEAD}timeouts: { default: ${round + 10}s }\n`;
@@ -205,7 +206,7 @@ it(
 
 it(
   "M014: a wrong file is told with file, line and column, and the old config serves; the next right one is taken",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const gateway = await startGateway(`${HEAD}servers:\n${stdio("d")}`, ["--watch"]);
     const speaker = await Speaker.open(gateway.url, "legacy");
@@ -228,7 +229,7 @@ it(
 
 it(
   "M019, M086: an edit is written as a person would; one that cannot be activated leaves the file byte for byte",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const text = `${HEAD.replaceAll("\n", "\r\n")}servers: {} # none yet`;
     const gateway = await startGateway(text);
@@ -263,7 +264,7 @@ it(
 
 it(
   "M042: reconnecting a server makes it work anew without a restart of the gateway",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const gateway = await startGateway(`${HEAD}servers:\n${stdio("a")}${stdio("b")}`);
     const speaker = await Speaker.open(gateway.url, "legacy");
@@ -289,7 +290,7 @@ it(
 
 it(
   "M125, M126, M159: flags and variables do what they say and outlive a reload",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const more = `
 export default {

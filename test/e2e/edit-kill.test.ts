@@ -27,7 +27,7 @@ const library = join(dirname(main), "../core/index.js");
 let folder: string;
 beforeAll(async () => {
   folder = await workFolder();
-}, 120_000);
+});
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** Kills a gateway amid its edits; resolves with the last count it said was committed. */

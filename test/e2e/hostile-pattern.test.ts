@@ -17,7 +17,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-}, 60_000);
+});
 
 afterAll(() => rm(folder, { recursive: true }));
 

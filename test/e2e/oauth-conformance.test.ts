@@ -62,4 +62,4 @@ it("passes the authorization server scenarios of the official suite", async (con
     passed: ["authorization-server-metadata-endpoint", "authorization-code-grant"],
     output: "",
   });
-}, 120_000);
+});

@@ -27,7 +27,7 @@ async function publishAll({ observer }: Rig, names: readonly string[], work = 0)
 const NAMES = ["a", "b", "c", "d", "e"];
 
 // Each waits for clocks most of the time.
-describe.concurrent("the queue", { timeout: 90_000 }, () => {
+describe.concurrent("the queue", () => {
   it("R006 R007 R008 R018: tasks go from the queue to the runtime and their results back, once each", async (context) => {
     const { expect } = context;
     const rig = await begunRig(context);

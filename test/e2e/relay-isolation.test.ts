@@ -149,7 +149,7 @@ describe("a legacy server over stdio and two clients that are both asked", () =>
   afterAll(() => scene.close());
 
   // The gateway waits 10 s for one of the calls to end; with one refused, the other is clear.
-  it("T5: nobody is asked for the other", { timeout: 30_000 }, async () => {
+  it("T5: nobody is asked for the other", async () => {
     const pair = await openPair(["legacy", "modern"]);
     const { asked, outcomes } = await askAtOnce(pair);
     const foreign = pair.map(({ heard }, index) =>

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { connectClient, freePort } from "../../core/testing/index.ts";
 import { cleanEnvironment, run as runProgram } from "../create-gateway/creator.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { openCheckout, type Checkout } from "../fixtures/checkout.ts";
 import { startRegistry, type Registry } from "../fixtures/registry.ts";
 
@@ -166,7 +167,7 @@ async function greet(project: string, npm: Readonly<Record<string, string>>): Pr
             ({ ok }) => ok,
             () => false,
           ),
-        { timeout: 30_000 },
+        { timeout: PATIENCE * 30_000 },
       )
       .toBe(true);
     const key = /^GATEWAY_KEY=(.+)$/m.exec(readFileSync(join(project, ".env"), "utf8"))![1]!;

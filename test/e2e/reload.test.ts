@@ -13,6 +13,7 @@ import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema
 import type { GatewayError } from "../../core/errors.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
@@ -128,7 +129,7 @@ async function factsOf(
 describe("acceptance 5: reload under load", () => {
   it(
     `${RELOADS} reloads: no failed call, no dropped stream, unchanged servers keep process and session`,
-    { timeout: 120_000 },
+    { timeout: PATIENCE * 120_000 },
     async () => {
       const gateway = await startGateway(configOf(0));
       const url = gateway.endpoints[0]!.url;
@@ -182,7 +183,7 @@ describe("acceptance 5: reload under load", () => {
 
   it(
     "50 corrupt or empty configs: the old one serves, each error names its place, the next good one is taken",
-    { timeout: 60_000 },
+    { timeout: PATIENCE * 60_000 },
     async () => {
       // Inside the repository, so that the plugin finds zod.
       await mkdir(CACHE, { recursive: true });

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { GatewayProcess, usePlace } from "./gateway-process.ts";
 
 const place = usePlace();
@@ -8,7 +9,7 @@ it.each([
   ["a state file", (name: string) => ({ plugins: { gating: { state: `./${name}.json` } } })],
 ])(
   "a second process on %s refuses to start, and names the first",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async (_what, stateOf) => {
     const name = `shared-${Math.random().toString(36).slice(2)}`;
     const configOf = (port: number): object => ({

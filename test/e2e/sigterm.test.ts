@@ -6,6 +6,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as pace } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { main, workFolder } from "./build.ts";
 import { descendantsOf, isAlive } from "./descendants.ts";
 import { Speaker, type Era } from "./speaker.ts";
@@ -25,7 +26,7 @@ beforeAll(async () => {
   folder = await workFolder();
   polite = await writeConfig("polite", []);
   stubborn = await writeConfig("stubborn", ["--ignore-eof", "--ignore-term"]);
-}, 60_000);
+});
 
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -195,7 +196,7 @@ describe("acceptance 9: SIGTERM under load", () => {
 
   it(
     "a call that outlasts the grace period is cut off, and neither it nor a stubborn child delays the end",
-    { timeout: 30_000 },
+    { timeout: PATIENCE * 30_000 },
     async () => {
       const { gateway, url, exit } = await startProcess(stubborn);
       const speaker = await Speaker.open(url, "modern");
@@ -214,7 +215,7 @@ describe("acceptance 9: SIGTERM under load", () => {
     },
   );
 
-  it("a second signal ends it at once", { timeout: 30_000 }, async () => {
+  it("a second signal ends it at once", async () => {
     const { gateway, url, exit } = await startProcess(stubborn);
     const speaker = await Speaker.open(url, "legacy");
     const children = descendantsOf(gateway.pid!);

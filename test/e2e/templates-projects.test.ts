@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { connectClient, freePort } from "../../core/testing/index.ts";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { startServer } from "../plugins/postgres/kit.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { workFolder } from "./build.ts";
 import { readDockerfile } from "./dockerfile.ts";
 import {
@@ -105,7 +106,7 @@ beforeAll(async () => {
   workshop = await openWorkshop(await workFolder());
   folders.push(workshop.folder);
   await mkdir(join(workshop.folder, "projects"));
-}, 120_000);
+});
 afterAll(() => Promise.all(folders.map(remove)));
 
 /** A folder until all tests have ended. */
@@ -135,7 +136,7 @@ const matrix = NAMES.flatMap((template) =>
 describe("a project of every template", () => {
   it.each(NAMES)(
     "%s: in each of its ways its config is right, and a formatter leaves it alone",
-    { timeout: 90_000 },
+    { timeout: PATIENCE * 90_000 },
     async (template) => {
       const found = await Promise.all(
         waysOf(template).map(
@@ -161,7 +162,7 @@ async function look(directory: string): Promise<{ check: string; changed: string
 
 describe("a project's own tests", () => {
   const chosen = ALL ? matrix : matrix.filter(({ way }) => way === "yes");
-  it.each(chosen)("$template with $way: pass", { timeout: 120_000 }, async ({ template, way }) => {
+  it.each(chosen)("$template with $way: pass", async ({ template, way }) => {
     const directory = await create(template, way);
     const output = await succeed(run(directory, ["npm", "test", "--silent"]));
     expect(output).toMatch(/Tests +\d+ passed/);
@@ -172,7 +173,7 @@ describe("the steps of a Dockerfile, without Docker", () => {
   const chosen = ALL ? GATEWAYS : ["a2a-runtime"];
   it.each(chosen)(
     "%s: end in a gateway that is well and answers",
-    { timeout: 120_000 },
+    { timeout: PATIENCE * 120_000 },
     async (template) => {
       const { image, key } = await imageOf(template);
       const { url, healthy } = await startImage(image, key);
@@ -195,7 +196,7 @@ describe("the steps of a Dockerfile, without Docker", () => {
 });
 
 describe("a task of a2a-runtime outlives kill -9 of its image", () => {
-  it("in a file that its agent cannot read", { timeout: 120_000 }, async () => {
+  it("in a file that its agent cannot read", async () => {
     const { image, key } = await imageOf("a2a-runtime");
     const first = await startImage(image, key);
     const id = await sum(first.url, key);
@@ -213,7 +214,7 @@ describe("a task of a2a-runtime outlives kill -9 of its image", () => {
       .toContain("outside allowed directories");
   });
 
-  it("in PostgreSQL, which it is told of when it starts", { timeout: 120_000 }, async () => {
+  it("in PostgreSQL, which it is told of when it starts", async () => {
     const server = await startServer();
     const directory = await create("a2a-runtime", "postgres");
     const image = await buildImage(directory);
@@ -248,7 +249,7 @@ async function readTask(url: string, key: string, id: string): Promise<string> {
 describe("servers that were taken over", () => {
   it(
     "26: run in an image without a registry, asked for with Compose alone",
-    { timeout: 120_000 },
+    { timeout: PATIENCE * 120_000 },
     async () => {
       const folder = await openFolder("create-gateway-");
       const package_ = "@modelcontextprotocol/server-memory@latest";
@@ -264,7 +265,7 @@ describe("servers that were taken over", () => {
       });
       onTestFinished(() => client.close());
       const names = async () => (await client.listTools()).tools.map(({ name }) => name);
-      await expect.poll(names, { timeout: 40_000 }).toContain("read_graph");
+      await expect.poll(names, { timeout: PATIENCE * 40_000 }).toContain("read_graph");
     },
   );
 });

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
 import { TEMPLATES as TEMPLATE_TABLE } from "../../templates/src/template.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { startModel } from "../fixtures/model/model.mjs";
 
 /** What else lies beside the templates. */
@@ -53,7 +54,7 @@ describe("templates", () => {
 
   it(
     "P005: agent-team: runs with registry, get_health and progress, and the orchestrator has the others work with real servers",
-    { timeout: 60_000 },
+    { timeout: PATIENCE * 60_000 },
     async () => {
       const { gateway, url } = await setupGateway({ ...(await fill("agent-team")), client: false });
       const endpoint = gateway.endpoints.find(({ name }) => name === "agent-orchestrator")!;
@@ -86,7 +87,7 @@ describe("templates", () => {
 
   it(
     "A019, C15: lifecycle: an agent is started over MCP, works, completes and leaves a payload under the documented URL",
-    { timeout: 60_000 },
+    { timeout: PATIENCE * 60_000 },
     async () => {
       const { file, environment } = await fill("lifecycle");
       const { client } = await setupGateway({

@@ -13,7 +13,7 @@ const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", 
 let folder: string;
 beforeAll(async () => {
   folder = await workFolder();
-}, 60_000);
+});
 afterAll(() => rm(folder, { recursive: true }));
 
 it("a gateway whose terminal is closed ends with its children, and gives up its port", async () => {

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { propylon, startPropylon, type Running } from "../core/cli/propylon.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 import { install, openWorkshop, PACKAGE, type Workshop } from "./third-party-kit.ts";
 
 const LIFE = fileURLToPath(new URL("third-party-life.mjs", import.meta.url));
@@ -16,7 +17,7 @@ let config: string;
 beforeAll(async () => {
   workshop = await openWorkshop();
   config = join(workshop.gateway, "gateway.yaml");
-}, 60_000);
+});
 afterAll(() => workshop.remove());
 beforeEach(() =>
   rm(join(workshop.gateway, "node_modules", PACKAGE), { recursive: true, force: true }),
@@ -79,7 +80,7 @@ describe("a plugin package of somebody else", () => {
 
   it(
     "is installed, configured, updated and removed under a gateway that runs",
-    { timeout: 60_000 },
+    { timeout: PATIENCE * 60_000 },
     async () => {
       const { gateway: cwd } = workshop;
       await save();

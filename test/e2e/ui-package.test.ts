@@ -159,7 +159,7 @@ it("15: the one file of propylon build has it, too, alone in a folder", async ()
   const served = await serve(alone);
   onTestFinished(async () => void (await served.stop()));
   expect(await visit(served.url)).toEqual([]);
-}, 120_000);
+});
 
 it("12: a plugin from a packed tarball brings a described panel and a script, and a reload removes both without a trace", async () => {
   const { url, file } = await start("  acme-weather: {}\n");

@@ -144,7 +144,7 @@ describe("graph", () => {
 });
 
 describe("plugin new", () => {
-  it("adds a plugin that runs, and a test that passes", { timeout: 60_000 }, async () => {
+  it("adds a plugin that runs, and a test that passes", async () => {
     await write("gateway.yaml", "# mine\nlisteners: { main: { port: 0 } } # any\n");
     await write("package.json", '{ "type": "module" }');
     await symlink(MODULES, join(cwd, "node_modules"));

@@ -46,4 +46,4 @@ it("R069: standard output has one JSON object per line, to the last call and the
     expect(line).toMatchObject({ ts: expect.any(String), level: expect.any(String) });
   expect(lines.at(-1)).toMatchObject({ msg: "shutting down", signal: "SIGTERM" });
   expect(stderr.join("")).toBe("");
-}, 30_000);
+});

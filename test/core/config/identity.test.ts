@@ -128,4 +128,4 @@ it("text to Config to text to Config is the identity", async () => {
     }),
     { numRuns: 200 },
   );
-}, 120_000);
+});

@@ -110,4 +110,4 @@ it("plan says what a reload does, of 500 random edits, and refuses what it refus
   );
   // Neither half may be empty.
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(20);
-}, 120_000);
+});

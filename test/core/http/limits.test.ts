@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import {
   ask,
   drainSocket,
@@ -75,7 +76,7 @@ describe("limits", () => {
 
   it(
     "closes slow-loris sockets, slow heads and slow bodies alike, while others are served",
-    { timeout: 30_000 },
+    { timeout: PATIENCE * 30_000 },
     async () => {
       await open({ limits: { headersTimeout: 1_500, requestTimeout: 3_000 } });
       const slow = await Promise.all(Array.from({ length: 300 }, dial));

@@ -87,7 +87,7 @@ describe("lockFile", () => {
       children[winner] = await start();
     }
     expect(await leftovers()).toEqual([]);
-  }, 60_000);
+  });
 
   it("belongs to one part of a process, until that gives it back", async () => {
     const first = await lockFile(file, "The state file");
@@ -132,7 +132,7 @@ describe("lockFile", () => {
     const mine = await lockFile(file);
     expect(await mine.isHeld()).toBe(true);
     await mine.release();
-  }, 30_000);
+  });
 
   it("of a process whose id is used again is taken over", async () => {
     const lock = await lockFile(file);

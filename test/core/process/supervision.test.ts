@@ -43,7 +43,7 @@ describe("supervision of a process tree", () => {
     await expect.poll(() => trees.flat().filter(isAlive)).toEqual([]);
     await expect.poll(() => children()).toEqual([]);
     await expect.poll(() => descriptors()).toBeLessThanOrEqual(before);
-  }, 60_000);
+  });
 
   it("ends every level of a tree of Node processes, whichever is deaf to SIGTERM", async () => {
     for (const stubborn of [0, 1, 2, 3]) {

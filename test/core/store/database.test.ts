@@ -39,7 +39,7 @@ interface Place {
 let server: PostgresServer;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 function createFile(): Place {
@@ -221,7 +221,7 @@ describe("relational data without a database", () => {
 });
 
 describe.runIf(hasPostgres)("relational data of a server that is away", () => {
-  it("is unavailable also for a query that is broken off", { timeout: 60_000 }, async () => {
+  it("is unavailable also for a query that is broken off", async () => {
     const own = await startPostgres(await freePort());
     onTestFinished(() => own.stop());
     const store = new GatewayStore(await openDriver(own.url, freshSchema()), log);
@@ -237,7 +237,7 @@ describe.runIf(hasPostgres)("relational data of a server that is away", () => {
     expect(await sleeping).toMatchObject({ code: "unavailable" });
   });
 
-  it("is unavailable, and there again when the server is", { timeout: 60_000 }, async () => {
+  it("is unavailable, and there again when the server is", async () => {
     const own = await startPostgres(await freePort());
     onTestFinished(() => own.stop());
     const store = new GatewayStore(await openDriver(own.url, freshSchema()), log);

@@ -18,7 +18,7 @@ const POOL = 40;
 let server: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 /** How far the clocks of the three are ahead, in milliseconds: within what a gateway takes for well. */

@@ -25,7 +25,7 @@ const WORKSPACES = ["ws-0", "ws-1", "ws-2"];
 let server: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 /** What a team was from one moment on, by the clock of the test. */

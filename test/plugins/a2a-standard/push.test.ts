@@ -151,7 +151,7 @@ it("tries again in order when a webhook fails, and counts how it ended", async (
   await expect
     .poll(() => gateway.metrics())
     .toMatch(/a2a_push_notifications_total\{outcome="delivered"\} 4/);
-}, 15_000);
+});
 
 it("gives a notification up that is refused or redirected, goes on with the next, and logs no secret", async () => {
   const receiver = await startReceiver((count) => [400, 302][count] ?? 200);

@@ -91,7 +91,7 @@ beforeAll(async () => {
     gateway.hook("server:state", look);
     look();
   });
-}, 30_000);
+});
 
 afterAll(async () => {
   await gateway.close({ grace: 0 });

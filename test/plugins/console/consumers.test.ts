@@ -65,7 +65,7 @@ it("18: the Python client uses an agent of the picker, with its health and neste
   expect(messages).toEqual(
     expect.arrayContaining([expect.stringMatching(/shop.*lookup.*: completed$/)]),
   );
-}, 90_000);
+});
 
 it("18: fast-agent uses an agent of the picker as one of its servers", async () => {
   await requireModule(FAST_AGENT_PYTHON, "mcp_agent.core.fastagent");
@@ -82,4 +82,4 @@ it("18: fast-agent uses an agent of the picker as one of its servers", async () 
   const said = JSON.parse(stdout.trim().split("\n").at(-1)!) as { tools: string[]; text: string };
   expect(said.tools).toEqual(expect.arrayContaining(["team-research", "team-get_health"]));
   expect(said.text).toContain("green tea");
-}, 90_000);
+});

@@ -157,4 +157,4 @@ it("P081, P082, P083, P084, P089, P090, T139, T140, T151, T152: a real host is r
   expect((await running.ask("DELETE", `/pallas/${instance.id}`)).status).toBe(204);
   expect(await send(running, harper!.id)).toMatchObject({ status: 404 });
   expect(issuer.teams.get(instance.id)!.active).toBe(false);
-}, 120_000);
+});

@@ -98,7 +98,7 @@ it("P054, P055, P056, P091, P092: the health of the agent is a badge and a banne
   await message.fill("hello");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("mentor agent: heard hello").waitFor();
-}, 60_000);
+});
 
 it("Cancel ends the call at the agent", async () => {
   const { host, running, page } = await openChat();

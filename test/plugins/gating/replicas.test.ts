@@ -27,7 +27,7 @@ async function startOne(store: string, url: string, driver: PluginEntry): Promis
 
 it.each(STORES)(
   "a switch counts at all gateways of one %s within 250 ms, and of 300 at once none is lost",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async (_name, start, driver) => {
     const server = await start();
     const { url } = await fakeUpstream(

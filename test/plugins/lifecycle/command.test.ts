@@ -42,5 +42,5 @@ describe("propylon start", () => {
       .poll(async () => (await client.listTools()).tools.map(({ name }) => name), SOON)
       .toContain("agent_status");
     expect(await statusOf(client, id)).toMatchObject({ status: "completed" });
-  }, 30_000);
+  });
 });

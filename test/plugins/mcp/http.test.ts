@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError } from "../../../core/errors.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { FakeServer, openSession, post, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
@@ -190,7 +191,7 @@ describe("modern headers", () => {
 describe("fuzz", () => {
   it(
     "no message, however broken, gives a 5xx or an answer under a foreign id",
-    { timeout: 120_000 },
+    { timeout: PATIENCE * 120_000 },
     async () => {
       served = await serve([new FakeServer("one").tool("echo", () => text("hi"))]);
       const { url } = served;

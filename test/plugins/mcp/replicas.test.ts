@@ -169,7 +169,7 @@ const resume = (
     headers: { ...headers, accept: "text/event-stream", "last-event-id": eventId },
   });
 
-describe.each(STORES)("gateways of one %s", { timeout: 60_000 }, (_name, start) => {
+describe.each(STORES)("gateways of one %s", (_name, start) => {
   it.each([2, 3])(
     "%i of them serve one client: calls, answers to questions, progress and the end",
     async (count) => {

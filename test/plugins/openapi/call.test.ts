@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { definePlugin, type ErrorCode } from "propylon";
 import { ERROR_STATUS } from "propylon/kit";
 import { describe, expect, it } from "vitest";
+import { UNHURRIED } from "../../fixtures/ci.ts";
 import { createSlow, EVERYTHING, get, post, refusal, startOpenapi } from "./support.ts";
 
 const servers = { servers: { everything: EVERYTHING } };
@@ -161,7 +162,7 @@ describe("POST /:server/:tool", () => {
   });
 
   it("answers 1,000 calls at a time, each with its own result", async () => {
-    const { url } = await startOpenapi({}, [], servers);
+    const { url } = await startOpenapi({}, [], { ...servers, limits: UNHURRIED });
     const calls = Array.from({ length: 1_000 }, (_, n) =>
       post(`${url}/everything/echo`, { message: `call ${n}` }),
     );

@@ -78,7 +78,7 @@ describe("OpenAPI documents", () => {
       .map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     expect(await lint(documents)).toEqual([]);
-  }, 90_000);
+  });
 
   it("M106: are the same bytes until something they show changes, and 304 to whoever has them", async () => {
     const tools = createTools();

@@ -37,7 +37,7 @@ describe("Open WebUI", () => {
     const tree = { label: "a", children: [{ label: "b" }] };
     expect(await call("recursive", "plant", { tree })).toMatchObject({ result: { tree } });
     expect(await call("recursive", "now", {})).toMatchObject({ result: "now {}" });
-  }, 90_000);
+  });
 });
 
 /** What a model is to be offered of a tool's arguments. */

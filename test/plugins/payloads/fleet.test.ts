@@ -25,7 +25,7 @@ const LARGE = randomBytes(200_000).toString("hex");
 let database: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) database = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => database?.stop());
 
 /** A gateway of a store that several share. */

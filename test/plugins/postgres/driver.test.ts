@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)("a store in PostgreSQL", () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres(await freePort());
-  }, 60_000);
+  });
   afterAll(() => server.stop());
 
   async function query(text: string): Promise<pg.QueryResult> {

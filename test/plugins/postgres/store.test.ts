@@ -17,7 +17,7 @@ describe.runIf(hasPostgres)("on a real server", () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgres(await freePort());
-  }, 60_000);
+  });
   afterAll(() => server.stop());
 
   testStore("postgres", {

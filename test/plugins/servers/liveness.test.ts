@@ -122,7 +122,7 @@ describe("pings", () => {
     expect(upstream.status.pid).not.toBe(pid);
     expect(processState(pid)).toBe("Z");
     expect(await callText(upstream, "echo", { text: "back" })).toBe("back");
-  }, 20_000);
+  });
 
   it("a child that only slept is ready again, and the same", async () => {
     const upstream = startChild("700ms");
@@ -133,7 +133,7 @@ describe("pings", () => {
     process.kill(pid, "SIGCONT");
     await reached(upstream, "ready");
     expect(upstream.status).toMatchObject({ pid, reason: undefined });
-  }, 10_000);
+  });
 
   it.each([
     ["a legacy server over HTTP", serveOld, "30s", true],
@@ -159,4 +159,4 @@ it("reconnect resolves when the server is ready, not while it is connecting", as
   expect(upstream.status.state).toBe("ready");
   expect(upstream.status.pid).not.toBe(pid);
   expect(upstream.catalogue.tools.length).toBeGreaterThan(0);
-}, 10_000);
+});

@@ -43,4 +43,4 @@ it("no more than four children are starting at once, whatever the number of serv
   expect(starting).toBe(0);
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThanOrEqual(4);
-}, 20_000);
+});

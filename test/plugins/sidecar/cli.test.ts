@@ -45,7 +45,7 @@ let folder = "";
 beforeAll(async () => {
   folder = await workFolder();
   await writeFile(join(folder, "runtime.mjs"), RUNTIME);
-}, 120_000);
+});
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

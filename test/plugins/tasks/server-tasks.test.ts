@@ -200,7 +200,7 @@ describe("a hostile server's task", () => {
     await until(() => server.of("tools/call").length === 2);
     server.tell("task-2", large);
     expect((await waiting).text.length).toBeGreaterThan(text.length);
-  }, 30_000);
+  });
 
   it("whose client cannot be asked fails, and is cancelled", async () => {
     const { server, long } = await start();
@@ -297,7 +297,7 @@ describe("a tool of a server of 2025-11-25 that can only be a task", () => {
     return { ...gateway, tool };
   }
 
-  it("is called by those who know no tasks, and by those who do", { timeout: 60_000 }, async () => {
+  it("is called by those who know no tasks, and by those who do", async () => {
     const { send, show, tool } = await startOld();
     expect(tool["execution"]).toEqual({});
     const args = { name, arguments: { topic: "tea" } };
@@ -313,7 +313,7 @@ describe("a tool of a server of 2025-11-25 that can only be a task", () => {
     expect(JSON.stringify(last)).toContain("Research Report");
   });
 
-  it("asks its question through the task", { timeout: 60_000 }, async () => {
+  it("asks its question through the task", async () => {
     const { send, show } = await startOld();
     const args = { name, arguments: { topic: "python", ambiguous: true } };
     const id = String((await send("tools/call", args)).result!["taskId"]);

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 it(
   "T026, T168, T177, T181, T182: npm run team-auth shows two teams and a user with different documents, and a stream that ends with its token",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ["playground/team-auth.mjs"], {
       cwd: ROOT,

@@ -14,7 +14,7 @@ import { ADMIN, KOTTOS, openDirectory, openTables } from "./kit.ts";
 let server: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 async function notesSince(db: Database, epoch: number): Promise<string[]> {

@@ -14,7 +14,7 @@ import { ADMIN, KOTTOS } from "./kit.ts";
 let server: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 const ROLES = ["viewer", "operator", "admin"] as const;

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { Loader } from "../../../plugins/team-auth/loader.ts";
 import type { AccessSnapshot } from "../../../plugins/team-auth/snapshot.ts";
 import type { Database } from "../../../plugins/team-auth/tables.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { openTables } from "./kit.ts";
 
 const RUNS = 15;
@@ -158,7 +159,7 @@ function view(snapshot: AccessSnapshot): unknown {
 
 it(
   "T016, T075: a snapshot that followed every change is the one that is read whole",
-  { timeout: 60_000 },
+  { timeout: PATIENCE * 60_000 },
   async () => {
     const db = await openTables();
     const loader = new Loader(db, { seal: (text) => text, open: (text) => text });

@@ -34,7 +34,7 @@ interface Place {
 let server: PostgresServer;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 function createFile(): Place {

@@ -161,7 +161,7 @@ it("the official Python client uses a token until it is revoked", async (context
     errors: "",
   });
   await expectChallenge(rig);
-}, 120_000);
+});
 
 it("the Inspector uses a token until it is revoked", async (context) => {
   requirePresent("the Inspector (variable INSPECTOR)", INSPECTOR !== undefined, context, false);
@@ -182,4 +182,4 @@ it("the Inspector uses a token until it is revoked", async (context) => {
   expect(await running).toMatch(REVOKED);
   expect(await run("--method", "tools/list")).toMatch(/401|Unauthorized|auth/i);
   await expectChallenge(rig);
-}, 120_000);
+});

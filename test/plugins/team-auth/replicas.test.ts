@@ -20,7 +20,7 @@ import { ADMIN, KOTTOS } from "./kit.ts";
 let server: PostgresServer | undefined;
 beforeAll(async () => {
   if (hasPostgres) server = await startPostgres(await freePort());
-}, 60_000);
+});
 afterAll(() => server?.stop());
 
 const INVALID = "401 Invalid MCP token.";

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { main, workFolder } from "../../e2e/build.ts";
 import { Mortal } from "../../e2e/queue-process.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import { orphans, startCollector, type CollectedSpan } from "./collector.ts";
@@ -21,7 +22,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await workFolder();
-}, 60_000);
+});
 
 afterAll(() => rm(folder, { recursive: true }));
 
@@ -142,7 +143,7 @@ const WAY = [
 
 it(
   "R010, R070: one trace goes from the publisher through sidecar, runtime, agent and MCP server back into the result, for a hundred tasks at a time",
-  { timeout: 60_000 },
+  { timeout: PATIENCE * 60_000 },
   async () => {
     const { collector, upstream, nats, results } = await startAll();
     const publishers = Array.from({ length: TASKS }, (_, n) => ({
@@ -153,7 +154,7 @@ it(
     await Promise.all(
       publishers.map(({ id, traceId, spanId }) => publish(nats, id, `00-${traceId}-${spanId}-01`)),
     );
-    await expect.poll(() => results.size, { timeout: 30_000 }).toBe(TASKS);
+    await expect.poll(() => results.size, { timeout: PATIENCE * 30_000 }).toBe(TASKS);
     // 10 spans each: the way, two requests to the model, and the result on its way out.
     await collector.until(() => collector.spans.length >= TASKS * 10);
 

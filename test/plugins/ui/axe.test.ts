@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { openPage } from "./kit.ts";
 import { problemsOf, LOOKS } from "./looks.ts";
 import { ALL_PAGES, startShop } from "./pages.ts";
@@ -7,7 +8,7 @@ const VIEWS = [...ALL_PAGES, "/servers?add=1"];
 
 it.each(LOOKS)(
   "2: axe finds nothing on any page in %s",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async (_, options) => {
     const { url } = await startShop();
     expect(await problemsOf(url, VIEWS, options)).toEqual([]);

@@ -1,5 +1,6 @@
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { openPage } from "./kit.ts";
 import { openView } from "./looks.ts";
 import {
@@ -42,7 +43,7 @@ async function tooWide(page: Page, url: string, paths: readonly string[]): Promi
   return found;
 }
 
-it("nothing on any page is pushed sideways on a telephone", { timeout: 120_000 }, async () => {
+it("nothing on any page is pushed sideways on a telephone", async () => {
   const { url } = await startShop("", "  payloads: {}\n");
   const { page } = await openPage(`${url}/ui/`, PHONE);
   const paths = [...ALL_PAGES, "/try/shop/price", "/servers?add=1", "/panels/payloads/newest"];
@@ -51,7 +52,7 @@ it("nothing on any page is pushed sideways on a telephone", { timeout: 120_000 }
 
 it(
   "nothing on the pages of the console is pushed sideways on a telephone",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const { url } = await startTeams();
     const { page } = await openPage(`${url}/ui/`, PHONE);
@@ -61,7 +62,7 @@ it(
 
 it(
   "nothing on the page Access is pushed sideways on a telephone, and a row says what its values are",
-  { timeout: 120_000 },
+  { timeout: PATIENCE * 120_000 },
   async () => {
     const { url, ask, page } = await startDirectory(PHONE);
     await ask("POST", "users", { id: "ada" });
