@@ -41,6 +41,7 @@ async function serve(
     await whenSettled(gateway, SETTLE_MS);
     return gateway.describe();
   });
+  channel.answer(WORKER.ping, () => {});
   tellSources();
   channel.tell(WORKER.ready);
 }

@@ -7,6 +7,8 @@ export const WORKER = {
   join: "join",
   /** Worker: I serve. */
   ready: "ready",
+  /** Primary: do you still answer? */
+  ping: "ping",
   /** Primary: end, as by a signal. */
   end: "end",
   /** Primary: so the workers are. A list of {@link WorkerStatus}. */

@@ -117,7 +117,20 @@ export class Supervisor {
     const begun = performance.now();
     void ended.then(() => performance.now() - begun > STEADY_MS && (seat.failures = 0));
     this.#tell();
+    void this.#watch(worker);
     return undefined;
+  }
+
+  /** Kills it when it is stuck; then it is started again as after any other end. */
+  async #watch(worker: WorkerProcess): Promise<void> {
+    await worker.untilStuck();
+    if (worker.channel.closed.aborted || this.#phase === "closing") return;
+    const { number, pid } = worker;
+    this.#options.log.error(
+      { worker: number, pid },
+      "a worker does not answer any more; it is killed",
+    );
+    worker.kill();
   }
 
   #end(seat: Seat, worker: WorkerProcess, { code, signal }: WorkerEnd): void {

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Readable } from "node:stream";
 import { GatewayError } from "../errors.ts";
+import { pause, within } from "../timers.ts";
 import { WorkerChannel } from "./channel.ts";
 import { WORKER } from "./protocol.ts";
 import { WORKER_VARIABLE } from "./role.ts";
@@ -10,6 +11,12 @@ export interface WorkerEnd {
   readonly code: number | null;
   readonly signal: string | null;
 }
+
+/** How often a worker is asked whether it answers, and how long it may take, in milliseconds. */
+const PING_MS = 2_000;
+const ANSWER_MS = 10_000;
+/** So many answers in a row that did not come mean that it is stuck: one may be late because the machine slept. */
+const MISSED = 2;
 
 /** What may be kept of a line that does not end, in characters. */
 const MAX_LINE = 1024 * 1024;
@@ -59,6 +66,19 @@ export class WorkerProcess {
 
   kill(): void {
     this.#worker.process.kill("SIGKILL");
+  }
+
+  /**
+   * Resolves when it answers nothing any more, e.g. because a plugin never gives its loop back: probes of the listener come to the
+   * others and do not find out. Or when it is gone.
+   */
+  async untilStuck(): Promise<void> {
+    const { closed } = this.channel;
+    for (let missed = 0; missed < MISSED && !closed.aborted;) {
+      const isHeard = await within(this.channel.ask(WORKER.ping), ANSWER_MS);
+      missed = isHeard ? 0 : missed + 1;
+      if (isHeard) await pause(PING_MS, closed);
+    }
   }
 
   #readiness(): Promise<void> {

@@ -179,6 +179,16 @@ it(
   },
 );
 
+it("one that is stuck is killed and started again", { timeout: TIMEOUT }, async () => {
+  const gateway = await begin();
+  const [first] = await pidsOf(gateway);
+  process.kill(first!, "SIGSTOP");
+  await gateway.line("a worker does not answer any more");
+  await gateway.line("a worker serves again");
+  expect(isAlive(first!)).toBe(false);
+  expect(await pidsOf(gateway)).not.toContain(first);
+});
+
 it("SIGTERM ends all of them, after the calls in flight", { timeout: TIMEOUT }, async () => {
   const gateway = await begin();
   const pids = await pidsOf(gateway);
