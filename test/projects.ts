@@ -64,7 +64,7 @@ export const LONG: readonly string[] = [
   "test/create-gateway/**/*.test.ts",
   "test/e2e/kept-sessions.test.ts",
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
-  "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,cluster-kill,control,edit-kill,evict,fuzz,hostile-pattern}.test.ts",
+  "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,cluster-kill,control,edit-kill,evict,fuzz,hostile-pattern,leader,limits-kill}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
   "test/e2e/{replica-kill,store-away,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
   "test/e2e/hostile/eras.test.ts",

@@ -140,6 +140,18 @@ const CAMPAIGNS = {
     times: 1,
     each: "two times 15 minutes of a project of --with cluster, on PostgreSQL and on NATS, whose gateways are killed with SIGKILL one after the other each 5 s",
   },
+  leader: {
+    args: vitest("test/e2e/leader.test.ts"),
+    env: { LEADER_ROUNDS: "25" },
+    times: 1,
+    each: "25 holders of a lease stopped with SIGSTOP and 25 cut off from their store, for PostgreSQL and for NATS each",
+  },
+  "limits-kill": {
+    args: vitest("test/e2e/limits-kill.test.ts"),
+    env: { LIMIT_KILL_SECONDS: "60" },
+    times: 1,
+    each: "a minute of a limit and a minute of a bound, for PostgreSQL and for NATS each, while one of three gateways is killed each 5 s",
+  },
   "forged-tokens": {
     args: vitest("test/e2e/team-auth/forged-tokens.test.ts"),
     env: { FORGED_TOKENS: "100000" },

@@ -1,19 +1,13 @@
-import { spawn, type ChildProcess } from "node:child_process";
-import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema, McpError } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
-import { freePort } from "../../core/testing/index.ts";
 import { until } from "../fixtures/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer } from "../plugins/postgres/kit.ts";
+import { startFleet, type Program } from "./fleet.ts";
 
-const CLI = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 /** Many more by hand. */
 const KILLS = Number(process.env["REPLICA_KILLS"] ?? 3);
 const CLIENTS = Number(process.env["REPLICA_CLIENTS"] ?? 6);
@@ -39,55 +33,6 @@ export default definePlugin({
   },
 });
 `;
-
-/** A gateway of the fleet, as a process of its own. */
-class Program {
-  readonly url: string;
-  readonly #config: string;
-  #child: ChildProcess | undefined;
-  isUp = false;
-
-  constructor(folder: string, port: number, store: string) {
-    this.url = `http://127.0.0.1:${port}/mcp`;
-    this.#config = join(folder, `gateway-${port}.json`);
-    const config = { listeners: { main: { port } }, store, plugins: { "./tools.mjs": {} } };
-    writeFileSync(this.#config, JSON.stringify(config));
-    onTestFinished(() => this.kill());
-  }
-
-  async start(): Promise<void> {
-    const args = [CLI, "start", this.#config, "--log-level", "fatal"];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
-    this.#child = child;
-    const answers = (): Promise<boolean> =>
-      fetch(this.url, { method: "OPTIONS" }).then(Boolean, () => false);
-    await until(() => child.exitCode !== null || answers(), 60_000);
-    if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}.`);
-    this.isUp = true;
-  }
-
-  async kill(): Promise<void> {
-    this.isUp = false;
-    const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, "exit");
-    child.kill("SIGKILL");
-    await gone;
-  }
-}
-
-async function startFleet(store: string): Promise<Program[]> {
-  // Below the package, so that the plugin finds it.
-  const folder = mkdtempSync(
-    join(fileURLToPath(new URL("../..", import.meta.url)), "node_modules/.fleet-"),
-  );
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  writeFileSync(join(folder, "tools.mjs"), PLUGIN);
-  const fleet: Program[] = [];
-  for (let each = 0; each < 3; each++) fleet.push(new Program(folder, await freePort(), store));
-  await Promise.all(fleet.map((program) => program.start()));
-  return fleet;
-}
 
 /** What came of all exchanges. */
 class Outcome {
@@ -179,7 +124,7 @@ it.each([
   { timeout: 90_000 + KILLS * 30_000 },
   async (_name, start) => {
     const { url } = await start();
-    const fleet = await startFleet(url);
+    const fleet = await startFleet(PLUGIN, [url, url, url]);
     const outcome = new Outcome();
     const clients = await Promise.all(
       Array.from({ length: CLIENTS }, () => connect(fleet, outcome)),

@@ -1,8 +1,9 @@
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { fakeUpstream, type PluginEntry } from "propylon/testing";
 import nats from "../../../plugins/nats/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { FaultProxy } from "../../fixtures/faults/proxy.ts";
 import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
@@ -10,6 +11,8 @@ import { setupGating, whenListed, type Gated } from "./kit.ts";
 
 /** Switches whose time is taken, each at another gateway than the one before. */
 const TIMED = Number(process.env["SWITCHES"] ?? 60);
+/** Switches while the connections of a gateway break. */
+const BROKEN = Number(process.env["SWITCHES_BROKEN"] ?? 9);
 /** Switches at once. */
 const AT_ONCE = 300;
 const TOOLS = Array.from({ length: AT_ONCE }, (_, at) => `t${at}`);
@@ -58,5 +61,36 @@ it.each(STORES)(
     await until(() => fleet.every(areAllOff));
     // They are in the store, and not only told.
     expect(areAllOff(await startOne(server.url, url, plugin))).toBe(true);
+  },
+);
+
+it.each(STORES)(
+  "a switch of the moment in which a gateway of one %s loses its connections counts there within a second",
+  { timeout: 120_000 },
+  async (_name, start, driver) => {
+    const server = await start();
+    const { url } = await fakeUpstream({ t0: () => "here" });
+    const plugin = driver();
+    const fleet: Gated[] = [];
+    const proxies: FaultProxy[] = [];
+    for (let each = 0; each < 3; each++) {
+      const proxy = await FaultProxy.start(server.port);
+      onTestFinished(() => proxy.close());
+      proxies.push(proxy);
+      const store = server.url.replace(`:${server.port}`, `:${proxy.port}`);
+      fleet.push(await startOne(store, url, plugin));
+    }
+    const times: number[] = [];
+    for (let at = 0; at < BROKEN; at++) {
+      const enabled = at % 2 === 1;
+      const begin = performance.now();
+      proxies[at % 3]!.reset();
+      await fleet[(at + 1) % 3]!.service.set([{ server: "house", tool: "t0", enabled }], "key:ci");
+      await until(() =>
+        fleet.every((each) => each.service.isToolEnabled("house", "t0") === enabled),
+      );
+      times.push(performance.now() - begin);
+    }
+    expect(Math.max(...times)).toBeLessThan(1_000);
   },
 );

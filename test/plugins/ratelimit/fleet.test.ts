@@ -12,17 +12,12 @@ import ratelimit from "../../../plugins/ratelimit/index.ts";
 import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
+import { excess, type Ran } from "./windows.ts";
 
 /** How long calls are made, in milliseconds; a minute in the campaign. */
 const LOAD_MS = Number(process.env["LIMIT_SECONDS"] ?? 6) * 1_000;
 const RATE = 100;
 const BURST = 100;
-
-/** A call that ran: when it was made, and when it was let through at the latest. */
-interface Ran {
-  readonly from: number;
-  readonly to: number;
-}
 
 const STORES = [
   ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
@@ -111,18 +106,6 @@ class Worker {
   }
 }
 
-/** By how much the worst window is above what it may have; windows count what lies wholly in them. */
-function excess(ran: readonly Ran[]): number {
-  let worst = -Infinity;
-  for (const { from } of ran) {
-    const inside = ran.filter((each) => each.from >= from).map(({ to }) => to);
-    inside.sort((a, b) => a - b);
-    for (const [at, to] of inside.entries())
-      worst = Math.max(worst, at + 1 - BURST - ((to - from) * RATE) / 1_000);
-  }
-  return worst;
-}
-
 describe.each(STORES)(
   "three gateways of one %s",
   { timeout: LOAD_MS + 60_000 },
@@ -137,7 +120,7 @@ describe.each(STORES)(
       const loads = [250, 25, 25].map((perSecond, at) => load(fleet[at]!, perSecond, end, ran));
       await Promise.all(loads);
       const one = BURST + (RATE * LOAD_MS) / 1_000;
-      expect(excess(ran)).toBeLessThanOrEqual(0);
+      expect(excess(ran, RATE, BURST)).toBeLessThanOrEqual(0);
       expect(ran.length).toBeGreaterThan(0.95 * one);
     });
 
@@ -223,7 +206,7 @@ describe.each(STORES)(
       await Promise.all(fleet.map((each) => load(each, 200, performance.now() + 2_500, ran)));
       const away = ran.filter(({ from }) => from > begin).length;
       expect(away).toBeGreaterThan(60);
-      expect(excess(ran)).toBeLessThanOrEqual(0);
+      expect(excess(ran, RATE, BURST)).toBeLessThanOrEqual(0);
       await server.start();
       await until(() => call(fleet[0]!, ran));
     });

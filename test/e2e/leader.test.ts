@@ -1,0 +1,179 @@
+import { setTimeout } from "node:timers/promises";
+import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { connectClient } from "../../core/testing/index.ts";
+import { FaultProxy } from "../fixtures/faults/proxy.ts";
+import { until } from "../fixtures/until.ts";
+import { useServer as startNats } from "../plugins/nats/kit.ts";
+import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
+import { startFleet, type Program } from "./fleet.ts";
+
+/** A campaign does 50. */
+const ROUNDS = Number(process.env["LEADER_ROUNDS"] ?? 2);
+const TTL_MS = 1_500;
+
+/**
+ * Work for one gateway at a time. Every write is over one revision and bears the fence, and each change of the writer stays in the
+ * value: what it says is all that ever took effect.
+ */
+const PLUGIN = `
+import { setTimeout } from "node:timers/promises";
+import { definePlugin } from "propylon";
+export default definePlugin({
+  name: "leader",
+  setup(gateway) {
+    const { store } = gateway;
+    const kv = store.kv("work");
+    const end = new AbortController();
+    let holds = false;
+    gateway.tool("echo", { description: "Says it.", input: { type: "object" }, run: ({ text }) => text });
+    gateway.route("GET", "/holds", { access: "public", mutates: false }, () => ({ holds }));
+    gateway.route("GET", "/work", { access: "public", mutates: false }, async () => ({
+      own: store.replica,
+      ...(await kv.get("counter"))?.value,
+    }));
+    async function step({ fence }) {
+      const there = await kv.get("counter");
+      const { count = 0, writers = [] } = there?.value ?? {};
+      const last = writers.at(-1);
+      if ((last?.fence ?? 0) > fence) return;
+      const isSame = last?.fence === fence;
+      const next = isSame ? writers : [...writers, { fence, by: store.replica, from: count + 1 }];
+      await kv.update("counter", { count: count + 1, writers: next }, there?.rev ?? 0);
+    }
+    async function lead() {
+      while (!end.signal.aborted) {
+        const lease = await store.lease("leader", { ttl: ${TTL_MS}, signal: end.signal });
+        holds = true;
+        lease.signal.addEventListener("abort", () => (holds = false));
+        while (!lease.signal.aborted && !end.signal.aborted) {
+          await step(lease).catch(() => {});
+          await setTimeout(5);
+        }
+        await lease.release();
+      }
+    }
+    gateway.onStart(() => {
+      void lead().catch(() => {});
+      return () => end.abort();
+    });
+  },
+});
+`;
+
+/** What the value says. */
+interface Work {
+  readonly own: string;
+  readonly count: number;
+  readonly writers: readonly {
+    readonly fence: number;
+    readonly by: string;
+    readonly from: number;
+  }[];
+}
+
+async function ask<T>({ origin }: Program, path: string): Promise<T> {
+  const response = await fetch(`${origin}${path}`);
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return (await response.json()) as T;
+}
+
+const read = (program: Program): Promise<Work> => ask<Work>(program, "/work");
+const holds = async (program: Program): Promise<boolean> =>
+  (await ask<{ holds: boolean }>(program, "/holds")).holds;
+
+/** Three gateways, each with a way of its own to the store. */
+async function start(store: { readonly url: string; readonly port: number }) {
+  const proxies: FaultProxy[] = [];
+  for (let each = 0; each < 3; each++) proxies.push(await FaultProxy.start(store.port));
+  onTestFinished(() => void Promise.all(proxies.map((proxy) => proxy.close())));
+  const stores = proxies.map(({ port }) => store.url.replace(`:${store.port}`, `:${port}`));
+  const fleet = await startFleet(PLUGIN, stores);
+  return { fleet, proxies };
+}
+
+/** The gateway that writes, once it does. */
+async function findLeader(fleet: readonly Program[]): Promise<{ leader: Program; work: Work }> {
+  return until(async () => {
+    const all = await Promise.all(fleet.map(read));
+    const at = all.findIndex(({ own, writers }) => own === writers?.at(-1)?.by);
+    return at === -1 ? undefined : { leader: fleet[at]!, work: all[at]! };
+  }, 30_000);
+}
+
+/** How long it takes until somebody else writes, in milliseconds. */
+async function untilNext(observer: Program, { writers }: Work): Promise<number> {
+  const from = performance.now();
+  const { fence } = writers.at(-1)!;
+  await until(async () => (await read(observer)).writers.at(-1)!.fence > fence, 30_000);
+  return performance.now() - from;
+}
+
+/** Each writer began after the one before it had written for the last time. */
+function expectInOrder({ count, writers }: Work): void {
+  const fences = writers.map(({ fence }) => fence);
+  expect(fences).toEqual([...new Set(fences)].toSorted((left, right) => left - right));
+  const begins = writers.map(({ from }) => from);
+  expect(begins).toEqual([...new Set(begins)].toSorted((left, right) => left - right));
+  expect(count).toBeGreaterThanOrEqual(begins.at(-1)!);
+}
+
+describe.each([
+  ["PostgreSQL", startPostgres],
+  ["NATS", startNats],
+] as const)(
+  "the holder of a lease of %s",
+  { timeout: 120_000 + ROUNDS * 30_000 },
+  (_name, open) => {
+    it("is stopped for three times its ttl: another one goes on, and what it still writes is refused", async () => {
+      const { fleet } = await start(await open());
+      const times: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const { leader, work } = await findLeader(fleet);
+        const observer = fleet.find((program) => program !== leader)!;
+        leader.send("SIGSTOP");
+        const from = performance.now();
+        times.push(await untilNext(observer, work));
+        await setTimeout(Math.max(0, 3 * TTL_MS - (performance.now() - from)));
+        leader.send("SIGCONT");
+        await until(async () => !(await holds(leader)), 10_000);
+        const { count } = await read(leader);
+        await until(async () => (await read(leader)).count > count + 20, 30_000);
+        expectInOrder(await read(leader));
+      }
+      process.stdout.write(`went on after ${times.map(Math.round).join(", ")} ms\n`);
+      expect(Math.max(...times)).toBeLessThan(TTL_MS + 1_000);
+    });
+
+    it("is cut off from its store: it stops in time, serves on, and is one of them again when it is back", async () => {
+      const { fleet, proxies } = await start(await open());
+      const clients = new Map<Program, Client>();
+      for (const program of fleet) clients.set(program, await connectClient(program.url));
+      onTestFinished(() => void Promise.all([...clients.values()].map((each) => each.close())));
+      const times: number[] = [];
+      for (let round = 0; round < ROUNDS; round++) {
+        const { leader, work } = await findLeader(fleet);
+        const proxy = proxies[fleet.indexOf(leader)]!;
+        const observer = fleet.find((program) => program !== leader)!;
+        proxy.partition();
+        const from = performance.now();
+        const next = untilNext(observer, work);
+        await until(async () => !(await holds(leader)), 30_000);
+        const stoppedAfter = performance.now() - from;
+        times.push(await next);
+        // It stopped before another one could begin.
+        expect(stoppedAfter).toBeLessThan(times.at(-1)! + 100);
+        const echo = { name: "echo", arguments: { text: "on" } };
+        const { content } = await clients.get(leader)!.callTool(echo);
+        expect(content).toEqual([{ type: "text", text: "on" }]);
+        await setTimeout(Math.max(0, 3 * TTL_MS - (performance.now() - from)));
+        proxy.heal();
+        const { count } = await until(() => read(leader).catch(() => undefined), 30_000);
+        await until(async () => (await read(leader)).count > count + 20, 30_000);
+        expectInOrder(await read(leader));
+      }
+      process.stdout.write(`went on after ${times.map(Math.round).join(", ")} ms\n`);
+      expect(Math.max(...times)).toBeLessThan(TTL_MS + 1_000);
+    });
+  },
+);
