@@ -13,7 +13,7 @@ import { startRegistry, type Registry } from "../fixtures/registry.ts";
 
 /** Steps of the workflow that are no part of a dry run. A step that is neither here nor runs fails the test. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  "sudo apt-get update -qq && sudo apt-get install -y -qq nats-server redis-server postgresql bsdutils util-linux":
+  "sudo apt-get update -qq && sudo apt-get install -y -qq nats-server redis-server postgresql haproxy bsdutils util-linux":
     "changes the machine",
   "npm ci": "the checkout has its packages",
   "npm test": "is what runs this",
