@@ -57,8 +57,8 @@ interface Request {
 
 function requestsOf(view: PanelView, access: PanelAccess): readonly Request[] {
   if ("form" in view) {
-    const { route, params = {}, mutates = true, access: own = access } = view.form;
-    return [{ by: "its form", route, params: Object.keys(params), access: own, mutates }];
+    const { route, mutates = true, access: own = access } = view.form;
+    return [{ by: "its form", route, params: [], access: own, mutates }];
   }
   const reading = Object.values(view)[0] as { readonly from: string };
   const data = { by: "its data", route: reading.from, params: [], access, mutates: false };
@@ -118,7 +118,9 @@ function checkRequest(
   if (missing !== undefined)
     refuse(
       `asks ${named}, whose ${missing} is not known there`,
-      `Give it in params, as in { ${missing}: "/${missing}" }.`,
+      by === "its form"
+        ? "Name it in the path, or make the form one of an action of a row."
+        : `Give it in params, as in { ${missing}: "/${missing}" }.`,
     );
 }
 

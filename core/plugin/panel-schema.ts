@@ -30,7 +30,6 @@ const column = z.strictObject({
 
 const request = {
   route: reference,
-  params: z.record(z.string(), pointer).optional(),
   confirm: z.string().min(1).max(500).optional(),
   access: accessSchema.optional(),
   mutates: z.boolean().optional(),
@@ -47,6 +46,7 @@ const when = z
 const action = z.strictObject({
   ...request,
   label,
+  params: z.record(z.string(), pointer).optional(),
   when: when.optional(),
   body: z.record(z.string(), z.unknown()).optional(),
   input: zodSchema.optional(),

@@ -54,8 +54,6 @@ export interface PanelColumn {
 /** A request that a panel can make. */
 interface PanelRequest {
   readonly route: RouteReference;
-  /** Parameters of the path that are taken from the row. `:server` of a panel at `servers/detail` is the server of the page. */
-  readonly params?: Readonly<Record<string, Pointer>>;
   /** What is asked before. */
   readonly confirm?: string;
   /** Who may make it, where that takes more than the panel does; default: the panel's. */
@@ -79,6 +77,8 @@ interface PanelRequest {
  */
 export interface PanelAction extends PanelRequest {
   readonly label: string;
+  /** Parameters of the path that are taken from the row. `:server` of a panel at `servers/detail` is the server of the page. */
+  readonly params?: Readonly<Record<string, Pointer>>;
   /**
    * For which rows it is offered: each pointer has to lead to one of its values; what is not there is `null`. Default: for all.
    * The route has to refuse the others by itself.

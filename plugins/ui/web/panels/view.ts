@@ -63,7 +63,6 @@ export interface PanelView {
   readonly form?: {
     readonly route: Route;
     readonly input: unknown;
-    readonly params?: Readonly<Record<string, string>>;
     readonly submit: string;
     readonly confirm?: string;
     readonly secret?: string;
