@@ -40,7 +40,7 @@ export function describeGateway(
         prompts: prompts.length,
       }),
     ),
-    authenticators: compiled.authenticators.map(({ name, plugin }) => ({ name, plugin })),
+    authenticators: authenticatorsOf({ compiled }),
     plugins: chosen(scopes).map(({ key, name, plugin }) => ({
       key,
       name,
@@ -63,6 +63,13 @@ export function describeGateway(
     readOnly: readOnlyOf(config),
     ...(seat && { workers: { own: seat.number, all: seat.status } }),
   };
+}
+
+/** Who is asked who makes a request, in order. */
+export function authenticatorsOf({
+  compiled,
+}: Pick<Generation, "compiled">): GatewayDescription["authenticators"] {
+  return compiled.authenticators.map(({ name, plugin }) => ({ name, plugin }));
 }
 
 function readOnlyOf({ management }: Generation["config"]): GatewayDescription["readOnly"] {

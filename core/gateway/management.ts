@@ -7,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
 import { originsOf } from "../config/origin.ts";
 import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
-import { describeGateway } from "./describe.ts";
+import { authenticatorsOf, describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import type { GatewayParts } from "./parts.ts";
 import { metricsOf } from "./taking-part.ts";
@@ -32,6 +32,9 @@ export function createControl(parts: () => GatewayParts): Control {
     },
     get generation() {
       return parts().generation.number;
+    },
+    get authenticators() {
+      return authenticatorsOf(parts().generation);
     },
     describe() {
       const { generation, sockets, seat } = parts();

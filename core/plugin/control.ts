@@ -50,6 +50,8 @@ export interface Control {
   readonly generation: number;
   /** What runs, as data. */
   describe(): GatewayDescription;
+  /** Those of {@link Control.describe}, without the rest: also for a check, whose warnings are a part of that. */
+  readonly authenticators: GatewayDescription["authenticators"];
   /** What plugins bring to web interfaces; none without a management. */
   readonly panels: readonly CheckedPanel[];
   /** Kinds of events that the plugins of the config in force declare. */

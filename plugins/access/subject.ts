@@ -82,7 +82,7 @@ function ofConfig(
 }
 
 function anonymous(control: PluginContext["control"], isStrict: boolean): Account {
-  const isOpen = control.describe().authenticators.length === 0;
+  const isOpen = control.authenticators.length === 0;
   if (isOpen) return { known: true, active: true, roles: ALL_ROLES };
   if (!isStrict) return { known: true, active: true, roles: ["viewer"] };
   return {

@@ -1,4 +1,4 @@
-import type { GatewayConfig, PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
 
 /** Tells that somebody else may name users, too: what belongs to a principal belongs to its `ref`. */
 export function warnOfOtherNames({
@@ -6,8 +6,10 @@ export function warnOfOtherNames({
   control,
 }: Pick<PluginContext, "check" | "control">): void {
   check("team-auth-names", () => {
-    const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-    if (auth.jwt === undefined) return undefined;
+    const isSigned = control.authenticators.some(
+      ({ name, plugin }) => name === "jwt" && plugin === undefined,
+    );
+    if (!isSigned) return undefined;
     return {
       message: "team-auth: the signer of tokens for auth.jwt can be any user.",
       path: ["auth", "jwt"],

@@ -1,5 +1,4 @@
-import { definePlugin, defineService, optional, type GatewayConfig } from "propylon";
-import { perGeneration } from "propylon/kit";
+import { definePlugin, defineService, optional } from "propylon";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 
@@ -14,15 +13,10 @@ export default definePlugin({
   setup(gateway) {
     registerRoutes(gateway);
     const { control, services } = gateway;
-    // Readiness asks, too: the config is looked at once.
-    const wantsKey = perGeneration(gateway, () => {
-      const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-      return (
-        auth.apiKey !== undefined || auth.jwt !== undefined || Object.keys(auth.keys).length > 0
-      );
-    });
     gateway.check("ui-sign-in", () => {
-      if (services.sessions || !wantsKey()) return undefined;
+      // Those of the config's `auth` have no plugin.
+      const wantsKey = control.authenticators.some(({ plugin }) => plugin === undefined);
+      if (services.sessions || !wantsKey) return undefined;
       return {
         message: "ui: the gateway wants a key, and nobody can sign in from a browser.",
         path: ["plugins", "ui"],

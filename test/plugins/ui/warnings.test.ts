@@ -1,0 +1,17 @@
+import { expect, it } from "vitest";
+import { setupGateway } from "../../../core/testing/index.ts";
+import sessions from "../../../plugins/sessions/index.ts";
+import ui from "../../../plugins/ui/index.ts";
+
+const WORDS = "ui: the gateway wants a key, and nobody can sign in from a browser.";
+const auth = { apiKey: "the-key-of-this-gateway" };
+
+it.each([
+  ["wants a key and has no sessions", { plugins: [ui], config: { auth } }, true],
+  ["wants a key and has sessions", { plugins: [ui, sessions], config: { auth } }, false],
+  ["lets everyone in", { plugins: [ui], config: {} }, false],
+])("a gateway that %s tells so or not", async (_, options, isTold) => {
+  const { gateway } = await setupGateway({ ...options, client: false });
+  const told = gateway.describe().warnings.map(({ message }) => message);
+  expect(told.includes(WORDS)).toBe(isTold);
+});
