@@ -25,6 +25,7 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
     [["--api-key", "short"], "at least 16 characters"],
     [["--api-key", KEY], "no header can hold"],
     [["--log-level", "loud"], "Allowed choices"],
+    [["--workers", "0"], "a number from 1 to 256, or auto"],
     [["--tool-timeout", "soon"], "a duration such as 30s"],
     [["--tool-timeout-max", "soon"], "a duration such as 30s"],
     [["--plugin", "nobody"], "There is no plugin"],
