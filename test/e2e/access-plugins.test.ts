@@ -23,6 +23,7 @@ import health from "../../plugins/health/index.ts";
 import lifecycle from "../../plugins/lifecycle/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import progress from "../../plugins/progress/index.ts";
+import redis from "../../plugins/redis/index.ts";
 import registry from "../../plugins/registry/index.ts";
 import rest from "../../plugins/rest/index.ts";
 import servers from "../../plugins/servers/index.ts";
@@ -65,6 +66,7 @@ const PLUGINS: readonly PluginEntry[] = [
   postgres,
   progress,
   ratelimit,
+  redis,
   registry,
   rest,
   servers,
