@@ -12,6 +12,8 @@ import { startModel } from "../fixtures/model/model.mjs";
 const NO_TEMPLATE = new Set([
   "src",
   "shared",
+  // What --with cluster brings.
+  "cluster",
   "dist",
   "node_modules",
   "package.json",
