@@ -48,6 +48,7 @@ export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rul
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { digestOf } from "./digest.ts";
+export { importOptional } from "./optional-import.ts";
 export { problemText } from "./problem-text.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { importOptional } from "propylon/kit";
 
 /** The parts of `@a2a-js/sdk` that speak to agents. */
 export interface ClientSdk {
@@ -13,18 +13,14 @@ export interface ClientSdk {
  * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
  */
 export async function loadClientSdk(): Promise<ClientSdk> {
-  try {
-    const [types, client, errors, former] = await Promise.all([
+  const load = () =>
+    Promise.all([
       import("@a2a-js/sdk"),
       import("@a2a-js/sdk/client"),
       import("@a2a-js/sdk/errors"),
       import("@a2a-js/sdk/compat/v0_3/client"),
     ]);
-    return { types, client, errors, former };
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", 'Agents that speak A2A need the package "@a2a-js/sdk".', {
-      hint: "Run: npm install @a2a-js/sdk",
-    });
-  }
+  const need = 'Agents that speak A2A need the package "@a2a-js/sdk".';
+  const [types, client, errors, former] = await importOptional(load, need, ["@a2a-js/sdk"]);
+  return { types, client, errors, former };
 }

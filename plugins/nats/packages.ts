@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { GatewayError } from "propylon";
+import { importOptional } from "propylon/kit";
 
 /** The NATS client. */
 export interface Packages {
@@ -27,17 +27,7 @@ export function installedPackages(): readonly string[] {
  * @throws {GatewayError} `invalid` when it is not installed
  */
 export async function loadPackages(): Promise<Packages> {
-  try {
-    const [core, jetstream] = await Promise.all([
-      import("@nats-io/transport-node"),
-      import("@nats-io/jetstream"),
-    ]);
-    return { core, jetstream };
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", "NATS needs its client.", {
-      hint: `Run: npm install ${PACKAGES.join(" ")}`,
-      cause,
-    });
-  }
+  const load = () => Promise.all([import("@nats-io/transport-node"), import("@nats-io/jetstream")]);
+  const [core, jetstream] = await importOptional(load, "NATS needs its client.", PACKAGES);
+  return { core, jetstream };
 }

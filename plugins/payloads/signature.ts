@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { importOptional } from "propylon/kit";
 
 /** Whose requests they are, and for which region they are signed. */
 export interface Signer {
@@ -20,15 +20,12 @@ export interface SignableRequest {
  * @throws {GatewayError} `invalid` when it is not installed
  */
 export async function loadSigner(): Promise<typeof import("aws4fetch").AwsV4Signer> {
-  try {
-    return (await import("aws4fetch")).AwsV4Signer;
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", "Payloads in a bucket need the package aws4fetch.", {
-      hint: "Run: npm install aws4fetch",
-      cause,
-    });
-  }
+  const { AwsV4Signer } = await importOptional(
+    () => import("aws4fetch"),
+    "Payloads in a bucket need the package aws4fetch.",
+    ["aws4fetch"],
+  );
+  return AwsV4Signer;
 }
 
 /**

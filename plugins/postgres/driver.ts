@@ -1,6 +1,7 @@
 import type { Dialect } from "kysely";
 import type { Pool, QueryResult, QueryResultRow } from "pg";
 import {
+  importOptional,
   setTicker,
   within,
   type ListOptions,
@@ -18,7 +19,6 @@ import { refusal, tellAway } from "./refusal.ts";
 import { ChangeListener } from "./listener.ts";
 import { kvNotice, logNotice, messageNotices } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
-import { loadPg } from "./package.ts";
 import { poolOptions, relationalOptions } from "./pools.ts";
 import { createStatements, type StoreStatement, type Statements } from "./statements.ts";
 import { prepareTables } from "./tables.ts";
@@ -42,7 +42,11 @@ const LAST = "\u007F";
 export async function openPostgres(url: string, host: StoreHost): Promise<StoreDriver> {
   const { schema, maxConnections } = host.options as PostgresOptions;
   const address = readAddress(url, host.folder);
-  const pg = await loadPg();
+  const { default: pg } = await importOptional(
+    () => import("pg"),
+    "A store in PostgreSQL needs its client.",
+    ["pg"],
+  );
   const options = poolOptions(address, maxConnections);
   const pool = guarded(new pg.Pool(options));
   const statements = createStatements(`"${schema}"`);

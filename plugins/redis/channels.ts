@@ -1,5 +1,5 @@
+import type { Redis } from "ioredis";
 import { setTicker, within, type StoreHost, type Unsubscribe } from "propylon/kit";
-import type { RedisClient } from "./package.ts";
 
 /** How often the connection is tried, in milliseconds: one that died without a word is noticed so. */
 const BEAT_MS = 5_000;
@@ -18,13 +18,13 @@ interface Channel {
 
 /** What other gateways change and say, over a connection of its own. */
 export class Channels {
-  readonly #client: RedisClient;
+  readonly #client: Redis;
   readonly #log: StoreHost["log"];
   readonly #all = new Map<string, Channel>();
   readonly #beat: NodeJS.Timeout;
 
   /** @param client connected, which subscribes to nothing by itself */
-  constructor(client: RedisClient, log: StoreHost["log"]) {
+  constructor(client: Redis, log: StoreHost["log"]) {
     this.#client = client;
     this.#log = log;
     client.on("message", (name: string, text: string) => this.#tell(name, text));

@@ -1,6 +1,7 @@
-import type { RedisOptions as ClientOptions } from "ioredis";
+import type { Redis as RedisClient, RedisOptions as ClientOptions } from "ioredis";
 import {
   backoffDelay,
+  importOptional,
   setTicker,
   within,
   type ListOptions,
@@ -17,7 +18,6 @@ import { readRedisUrl } from "./address.ts";
 import { Channels } from "./channels.ts";
 import { checkFitness } from "./fitness.ts";
 import type { RedisOptions } from "./options.ts";
-import { loadRedis, type RedisClient } from "./package.ts";
 import { redisRefusal, withoutCommand } from "./refusal.ts";
 import { type ScriptedCommands, scripts } from "./scripts.ts";
 
@@ -45,7 +45,11 @@ const LAST = "\u007F";
 export async function openRedis(url: string, { options, log }: StoreHost): Promise<StoreDriver> {
   const { prefix } = options as RedisOptions;
   const address = readRedisUrl(url);
-  const Redis = await loadRedis();
+  const { Redis } = await importOptional(
+    () => import("ioredis"),
+    "A store in Redis needs its client.",
+    ["ioredis"],
+  );
   let isOpen = false;
   const common = {
     ...address.options,

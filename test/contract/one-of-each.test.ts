@@ -31,6 +31,15 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
   "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
   "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
+  // What is apart: builds, and their stand-in for what is missing; a kit and an exporter that take other codes for it, too.
+  "import of what may be missing": [
+    /"(?:ERR_)?MODULE_NOT_FOUND"/,
+    "core/kit/optional-import.ts",
+    "core/build/build.ts",
+    "core/build/modules.ts",
+    "plugins/conformance/peer.ts",
+    "plugins/telemetry/sdk.ts",
+  ],
   // What is apart: MCP servers on undici's own dispatch, webhooks at addresses of strangers, and the models' packages, which want fetch.
   "HTTP client": [
     /import\("undici"\)|^import \{[^}]*\} from "undici"/m,

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { importOptional } from "propylon/kit";
 
 /** What the face takes from `@a2a-js/sdk`: types with their codecs, the JSON-RPC handler, and the errors. */
 export type Sdk = typeof import("@a2a-js/sdk") &
@@ -16,17 +16,13 @@ export function openSdk(): Promise<Sdk> {
 }
 
 async function importSdk(): Promise<Sdk> {
-  try {
-    const [types, server, errors] = await Promise.all([
+  const load = () =>
+    Promise.all([
       import("@a2a-js/sdk"),
       import("@a2a-js/sdk/server"),
       import("@a2a-js/sdk/errors"),
     ]);
-    return { ...types, ...server, ...errors };
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", 'Speaking A2A 1.0 needs the package "@a2a-js/sdk".', {
-      hint: "Run: npm install @a2a-js/sdk",
-    });
-  }
+  const need = 'Speaking A2A 1.0 needs the package "@a2a-js/sdk".';
+  const [types, server, errors] = await importOptional(load, need, ["@a2a-js/sdk"]);
+  return { ...types, ...server, ...errors };
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "propylon";
+import { importOptional } from "propylon/kit";
 import type { LanguageModel } from "ai";
 import type { fetch as UndiciFetch, RequestInit } from "undici";
 import type { ProviderOptions } from "./options.ts";
@@ -58,15 +58,9 @@ export async function openModel(
  * Imports an optional package.
  * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
  */
-export async function load<T>(name: string, get: () => Promise<T>): Promise<T> {
-  try {
-    return await get();
-  } catch (cause) {
-    if ((cause as { code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new GatewayError("invalid", `Agents with a model need the package "${name}".`, {
-      hint: `Run: npm install ${name === "ai" ? "ai" : `ai ${name}`}`,
-    });
-  }
+export function load<T>(name: string, get: () => Promise<T>): Promise<T> {
+  const packages = name === "ai" ? [name] : ["ai", name];
+  return importOptional(get, `Agents with a model need the package "${name}".`, packages);
 }
 
 /** fetch as providers are asked with. */
