@@ -6,7 +6,8 @@ import type { GatewayConfig } from "../config/schema.ts";
 
 /** What a process needs from the gateway it runs. */
 export interface ProcessGateway {
-  readonly config: { readonly timeouts: Pick<GatewayConfig["timeouts"], "grace"> };
+  readonly config: { readonly timeouts: Pick<GatewayConfig["timeouts"], "grace" | "notice"> };
+  giveNotice(): void;
   drain(): void;
   close(options?: { readonly grace?: number }): Promise<void>;
 }
@@ -19,6 +20,8 @@ export interface ProcessOptions {
    * it, SIGHUP ends the process like SIGTERM. A failure is logged and changes nothing.
    */
   readonly onReload?: () => void | Promise<void>;
+  /** Whether somebody else gives notice, and signals when it is over. */
+  readonly isNotified?: boolean;
   /** Whether a standard stream is a terminal; one that was closed is none any more. */
   readonly hasTerminal?: () => boolean;
   /** The process; another one in tests. */
@@ -47,23 +50,38 @@ const BROKEN_GRACE_MS = 5_000;
  * Lets a gateway live and die with its process.
  *
  * SIGTERM and SIGINT drain it: new work is refused, calls in flight get `timeouts.grace`, then the process exits with 0, at the
- * latest 2 s after the grace period. A second signal exits at once with 128 + its number; SIGINT within a second of SIGINT is
- * none, but a copy that a runner of scripts passes on. An uncaught error is logged, and the process closes and exits with 1: its
+ * latest 2 s after the grace period. Before that, SIGTERM gives notice for `timeouts.notice`, which a second signal cuts short:
+ * a platform sends it, while balancers in front do not know yet. A further signal exits at once with 128 + its number; SIGINT
+ * within a second of SIGINT is none, but a copy that a runner of scripts passes on. An uncaught error is logged, and the process closes and exits with 1: its
  * state can no longer be trusted.
  *
  * @returns removes the handlers again
  */
 export function runProcess(
   gateway: ProcessGateway,
-  { log, onReload, hasTerminal = isInTerminal, host = process }: ProcessOptions,
+  { log, onReload, isNotified = false, hasTerminal = isInTerminal, host = process }: ProcessOptions,
 ): () => void {
   const hadTerminal = hasTerminal();
   let ending = false;
   let interrupted = -Infinity;
+  let notice: NodeJS.Timeout | undefined;
 
   const end = (code: number, grace: number): void => {
     ending = true;
+    clearTimeout(notice);
     shutDown(gateway, grace, log, () => flush(log, () => host.exit(code)));
+  };
+
+  const drain = (signal: Ending): void => {
+    const { grace } = gateway.config.timeouts;
+    log.info({ signal, graceMs: grace }, "shutting down");
+    end(0, grace);
+  };
+
+  const giveNotice = (noticeMs: number): void => {
+    log.info({ noticeMs }, "no longer ready, shutting down soon");
+    gateway.giveNotice();
+    notice = setTimer(() => drain("SIGTERM"), noticeMs);
   };
 
   const onEnd = (signal: Ending) => (): void => {
@@ -74,8 +92,9 @@ export function runProcess(
       return;
     }
     if (signal === "SIGINT") interrupted = performance.now();
-    log.info({ signal, graceMs: gateway.config.timeouts.grace }, "shutting down");
-    end(0, gateway.config.timeouts.grace);
+    const noticeMs = isNotified || notice ? 0 : gateway.config.timeouts.notice;
+    if (signal === "SIGTERM" && noticeMs > 0) giveNotice(noticeMs);
+    else drain(signal);
   };
 
   const onBroken = (error: unknown): void => {

@@ -47,7 +47,12 @@ export async function startPrimary(
   const close = (): Promise<void> => primary.close();
   const { timeouts } = config.values;
   runProcess(
-    { config: { timeouts }, drain: () => {}, close },
+    {
+      config: { timeouts },
+      giveNotice: () => primary.giveNotice(),
+      drain: () => {},
+      close,
+    },
     { log, ...(file && { onReload: () => reload(primary) }) },
   );
   isStarted();

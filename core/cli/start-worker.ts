@@ -24,6 +24,7 @@ async function serve(
   channel: WorkerChannel,
   host: ProcessHost,
 ): Promise<void> {
+  const notice = noticeFrom(channel);
   const orders = await channel.ask<Orders>(WORKER.join);
   const { file, checked, cwd } = await loadStart(options, orders.text);
   // The primary makes it readable, where a person reads along.
@@ -36,7 +37,11 @@ async function serve(
     channel.tell(WORKER.sources, [...texts, ...code]);
   };
   gateway.hook("reload:done", tellSources);
-  runProcess(gateway, { log, host });
+  // The primary waits, for all of them.
+  runProcess(gateway, { log, host, isNotified: true });
+  const giveNotice = (): void => gateway.giveNotice();
+  if (notice.aborted) giveNotice();
+  else notice.addEventListener("abort", giveNotice, { once: true });
   channel.answer(WORKER.describe, async () => {
     await whenSettled(gateway, SETTLE_MS);
     return gateway.describe();
@@ -44,6 +49,13 @@ async function serve(
   channel.answer(WORKER.ping, () => {});
   tellSources();
   channel.tell(WORKER.ready);
+}
+
+/** Aborts when the gateway is to say that it will end soon, which may be before there is one. */
+function noticeFrom(channel: WorkerChannel): AbortSignal {
+  const given = new AbortController();
+  channel.answer(WORKER.notice, () => given.abort());
+  return given.signal;
 }
 
 /** The process, whose signals come from the primary: a terminal and a service manager send theirs to every process. */

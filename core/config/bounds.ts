@@ -51,6 +51,11 @@ export const timeoutsSchema = z.strictObject({
   drain: duration()
     .default(30_000)
     .describe("On reload: how long calls of the old configuration may still run."),
+  notice: duration()
+    .default(0)
+    .describe(
+      "At SIGTERM: how long new work is still taken while /readyz says 503, so that balancers find out before anything is refused.",
+    ),
   grace: duration()
     .default(30_000)
     .describe("On shutdown: how long calls in flight may still run."),

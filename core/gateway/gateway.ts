@@ -213,6 +213,14 @@ export class Gateway {
     return composition(this.#parts.generation);
   }
 
+  /**
+   * Says at `/readyz` from now on that the gateway is about to end, with 503, and closes each connection with its next answer. It
+   * serves all that comes until {@link drain}: balancers take it out before anything is refused.
+   */
+  giveNotice(): void {
+    this.#parts.sockets.giveNotice();
+  }
+
   /** Refuses new work from now on; calls in flight go on. */
   drain(): void {
     if (this.draining) return;

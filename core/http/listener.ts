@@ -52,6 +52,7 @@ export class Listener {
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
   #draining = false;
+  #leaving = false;
 
   constructor(name: string, config: ListenerConfig, options: ListenerOptions) {
     this.name = name;
@@ -97,13 +98,19 @@ export class Listener {
     this.#webSockets.keep(app.sockets);
   }
 
+  /** Says at `/readyz` that it will be gone, and makes each answer the last of its connection; serves as before. */
+  giveNotice(): void {
+    this.#leaving = true;
+    this.#connections.drain();
+  }
+
   /**
    * Refuses new work with 503 while requests in flight go on. POST and DELETE of MCP endpoints still reach the endpoint, which
    * knows a new call from a message that belongs to a running one.
    */
   drain(): void {
     this.#draining = true;
-    this.#connections.drain();
+    this.giveNotice();
   }
 
   /**
@@ -124,7 +131,7 @@ export class Listener {
     res.backlog = this.#backlog;
     this.#connections.enter(req, res);
     try {
-      if (this.#draining) res.shouldKeepAlive = false;
+      if (this.#leaving) res.shouldKeepAlive = false;
       const refusal = this.#check(req);
       if (refusal) return this.#refuse(res, refusal);
       this.#takeOffBase(req);
@@ -220,6 +227,7 @@ export class Listener {
     return [
       { name: "config applied", ok: this.#app !== undefined },
       { name: "accepting work", ok: !this.#draining },
+      ...(this.#leaving && !this.#draining ? [ABOUT_TO_END] : []),
       ...(this.#app?.checks?.() ?? []),
     ];
   }
@@ -268,6 +276,12 @@ export class Listener {
     else sendError(res, error);
   }
 }
+
+const ABOUT_TO_END: Check = {
+  name: "staying",
+  ok: false,
+  reason: "The gateway is about to shut down.",
+};
 
 /** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */
 function encodedBody(): GatewayError {

@@ -29,6 +29,7 @@ export class Sockets {
   readonly #log: Logger;
   readonly #shared: Custody;
   #open = new Map<string, OpenListener>();
+  #leaving = false;
 
   constructor(log: Logger, shared: Custody) {
     this.#log = log;
@@ -103,7 +104,14 @@ export class Sockets {
       ...(publicUrl !== undefined && { publicUrl }),
     });
     const { url, port } = await listener.open();
+    if (this.#leaving) listener.giveNotice();
     return { listener, config, url, port };
+  }
+
+  /** Says on every listener, and on those that a reload opens, that it will be gone. */
+  giveNotice(): void {
+    this.#leaving = true;
+    for (const listener of this.all) listener.giveNotice();
   }
 
   /** Refuses new work on every listener. */

@@ -44,6 +44,7 @@ export class Primary {
   #config: ReadConfig;
   #generation = 1;
   #sources: readonly string[] = [];
+  #isLeaving = false;
 
   constructor(options: PrimaryOptions) {
     this.#options = options;
@@ -86,6 +87,12 @@ export class Primary {
     return this.#attempt(() => this.#options.read?.() ?? Promise.resolve(this.#config));
   }
 
+  /** Has the workers say that they will end soon, those that begin meanwhile, too. */
+  giveNotice(): void {
+    this.#isLeaving = true;
+    this.#tellAll(WORKER.notice, undefined);
+  }
+
   /** Ends the workers as a signal would, and waits until they have ended. */
   async close(): Promise<void> {
     this.#rounds.close();
@@ -118,6 +125,8 @@ export class Primary {
   #join(worker: WorkerProcess): Orders {
     const { store } = this.#options;
     worker.hasJoined = true;
+    // Not before it asks: until then it may hear nothing.
+    if (this.#isLeaving) worker.channel.tell(WORKER.notice);
     return {
       number: worker.number,
       text: this.#config.text,

@@ -9,6 +9,8 @@ export const WORKER = {
   ready: "ready",
   /** Primary: do you still answer? */
   ping: "ping",
+  /** Primary: say that you will end soon. */
+  notice: "notice",
   /** Primary: end, as by a signal. */
   end: "end",
   /** Primary: so the workers are. A list of {@link WorkerStatus}. */

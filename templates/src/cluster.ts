@@ -42,8 +42,21 @@ function fitConfig(text: string): string {
   const metrics = shared.includes(scraped)
     ? ""
     : `  # GET /metrics for Prometheus.\n  ${scraped}\n`;
-  return shared.replace(/^ {2}# Yours: /m, (line) => `${metrics}${NATS}${line}`);
+  return withNotice(shared).replace(/^ {2}# Yours: /m, (line) => `${metrics}${NATS}${line}`);
 }
+
+/** How long a gateway that ends still takes what comes. */
+function withNotice(text: string): string {
+  const old = /^timeouts: \{ /m;
+  if (old.test(text)) return text.replace(old, (line) => `${NOTICE}${line}notice: 5s, `);
+  return text.replace(
+    /^management: .*\n/m,
+    (line) => `${line}\n${NOTICE}timeouts: { notice: 5s }\n`,
+  );
+}
+
+const NOTICE = `# At SIGTERM a gateway says that it is not ready, and takes new work until the balancer knows, which asks each second.
+`;
 
 const SCRAPE = `  # For Prometheus, and never routed to the outside.
   scrape: { host: "\${GATEWAY_HOST:-127.0.0.1}", port: "\${SCRAPE_PORT:-9090}" }

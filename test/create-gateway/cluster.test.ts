@@ -61,6 +61,11 @@ describe("--with cluster", () => {
       apiKey: "${GATEWAY_KEY}",
       trustedProxies: ["${PROXIES:-127.0.0.1}"],
     });
+    // Compose and Kubernetes wait 40 s: notice, grace and what closing takes.
+    const { notice, grace = "30s" } = config["timeouts"] as Record<string, string>;
+    expect([notice, grace]).toEqual(["5s", "30s"]);
+    expect(text("compose.yaml")).toContain("stop_grace_period: 40s");
+    expect(text("deploy/kubernetes.yaml")).toContain("terminationGracePeriodSeconds: 40");
     expect(at(config, "listeners.scrape.port")).toBe("${SCRAPE_PORT:-9090}");
     expect(at(config, "plugins.metrics")).toEqual({ listener: "scrape", public: true });
     expect(at(config, "plugins.nats")).toEqual({});

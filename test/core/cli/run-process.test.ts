@@ -21,9 +21,11 @@ let closing:
   | { grace: number | undefined; done: () => void; fail: (error: Error) => void }
   | undefined;
 let drained: number;
+let noticed: number;
 
 const gateway: ProcessGateway = {
-  config: { timeouts: { grace: 30_000 } },
+  config: { timeouts: { grace: 30_000, notice: 0 } },
+  giveNotice: () => void noticed++,
   drain: () => void drained++,
   close: (options) =>
     new Promise(
@@ -37,6 +39,7 @@ beforeEach(() => {
   host = new Host();
   closing = undefined;
   drained = 0;
+  noticed = 0;
 });
 afterEach(() => vi.useRealTimers());
 
@@ -58,6 +61,70 @@ describe("runProcess", () => {
       expect(host.exits).toEqual([0]);
     },
   );
+
+  describe("with a notice", () => {
+    const slow: ProcessGateway = {
+      ...gateway,
+      config: { timeouts: { grace: 30_000, notice: 5_000 } },
+    };
+
+    it("SIGTERM gives it before anything is refused", async () => {
+      runProcess(slow, { log, host });
+      host.emit("SIGTERM");
+      await vi.advanceTimersByTimeAsync(4_999);
+      expect({ noticed, drained }).toEqual({ noticed: 1, drained: 0 });
+      await vi.advanceTimersByTimeAsync(1);
+      expect({ noticed, drained, grace: closing?.grace }).toEqual({
+        noticed: 1,
+        drained: 1,
+        grace: 30_000,
+      });
+      await vi.advanceTimersByTimeAsync(29_999);
+      expect(host.exits).toEqual([]);
+      closing!.done();
+      await settle();
+      expect(host.exits).toEqual([0]);
+    });
+
+    it.each(["SIGTERM", "SIGINT"])(
+      "%s as the second signal ends it, a third exits at once",
+      async (signal) => {
+        runProcess(slow, { log, host });
+        host.emit("SIGTERM");
+        host.emit(signal);
+        expect({ noticed, drained, exits: host.exits }).toEqual({
+          noticed: 1,
+          drained: 1,
+          exits: [],
+        });
+        await vi.advanceTimersByTimeAsync(6_000);
+        expect(drained).toBe(1);
+        host.emit("SIGTERM");
+        expect(host.exits).toEqual([143]);
+      },
+    );
+
+    it.each(["SIGINT", "SIGHUP", "uncaughtException"])("%s gives none", (event) => {
+      runProcess(slow, { log, host });
+      host.emit(event, new Error("broken"));
+      expect({ noticed, drained }).toEqual({ noticed: 0, drained: 1 });
+    });
+
+    it("an uncaught error ends it", async () => {
+      runProcess(slow, { log, host });
+      host.emit("SIGTERM");
+      host.emit("uncaughtException", new Error("broken"));
+      closing!.done();
+      await vi.advanceTimersByTimeAsync(6_000);
+      expect({ drained, exits: host.exits }).toEqual({ drained: 1, exits: [1] });
+    });
+
+    it("is not given twice where somebody else gave it", () => {
+      runProcess(slow, { log, host, isNotified: true });
+      host.emit("SIGTERM");
+      expect({ noticed, drained }).toEqual({ noticed: 0, drained: 1 });
+    });
+  });
 
   it("exits within 2 s after the grace period, whatever hangs", async () => {
     runProcess(gateway, { log, host });

@@ -231,6 +231,21 @@ describe("Listener", () => {
     }
   });
 
+  it("says that it will be gone, and serves on, each answer the last of its connection", async () => {
+    await open();
+    rig.listener.giveNotice();
+    expect(await ask(rig.port, "GET /readyz?verbose HTTP/1.1", [local()])).toMatchObject({
+      status: 503,
+      body: "[+] config applied\n[+] accepting work\n[-] staying: The gateway is about to shut down.\nnot ready\n",
+    });
+    expect((await ask(rig.port, "GET /livez HTTP/1.1", [local()])).status).toBe(200);
+    const socket = connect(rig.port, "127.0.0.1");
+    socket.write(`GET /route HTTP/1.1\r\n${local()}\r\n\r\n`);
+    const answer = parseAnswer(await drainSocket(socket));
+    expect(answer.status).toBe(200);
+    expect(answer.head).toMatch(/connection: close/i);
+  });
+
   it("says what is in the way when the port is taken", async () => {
     await open();
     await expect(openRig({ listener: { port: rig.port } })).rejects.toMatchObject({

@@ -316,3 +316,30 @@ it("a reload is one of all workers or of none", { timeout: TIMEOUT }, async () =
   const page = await (await ask(`${gateway.url}/metrics`)).text();
   expect(page).toContain("\nconfig_generation 2\n");
 });
+
+it(
+  "SIGTERM gives the notice of all workers before any of them refuses, a second one ends it",
+  { timeout: TIMEOUT },
+  async () => {
+    const gateway = await begin({ timeouts: { notice: "10m" } });
+    const readiness = async (): Promise<number> => (await ask(`${gateway.url}/readyz`)).status;
+    const pids = await pidsOf(gateway);
+    expect(await readiness()).toBe(200);
+    gateway.signal("SIGTERM");
+    await gateway.line("no longer ready");
+    // Whichever worker answers.
+    await until(async () => {
+      const all = await Promise.all(Array.from({ length: 8 }, readiness));
+      return all.every((status) => status === 503);
+    }, 30_000);
+    expect(await pidsOf(gateway)).toEqual(expect.arrayContaining(pids));
+    // One that begins meanwhile says the same.
+    const isBack = gateway.line("a worker serves again");
+    process.kill(pids[0]!, "SIGKILL");
+    await isBack;
+    await until(async () => (await pidsOf(gateway)).some((pid) => !pids.includes(pid)), 30_000);
+    const all = await Promise.all(Array.from({ length: 16 }, readiness));
+    expect(new Set(all)).toEqual(new Set([503]));
+    expect(await gateway.kill("SIGTERM")).toBe(0);
+  },
+);

@@ -19,7 +19,7 @@ spec:
         prometheus.io/scrape: "true"
         prometheus.io/port: "9090"
     spec:
-      # preStop (5 s), timeouts.grace of the config (30 s), 2 s to close everything, and some room.
+      # timeouts.notice (5 s) and timeouts.grace (30 s) of the config, 2 s to close everything, and some room.
       terminationGracePeriodSeconds: 40
       automountServiceAccountToken: false
       securityContext:
@@ -62,9 +62,6 @@ spec:
             httpGet: { path: /livez, port: http }
             periodSeconds: 10
             failureThreshold: 3
-          lifecycle:
-            preStop:
-              exec: { command: [node, -e, "setTimeout(() => {}, 5000)"] }
           resources: {{ toJson .Values.resources }}
           securityContext:
             allowPrivilegeEscalation: false
