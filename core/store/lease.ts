@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { GatewayError } from "../errors.ts";
 import { pause, setTicker } from "../timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
@@ -10,6 +11,21 @@ interface Claim {
   /** Tells two claims of one gateway apart, and finds a write again of which no answer came. */
   readonly token: string;
   readonly ttl: number;
+}
+
+/** How a lease is waited for. */
+interface Wait {
+  readonly turn: Turn;
+  readonly waiting: AbortSignal;
+  readonly margin: number;
+}
+
+/** How it is held. */
+interface Hold {
+  readonly fence: number;
+  /** When it was asked for, by `performance.now()`. */
+  readonly since: number;
+  readonly margin: number;
 }
 
 /** What is held by one gateway of a store at a time. */
@@ -24,38 +40,50 @@ export class StoreLeases {
     this.#kv = new StoreKv(connection, bucket, {}, () => {});
   }
 
-  async acquire(key: string, { ttl, signal }: LeaseOptions): Promise<Lease> {
+  async acquire(key: string, { ttl, signal, margin = 0 }: LeaseOptions): Promise<Lease> {
+    if (margin < 0 || margin > ttl / 2)
+      throw new GatewayError(
+        "invalid",
+        `A margin of ${margin} ms does not fit a ttl of ${ttl} ms.`,
+        {
+          hint: "Take at most half the ttl: it is renewed each third of it.",
+        },
+      );
     const waiting = AbortSignal.any([this.#connection.closed, ...(signal ? [signal] : [])]);
     const claim = { replica: this.#connection.replica, token: randomUUID(), ttl };
     const turn = new Turn();
     const stop = await this.#connection.again(
-      () => this.#connection.run((driver) => driver.watch(this.#bucket, () => turn.wake())),
+      () => this.#connection.run((driver) => driver.watch(this.#bucket, isAbout(key, turn))),
       waiting,
     );
     try {
-      return await this.#waitFor(key, claim, turn, waiting);
+      return await this.#waitFor(key, claim, { turn, waiting, margin });
     } finally {
       await stop();
     }
   }
 
-  async #waitFor(key: string, claim: Claim, turn: Turn, waiting: AbortSignal): Promise<Lease> {
+  async #waitFor(key: string, claim: Claim, { turn, waiting, margin }: Wait): Promise<Lease> {
     // A holder is dead when one revision stays for the holder's ttl, by this gateway's own clock.
     let seen = { rev: 0, at: 0 };
     for (;;) {
       waiting.throwIfAborted();
       const askedAt = performance.now();
       const entry = await this.#connection.again(() => this.#kv.get(key), waiting);
-      if (entry?.value.token === claim.token) return this.#hold(key, claim, entry.rev, askedAt);
+      if (entry?.value.token === claim.token)
+        return this.#hold(key, claim, { fence: entry.rev, since: askedAt, margin });
       if (entry && entry.rev !== seen.rev) seen = { rev: entry.rev, at: performance.now() };
       if (!entry || this.#isDead(entry, seen.at)) {
         const take = (): Promise<number | undefined> =>
           this.#kv.update(key, claim, entry?.rev ?? 0);
         const rev = await this.#connection.again(take, waiting);
-        if (rev !== undefined) return this.#hold(key, claim, rev, askedAt);
+        if (rev !== undefined)
+          return this.#hold(key, claim, { fence: rev, since: askedAt, margin });
         continue;
       }
-      await turn.next(Math.min(claim.ttl, entry.value.ttl) / 4, waiting);
+      // No later than it can be dead: whoever waits for what it did waits for this.
+      const left = seen.at + entry.value.ttl - performance.now();
+      await turn.next(Math.min(claim.ttl / 4, entry.value.ttl / 4, Math.max(left, 1)), waiting);
     }
   }
 
@@ -67,14 +95,15 @@ export class StoreLeases {
   }
 
   /** Shows life each third of the time. What is not renewed in time, counted from before the last renewal began, is lost. */
-  #hold(key: string, claim: Claim, fence: number, since: number): Lease {
+  #hold(key: string, claim: Claim, { fence, since, margin }: Hold): Lease {
     const lost = new AbortController();
     const released = new AbortController();
     const over = AbortSignal.any([lost.signal, released.signal, this.#connection.closed]);
     let rev = fence;
     let renewedAt = since;
+    const isOver = (): boolean => performance.now() - renewedAt >= claim.ttl - margin;
     const watchdog = setTicker(() => {
-      if (performance.now() - renewedAt >= claim.ttl) lost.abort();
+      if (isOver()) lost.abort();
       if (over.aborted) clearInterval(watchdog);
     }, claim.ttl / 12).unref();
     const renew = async (): Promise<void> => {
@@ -83,7 +112,8 @@ export class StoreLeases {
         if (over.aborted) return;
         const startedAt = performance.now();
         const next = await this.#connection.again(() => this.#renew(key, claim, rev), over);
-        if (next === undefined) return lost.abort();
+        // What was to be ended in the margin has been given up by then.
+        if (next === undefined || lost.signal.aborted) return lost.abort();
         rev = next;
         renewedAt = startedAt;
       }
@@ -92,6 +122,9 @@ export class StoreLeases {
     return {
       fence,
       signal: lost.signal,
+      get isHeld() {
+        return !lost.signal.aborted && !released.signal.aborted && !isOver();
+      },
       release: async () => {
         if (released.signal.aborted) return;
         released.abort();
@@ -109,6 +142,13 @@ export class StoreLeases {
     const entry = await this.#kv.get(key);
     return entry?.value.token === claim.token ? entry.rev : undefined;
   }
+}
+
+/** Renewals of all other leases are in the same bucket, and each would wake everyone who waits. */
+function isAbout(key: string, turn: Turn): (changed: string | undefined) => void {
+  return (changed) => {
+    if (changed === undefined || changed === key) turn.wake();
+  };
 }
 
 /** A wait that anyone may end. */

@@ -242,6 +242,11 @@ export interface Meter {
 export interface LeaseOptions {
   /** Milliseconds after which others may take over from a holder that shows no life. */
   readonly ttl: number;
+  /**
+   * Milliseconds before the end of `ttl` at which it counts as lost for who holds it: the time to end what must not go on when another
+   * begins. At most half of `ttl`. Default: 0.
+   */
+  readonly margin?: number;
   /** Ends the wait. */
   readonly signal?: AbortSignal;
 }
@@ -256,6 +261,8 @@ export interface Lease {
   readonly fence: number;
   /** Aborts when it is lost: others may hold it from then on. */
   readonly signal: AbortSignal;
+  /** Whether it is held at this moment. A process that was stopped may go on before its `signal` can abort: this knows. */
+  readonly isHeld: boolean;
   /** Gives it back; safe to call twice. */
   release(): Promise<void>;
 }
