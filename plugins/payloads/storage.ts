@@ -7,15 +7,23 @@ import type { PayloadInfo } from "./service.ts";
 export interface PayloadStorage {
   /** What lies there already. */
   load(): Promise<ReadonlyMap<string, PayloadInfo>>;
-  /** Gzip members, to be read one after the other. */
-  read(id: string): Promise<readonly Uint8Array[]>;
+  read(id: string): Promise<PayloadContent>;
   /**
    * Replaces what is there under this id.
+   * @param old what is known of that
    * @throws {Overtaken}
    */
-  write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void>;
-  /** @throws {Overtaken} */
-  remove(id: string): Promise<void>;
+  write(
+    id: string,
+    members: readonly Uint8Array[],
+    info: PayloadInfo,
+    old?: PayloadInfo,
+  ): Promise<void>;
+  /**
+   * @param old what is known of it
+   * @throws {Overtaken}
+   */
+  remove(id: string, old: PayloadInfo): Promise<void>;
   /** Lets others use it. */
   close(): Promise<void>;
   /** Puts large payloads there from now on. */
@@ -24,6 +32,14 @@ export interface PayloadStorage {
   presign?(id: string, read: PresignedRead): Promise<string | undefined>;
   /** What other gateways do with it. */
   readonly shared?: SharedIndex | undefined;
+}
+
+/** Bytes as they were read. */
+export interface PayloadContent {
+  /** Gzip members, to be read one after the other. */
+  readonly members: readonly Uint8Array[];
+  /** What is known of these very bytes, where other gateways may change them meanwhile. */
+  readonly info?: PayloadInfo;
 }
 
 /** What several gateways know of the payloads of one store. */
@@ -47,8 +63,8 @@ export class MemoryStorage implements PayloadStorage {
     return new Map();
   }
 
-  async read(id: string): Promise<readonly Uint8Array[]> {
-    return this.#members.get(id) ?? [];
+  async read(id: string): Promise<PayloadContent> {
+    return { members: this.#members.get(id) ?? [] };
   }
 
   async write(id: string, members: readonly Uint8Array[]): Promise<void> {
@@ -88,8 +104,8 @@ export class FolderStorage implements PayloadStorage {
     return known;
   }
 
-  async read(id: string): Promise<readonly Uint8Array[]> {
-    return [await this.#folder.read(fileNameOf(id, "gz"))];
+  async read(id: string): Promise<PayloadContent> {
+    return { members: [await this.#folder.read(fileNameOf(id, "gz"))] };
   }
 
   async write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {

@@ -17,6 +17,7 @@ import {
   fileNameOf,
   Overtaken,
   readEntries,
+  type PayloadContent,
   type PayloadStorage,
   type SharedIndex,
 } from "./storage.ts";
@@ -87,26 +88,33 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
     else this.#known.delete(key);
   }
 
-  async read(id: string): Promise<readonly Uint8Array[]> {
+  async read(id: string): Promise<PayloadContent> {
     for (let looks = 0; looks < MAX_LOOKS; looks++) {
       const known = this.#known.get(digestOf(id));
-      if (!known) return [];
+      if (!known) break;
+      const { info, members } = known.entry;
       const bytes = await this.#places.read(known.entry);
       let at = 0;
-      if (bytes) return known.entry.members.map((length) => bytes.subarray(at, (at += length)));
+      if (bytes) return { info, members: members.map((each) => bytes.subarray(at, (at += each))) };
       await this.refresh(id);
       // What is lost is no payload any more.
-      if (this.#known.get(digestOf(id))?.rev === known.rev) return [];
+      if (this.#known.get(digestOf(id))?.rev === known.rev) break;
     }
-    return [];
+    return { members: [] };
   }
 
-  async write(id: string, members: readonly Uint8Array[], info: PayloadInfo): Promise<void> {
+  async write(
+    id: string,
+    members: readonly Uint8Array[],
+    info: PayloadInfo,
+    old?: PayloadInfo,
+  ): Promise<void> {
     this.#leftovers.check();
     const all = Buffer.concat(members);
     const bytes = this.#places.choose(all.length);
     const key = digestOf(id);
     const before = this.#known.get(key);
+    this.#expect(before, old);
     await this.#noting(id, before ? [bytes, before.entry] : [bytes], async () => {
       const digest = await this.#places.write(bytes, all);
       const lengths = members.map(({ length }) => length);
@@ -118,10 +126,11 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
     });
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string, old: PayloadInfo): Promise<void> {
     const key = digestOf(id);
     const known = this.#known.get(key);
     if (!known) return;
+    this.#expect(known, old);
     await this.#noting(id, [known.entry], async () => {
       const isMine = await this.#index.delete(key, known.rev);
       if (this.#known.get(key) === known) this.#known.delete(key);
@@ -168,6 +177,11 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
   /** What is told late is not taken for news. */
   #adopt(key: string, entry: IndexEntry, rev: number): void {
     if ((this.#known.get(key)?.rev ?? 0) < rev) this.#known.set(key, { entry, rev });
+  }
+
+  /** A change may have been heard since the caller looked: its revision must not stand for what the caller never saw. */
+  #expect(known: Known | undefined, old: PayloadInfo | undefined): void {
+    if (this.shared && known?.entry.info !== old) throw new Overtaken();
   }
 
   async #giveWay(id: string): Promise<never> {
@@ -232,6 +246,7 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
     const wanted = new Set(files.map(({ entry }) => objectNameOf(entry)));
     const there = new Set(await folder.open());
     for (const name of there) if (!wanted.has(name)) await folder.remove(name);
-    for (const { entry } of files) if (!there.has(objectNameOf(entry))) await this.remove(entry.id);
+    for (const { entry } of files)
+      if (!there.has(objectNameOf(entry))) await this.remove(entry.id, entry.info);
   }
 }

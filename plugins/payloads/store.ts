@@ -139,7 +139,7 @@ export class Store implements PayloadStore {
   }
 
   async slice(id: string, from: number, to: number): Promise<Uint8Array | undefined> {
-    const members = this.info(id) ? await this.#storage.read(id) : [];
+    const members = this.info(id) ? (await this.#storage.read(id)).members : [];
     return members.length === 0 ? undefined : collect(members, from, to);
   }
 
@@ -165,8 +165,9 @@ export class Store implements PayloadStore {
   /** The members, in turn. Where others changed them, what is known of them is theirs from then on, too. */
   async #read(id: string): Promise<readonly Uint8Array[]> {
     if (!this.info(id)) return [];
-    const members = await this.#storage.read(id);
-    if (this.#storage.shared) this.#take(id);
+    const { members, info } = await this.#storage.read(id);
+    if (info) this.#remember(id, info);
+    else if (this.#storage.shared) this.#take(id);
     return members;
   }
 
@@ -174,7 +175,7 @@ export class Store implements PayloadStore {
     return this.#inTurn(id, async () => {
       const info = this.#infos.get(id);
       if (!info || !isMeant(info)) return false;
-      await this.#storage.remove(id);
+      await this.#storage.remove(id, info);
       this.#forget(id);
       return true;
     });
@@ -216,7 +217,7 @@ export class Store implements PayloadStore {
     const old = this.#infos.get(id);
     this.#remember(id, info);
     try {
-      await this.#storage.write(id, members, info);
+      await this.#storage.write(id, members, info, old);
     } catch (error) {
       this.#forget(id);
       if (old) this.#remember(id, old);

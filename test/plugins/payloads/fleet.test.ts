@@ -147,6 +147,16 @@ describe("gateways of one store and one bucket", () => {
     );
   });
 
+  it("nothing is lost where a change is heard while an append is compressed", async () => {
+    const { a, b } = await startTwo(await startS3());
+    await a.store.put("log", "", ANNA);
+    await b.store.find("log");
+    const slow = a.store.append("log", randomBytes(8_000_000), ANNA);
+    await b.store.append("log", "quick", ANNA);
+    await slow;
+    expect(gunzipSync((await a.store.gzip("log"))!)).toHaveLength(8_000_005);
+  });
+
   it("a wrong owner gets the answer of a missing one, at both", async () => {
     const s3 = await startS3();
     const keys = { anna: "anna-key-0123456789", bob: "bob-key-0123456789" };
