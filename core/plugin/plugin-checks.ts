@@ -18,8 +18,9 @@ interface Fact {
 
 /** What the checks say to readiness. One that warns has nothing to say there. */
 export function readinessOf(checks: readonly RegisteredCheck[]): Fact[] {
-  return checks.flatMap(({ name, ask }): Fact[] => {
-    const found = attempt(ask);
+  return checks.flatMap((check): Fact[] => {
+    const { name } = check;
+    const found = attempt(check);
     if (found === undefined) return [{ name, ok: true }];
     return typeof found === "string" ? [{ name, ok: false, reason: found }] : [];
   });
@@ -27,19 +28,30 @@ export function readinessOf(checks: readonly RegisteredCheck[]): Fact[] {
 
 /** What the checks warn of. */
 export function warningsOf(checks: readonly RegisteredCheck[]): GatewayWarning[] {
-  return checks.flatMap(({ ask }) => {
-    const found = attempt(ask);
+  return checks.flatMap((check) => {
+    const found = attempt(check);
     return typeof found === "object" ? [{ ...found, code: "plugin" as const }] : [];
   });
 }
 
-/** What is said, if it can be: what it threw is told nobody, and a promise comes too late. */
-function attempt(ask: RegisteredCheck["ask"]): ReturnType<RegisteredCheck["ask"]> {
+/** Checks that are being asked. */
+const asked = new Set<RegisteredCheck>();
+
+/**
+ * What is said, if it can be: what it threw is told nobody, and a promise comes too late. A check may have the gateway described, which
+ * asks all checks: it is not asked again while it is. That went on to the end of the stack, where V8 ends the process when it has to
+ * compile a regular expression there.
+ */
+function attempt(check: RegisteredCheck): ReturnType<RegisteredCheck["ask"]> {
+  if (asked.has(check)) return undefined;
+  asked.add(check);
   try {
-    const found = ask();
+    const found = check.ask();
     const isSaid = typeof found === "object" ? typeof found?.message === "string" : true;
     return isSaid ? found : UNSAID;
   } catch {
     return UNSAID;
+  } finally {
+    asked.delete(check);
   }
 }

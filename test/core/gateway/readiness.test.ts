@@ -64,3 +64,21 @@ it("a check that warns is in the description as long as it says so, and holds no
   said = undefined;
   expect(told()).toEqual([]);
 });
+
+it("a check that has the gateway described is asked once, and not again by that", async () => {
+  let asked = 0;
+  const plugin = definePlugin({
+    name: "p",
+    setup: (gateway) =>
+      gateway.check("servers", () => {
+        asked++;
+        const { name } = gateway.control.describe();
+        return { message: `${name} has no servers.`, path: ["servers"], hint: "Add one." };
+      }),
+  });
+  const { gateway } = await setupGateway({ plugins: [plugin], client: false });
+  asked = 0;
+  const { name, warnings } = gateway.describe();
+  expect(warnings.map(({ message }) => message)).toEqual([`${name} has no servers.`]);
+  expect(asked).toBe(1);
+});
