@@ -1,12 +1,12 @@
 import { isGatewayError } from "propylon";
-import { backoffDelay, setTicker } from "propylon/kit";
+import { backoffDelay, pause, setTicker } from "propylon/kit";
 import { CONTINUES_HEADER, type SendMessageRequest, type Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import { Failure } from "./failure.ts";
 import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
 import { persist } from "./persist.ts";
-import type { RuntimeClient } from "./runtime/runtime.ts";
+import type { RuntimeClient, SendContext } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
 import { tokenOf } from "./subjects.ts";
 import { derivedId, failedTask, keyOf, readOrder, statusEvent, type Order } from "./task.ts";
@@ -135,7 +135,7 @@ export class Execution {
   }
 
   async #forward(order: Order): Promise<Task> {
-    const { transport, runtime, settings } = this.#means;
+    const { transport, settings } = this.#means;
     const step = this.#step.next("SendMessage", SpanKind.CLIENT, {
       "a2a.method.name": "SendMessage",
       "a2a.task.id": order.id,
@@ -150,7 +150,7 @@ export class Execution {
     );
     try {
       const task = await step.run(() =>
-        runtime.send(withIds(order), {
+        this.#send(withIds(order), {
           id: order.id,
           headers: { ...headers, ...(this.#replaces && { [CONTINUES_HEADER]: "true" }) },
           signal,
@@ -165,6 +165,20 @@ export class Execution {
       throw new Failure("timeout", `The runtime took longer than ${settings.timeout / 1_000} s.`);
     } finally {
       limit.clear();
+    }
+  }
+
+  /** A runtime that has no room is asked again within this delivery: to count its refusals would give up tasks that nothing is wrong with. */
+  async #send(request: SendMessageRequest, context: SendContext): Promise<Task> {
+    const { runtime, settings } = this.#means;
+    for (let refusals = 1; ; refusals++) {
+      try {
+        return await runtime.send(request, context);
+      } catch (error) {
+        if (!(error instanceof Failure) || error.reason !== "rate_limited") throw error;
+        await pause(backoffDelay(refusals, settings.backoff), context.signal);
+        if (context.signal.aborted) throw error;
+      }
     }
   }
 

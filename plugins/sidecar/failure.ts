@@ -13,6 +13,8 @@ export type Reason =
   | "unreachable"
   | "timeout"
   | "busy"
+  /** The runtime has no room yet: the delivery waits for it. */
+  | "rate_limited"
   /** Delivered too often already; whoever had it last was lost with it. */
   | "lost";
 

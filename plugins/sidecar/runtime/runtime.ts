@@ -244,6 +244,7 @@ function check(answer: unknown, id: string): Task {
 function refusal(status: number): Failure {
   if (status === 503)
     return new Failure("unavailable", "The runtime is not ready or shuts down (503).");
+  if (status === 429) return new Failure("rate_limited", "The runtime has no room (429).");
   if ([400, 413, 415, 422].includes(status))
     return new Failure("refused", `The runtime refuses the task (${status}).`);
   return new Failure("runtime_error", `The runtime answered with ${status}.`);

@@ -96,4 +96,28 @@ describe.each(["memory", "jetstream"] as const)("%s", (kind) => {
     expect(task.metadata).toEqual({ deadLetter: { reason: "runtime_error", deliveries: 3 } });
     expect(runtime.tasks.map(idOf).filter((id) => id === "doomed")).toHaveLength(3);
   });
+
+  it("waits for a runtime without room, and uses up no delivery", async () => {
+    let refusals = 5;
+    const { queue, runtime } = await start(
+      { maxDeliver: 1 },
+      {
+        "/": (asked, res) =>
+          refusals-- > 0 ? sendJson(res, {}, 429) : sendJson(res, completed(idOf(asked))),
+      },
+    );
+    await queue.submit(user("a", { taskId: "patient" }));
+    expect((await queue.result("patient", { wait: 10_000 }))?.task.status.state).toBe("completed");
+    expect(runtime.tasks).toHaveLength(6);
+  });
+
+  it("gives up a task that a runtime without room keeps waiting for too long", async () => {
+    const { queue } = await start(
+      { maxDeliver: 1, timeout: "200ms" },
+      { "/": (_, res) => sendJson(res, {}, 429) },
+    );
+    await queue.submit(user("a", { taskId: "late" }));
+    const { task } = (await queue.result("late", { wait: 10_000 }))!;
+    expect(task.metadata).toEqual({ deadLetter: { reason: "timeout", deliveries: 1 } });
+  });
 });

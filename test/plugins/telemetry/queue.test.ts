@@ -54,7 +54,8 @@ async function writeRuntime(model: string, upstream: string): Promise<string> {
         model: "scripted/scripted",
         agents: { worker: { servers: ["up"] } },
       },
-      a2a: { listener: "main", skills: [{ id: "work", agent: "worker" }] },
+      // Whether there is room for all of them at a time is a matter of the machine.
+      a2a: { listener: "main", tasks: { maxShare: 1 }, skills: [{ id: "work", agent: "worker" }] },
     },
   };
   await writeFile(file, JSON.stringify(config));
