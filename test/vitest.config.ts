@@ -1,4 +1,8 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { PATIENCE } from "./fixtures/ci.ts";
 import { ALONE, LONG, UNIT } from "./projects.ts";
@@ -10,17 +14,30 @@ const without = (...lists: (readonly string[])[]): string[] => [
   ...lists.flat(),
 ];
 
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+/** Modules are compiled once for all projects, and again only when they change. What `propylon` is in an import, package.json says. */
+const compiled = join(
+  root,
+  "node_modules/.cache/propylon/modules",
+  createHash("sha256")
+    .update(readFileSync(join(root, "package.json")))
+    .digest("hex")
+    .slice(0, 12),
+);
+
 export default defineConfig({
   resolve: { conditions: ["@propylon/source"] },
   ssr: { resolve: { conditions: ["@propylon/source"] } },
   test: {
-    root: new URL("..", import.meta.url).pathname,
+    root,
     reporters: [
       "default",
       ...(process.env["GITHUB_ACTIONS"] ? ["github-actions"] : []),
       new Skipped(),
     ],
     globalSetup: "test/build.ts",
+    experimental: { fsModuleCache: true, fsModuleCachePath: compiled },
     sequence: { sequencer: SlowestFirst },
     pool: "forks",
     // Most tests wait for sockets and children: two for each core keep the cores busy.
