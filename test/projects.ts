@@ -73,7 +73,7 @@ export const LONG: readonly string[] = [
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
   "test/plugins/console/{accountability,axe,command,consumers,e2e,pages,reconciler,replicas}.test.ts",
-  "test/plugins/events/load.test.ts",
+  "test/plugins/events/{load,replicas}.test.ts",
   "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/mcp/replicas.test.ts",

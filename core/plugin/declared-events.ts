@@ -15,6 +15,7 @@ const declarationSchema = z.strictObject({
   access: accessSchema,
   data: zodSchema,
   owner: z.string().min(1).optional(),
+  once: z.string().min(1).optional(),
 });
 const nameSchema = z
   .string()
@@ -60,7 +61,7 @@ export class DeclaredEvents {
    * @throws {GatewayError} `invalid` for data that is not as declared, or too large
    */
   check(kind: string, given: unknown): PluginEvent {
-    const { plugin, access, data: schema, owner } = this.#kinds.get(kind)!;
+    const { plugin, access, data: schema, owner, once } = this.#kinds.get(kind)!;
     const { data, error } = schema.safeParse(given);
     if (error) throw new GatewayError("invalid", problemText(error.issues[0]!));
     const size = JSON.stringify(data).length;
@@ -74,6 +75,7 @@ export class DeclaredEvents {
       access,
       data,
       ...(whose !== undefined && { owner: whose }),
+      ...(once !== undefined && { once: String(data[once]) }),
     };
   }
 

@@ -26,6 +26,11 @@ export interface EventKind<T = unknown> {
    * not have the member: all with the role.
    */
   readonly owner?: keyof T & string;
+  /**
+   * The member that tells one event from another, for a kind that every gateway of a store emits by itself: readers, who are told
+   * what all gateways emit, are then told once. Default: each gateway tells of something else.
+   */
+  readonly once?: keyof T & string;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { PluginContext } from "propylon";
 import { setTimer } from "propylon/kit";
 import { z } from "zod";
@@ -8,21 +9,25 @@ export const consolePartSchema = z.enum(["instances", "workspaces", "agents"]);
 /** Which part of a console is other than before: `agents` is their health. */
 export type ConsolePart = z.output<typeof consolePartSchema>;
 
+/** What gateways of a store tell each other. */
+const newsSchema = z.object({ part: consolePartSchema, change: z.string().max(40) });
+
 /** A storm of changes is told this often, in milliseconds. */
 const SPACING_MS = 250;
 
 /** Tells every gateway of the store, and through it every page, that something is other than before. */
 export class ConsoleChanges {
-  readonly #emit: (part: ConsolePart) => void;
+  readonly #emit: (part: ConsolePart, change: string) => void;
   readonly #waiting = new Map<
     ConsolePart,
     { readonly at: number; readonly timer: NodeJS.Timeout }
   >();
   readonly #last = new Map<ConsolePart, number>();
-  #publish: ((part: ConsolePart) => Promise<void>) | undefined;
+  #publish: ((part: ConsolePart, change: string) => Promise<void>) | undefined;
   #leave = (): Promise<void> | void => {};
 
-  constructor(emit: (part: ConsolePart) => void) {
+  /** @param emit tells of a change; every gateway is told of it under the same name */
+  constructor(emit: (part: ConsolePart, change: string) => void) {
     this.#emit = emit;
   }
 
@@ -30,10 +35,10 @@ export class ConsoleChanges {
   async start(store: PluginContext["store"]): Promise<void> {
     const topic = store.topic<unknown>("changes");
     this.#leave = await topic.subscribe((message) => {
-      const { data } = consolePartSchema.safeParse(message);
-      if (data !== undefined) this.#emit(data);
+      const { data } = newsSchema.safeParse(message);
+      if (data) this.#emit(data.part, data.change);
     });
-    this.#publish = (part) => topic.publish(part);
+    this.#publish = (part, change) => topic.publish({ part, change });
   }
 
   async close(): Promise<void> {
@@ -58,8 +63,9 @@ export class ConsoleChanges {
   #send(part: ConsolePart): void {
     this.#waiting.delete(part);
     this.#last.set(part, performance.now());
-    if (part === "agents" || !this.#publish) return this.#emit(part);
+    const change = randomUUID();
+    if (part === "agents" || !this.#publish) return this.#emit(part, change);
     // Without the store the pages of this gateway are told all the same.
-    this.#publish(part).catch(() => this.#emit(part));
+    this.#publish(part, change).catch(() => this.#emit(part, change));
   }
 }

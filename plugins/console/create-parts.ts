@@ -26,7 +26,7 @@ export function createParts(
   const { config, log, store } = gateway;
   const ended = new AbortController();
   const { signal } = ended;
-  const changes = new ConsoleChanges((part) => gateway.emit("console", { part }));
+  const changes = new ConsoleChanges((part, change) => gateway.emit("console", { part, change }));
   const database = new ConsoleDatabase(changes);
   const instances = new Instances(database, config.maxInstances);
   const workspaces = new Workspaces(database, config);

@@ -4,6 +4,8 @@ import { consolePartSchema, type ConsolePart } from "./changes.ts";
 /** Data of the event `console`. */
 export interface ConsoleChange {
   readonly part: ConsolePart;
+  /** Tells this change from others; the same at every gateway of the store. */
+  readonly change: string;
 }
 
 declare module "propylon" {
@@ -18,6 +20,7 @@ export const events = {
   console: {
     description: "Something in a part of the console is other than before.",
     access: "viewer",
-    data: z.strictObject({ part: consolePartSchema }),
+    data: z.strictObject({ part: consolePartSchema, change: z.string().max(40) }),
+    once: "change",
   },
 } as const;

@@ -1,17 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "propylon";
-import { setTicker, type PluginEvent } from "propylon/kit";
+import { setTicker, type PluginEvent, type Store } from "propylon/kit";
 import { ChannelEvent, type EventDetails } from "./event.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { EventRing, type RingBounds } from "./ring.ts";
+import { SharedLog } from "./shared-log.ts";
 import type { Stream } from "./stream.ts";
 
 const ID = /^(\w+)-(\d{1,15})$/;
 
 /** What happens, for whoever reads along. Lives through reloads of the plugin: streams, ids and what is kept for late readers. */
 export class Channel {
-  /** Tells this run of the gateway from every other. */
-  readonly instance = randomBytes(6).toString("hex");
+  readonly #instance = randomBytes(6).toString("hex");
+  readonly #replica: string;
+  /** With a store that several gateways share: the events of all of them. */
+  readonly #shared: SharedLog | undefined;
   readonly #ring = new EventRing();
   readonly #streams = new Set<Stream>();
   /** How many streams show each kind that is made only when somebody does. */
@@ -20,6 +23,27 @@ export class Channel {
   #isClosed = false;
   /** Names of the servers that were told of; `undefined` before the first look. */
   known: Set<string> | undefined;
+  #bounds: RingBounds = { events: 0, bytes: 0 };
+
+  constructor(store: Store) {
+    this.#replica = store.replica;
+    if (!store.shared) return;
+    this.#shared = new SharedLog(store, {
+      tell: ({ kind, data, ...details }, seq) => this.#take(seq, kind, data, details),
+      lose: (seq, missed) => this.#lose(seq, missed),
+    });
+  }
+
+  /** What ids begin with: tells this run of the gateway from every other, or this store from every other. */
+  get instance(): string {
+    return this.#shared?.epoch ?? this.#instance;
+  }
+
+  /** Reads what all gateways of the store told. @throws {GatewayError} `unavailable` */
+  async open(bounds: RingBounds): Promise<void> {
+    this.#bounds = bounds;
+    await this.#shared?.open(bounds.events);
+  }
 
   /** Streams that are open. */
   get size(): number {
@@ -42,8 +66,8 @@ export class Channel {
   }
 
   /** Tells those who may see it of something that a plugin says, and keeps it for them. */
-  relay({ kind, data, access, owner }: PluginEvent, bounds: RingBounds): void {
-    this.#keep(kind, data, { access, ...(owner !== undefined && { owner }) }, bounds);
+  relay({ kind, data, ...details }: PluginEvent, bounds: RingBounds): void {
+    this.#keep(kind, data, details, bounds);
   }
 
   /** Tells who reads now. */
@@ -79,12 +103,14 @@ export class Channel {
   /** Says where a stream begins, and what its reader missed. */
   greet(stream: Stream, servers: readonly ServerSnapshot[]): void {
     const { lastEventId, kinds } = stream.subscription;
+    stream.known = 0;
     const missed = lastEventId === undefined ? [] : this.#since(lastEventId);
     const { instance, lastId } = this;
     // Its id is where the reader stands: a stream that breaks off while it catches up loses nothing.
     const id = "reason" in missed ? lastId : (lastEventId ?? lastId);
     stream.tell("hello", { instance, lastId, servers, kinds: [...kinds] }, { id });
     if ("reason" in missed) stream.tell("gap", missed);
+    else if ("ahead" in missed) void this.#waitFor(stream, missed.ahead);
     else for (const event of missed) stream.push(event);
   }
 
@@ -104,20 +130,55 @@ export class Channel {
     for (const stream of this.#streams) stream.close(reason);
   }
 
-  #since(id: string): readonly ChannelEvent[] | EventData["gap"] {
+  /** Ends every stream, and writes what others are to be told. */
+  async dispose(): Promise<void> {
+    this.close("removed");
+    await this.#shared?.close();
+  }
+
+  #since(id: string): readonly ChannelEvent[] | EventData["gap"] | { readonly ahead: number } {
     const [, instance, digits] = ID.exec(id) ?? [];
     if (instance === undefined) return { reason: "unknown", missed: null };
     if (instance !== this.instance) return { reason: "restarted", missed: null };
     const number = Number(digits);
     const missed = this.#ring.last - number;
-    if (missed < 0) return { reason: "unknown", missed: null };
-    return this.#ring.after(number) ?? { reason: "expired", missed };
+    if (missed < 0) return this.#shared ? { ahead: number } : { reason: "unknown", missed: null };
+    // Places in a store have gaps.
+    return this.#ring.after(number) ?? { reason: "expired", missed: this.#shared ? null : missed };
+  }
+
+  /** Its reader comes from a gateway that has read more of the store than this one, or makes ids up. */
+  async #waitFor(stream: Stream, seq: number): Promise<void> {
+    stream.known = seq;
+    const isThere = await this.#shared!.has(seq).catch(() => false);
+    if (isThere || stream.known !== seq) return;
+    stream.known = 0;
+    stream.tell("gap", { reason: "unknown", missed: null });
   }
 
   #keep(kind: string, data: object, details: EventDetails, bounds: RingBounds): void {
-    const make = (number: number): ChannelEvent =>
-      new ChannelEvent(kind, data, { ...details, id: this.#idOf(number) });
-    this.#send(this.#ring.add(make, bounds));
+    this.#bounds = bounds;
+    if (!this.#shared) return this.#take(this.#ring.last + 1, kind, data, details);
+    const at = new Date().toISOString();
+    const { access, owner, once } = details;
+    this.#shared.add({
+      kind,
+      data: { at, gateway: this.#replica, ...data },
+      ...(access !== undefined && { access }),
+      ...(owner !== undefined && { owner }),
+      ...(once !== undefined && { once }),
+    });
+  }
+
+  #take(seq: number, kind: string, data: object, details: EventDetails): void {
+    const event = new ChannelEvent(kind, data, { ...details, id: this.#idOf(seq), seq });
+    this.#ring.add(seq, event, this.#bounds);
+    this.#send(event);
+  }
+
+  #lose(seq: number, missed: number | null): void {
+    this.#ring.restart(seq);
+    for (const stream of this.#streams) stream.tell("gap", { reason: "lost", missed });
   }
 
   #send(event: ChannelEvent): void {

@@ -29,12 +29,16 @@ export type EventLevel = (typeof LEVELS)[number];
 export interface EventDetails {
   /** Of events that a stream can be resumed from. */
   readonly id?: string;
+  /** Its place among them. */
+  readonly seq?: number;
   /** Of log lines. */
   readonly level?: EventLevel;
   /** Ref of whom it is about: only they and operators see it. Absent: everybody who may see the kind. */
   readonly owner?: string;
   /** Of kinds of plugins: who may see it. */
   readonly access?: PluginEvent["access"];
+  /** Of kinds of plugins that every gateway of a store tells by itself: what tells it from others of its kind. */
+  readonly once?: string;
 }
 
 const encoder = new TextEncoder();
@@ -43,15 +47,17 @@ const encoder = new TextEncoder();
 export class ChannelEvent {
   readonly kind: string;
   readonly id: string | undefined;
+  readonly seq: number | undefined;
   readonly level: EventLevel | undefined;
   readonly owner: string | undefined;
   readonly access: PluginEvent["access"] | undefined;
   readonly #data: object;
   readonly #frames: Partial<Record<Audience, Frame>> = {};
 
-  constructor(kind: string, data: object, { id, level, owner, access }: EventDetails = {}) {
+  constructor(kind: string, data: object, { id, seq, level, owner, access }: EventDetails = {}) {
     this.kind = kind;
     this.id = id;
+    this.seq = seq;
     this.level = level;
     this.owner = owner;
     this.access = access;

@@ -26,12 +26,14 @@ export default definePlugin({
     const { maxEvents, maxSize } = gateway.config;
     const channel = gateway.keep(
       "channel",
-      () => new Channel(),
-      (kept) => kept.close("removed"),
+      () => new Channel(gateway.store),
+      (kept) => kept.dispose(),
     );
+    const bounds = { events: maxEvents, bytes: maxSize };
     registerRoutes(gateway, channel);
-    registerSources(gateway, channel, { events: maxEvents, bytes: maxSize });
+    registerSources(gateway, channel, bounds);
     gateway.check("kinds", () => warningOf(gateway.control.eventKinds));
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
+    gateway.onStart(() => channel.open(bounds));
   },
 });

@@ -6,6 +6,8 @@ import type { BreakerStatus } from "propylon/plugins/breaker";
 export interface EventTime {
   /** When it happened, ISO 8601. */
   readonly at: string;
+  /** Id of the gateway that it happened at, where several share a store. */
+  readonly gateway?: string;
 }
 
 /** A server as `hello` shows it. */
@@ -22,7 +24,7 @@ export interface ServerSnapshot {
 export interface EventData {
   /** First on every stream: where it begins, and what there is. */
   hello: {
-    /** Differs after every restart of the gateway. */
+    /** What ids begin with. Differs after every restart of the gateway, unless it shares a store with others. */
     readonly instance: string;
     /** Id of the last event that happened. */
     readonly lastId: string;
@@ -34,9 +36,9 @@ export interface EventData {
   gap: {
     /**
      * `expired`: too long ago; `restarted`: the id is of an earlier run; `unknown`: it is no id of ours; `slow`: the reader did
-     * not keep up, and progress or log lines were left out.
+     * not keep up, and progress or log lines were left out; `lost`: a gateway could not write them to the store, or not read them.
      */
-    readonly reason: "expired" | "restarted" | "unknown" | "slow";
+    readonly reason: "expired" | "restarted" | "unknown" | "slow" | "lost";
     /** How many events, where that is known. */
     readonly missed: number | null;
   };

@@ -6,32 +6,48 @@ export interface RingBounds {
   readonly bytes: number;
 }
 
-/** The last events, oldest first, with numbers that follow each other. */
+interface KeptEvent {
+  readonly seq: number;
+  readonly event: ChannelEvent;
+}
+
+/** The last events, oldest first, by places that rise. */
 export class EventRing {
-  readonly #events: ChannelEvent[] = [];
+  readonly #events: KeptEvent[] = [];
   #bytes = 0;
   #last = 0;
+  /** Everything behind this place is kept. */
+  #floor = 0;
 
-  /** Number of the last event; 0 = there was none. */
+  /** Place of the last event; 0 = there was none. */
   get last(): number {
     return this.#last;
   }
 
-  /** Keeps an event under the next number, and lets go of the oldest beyond the bounds. */
-  add(make: (number: number) => ChannelEvent, bounds: RingBounds): ChannelEvent {
-    const event = make(++this.#last);
-    this.#events.push(event);
+  /** Keeps an event, and lets go of the oldest beyond the bounds. */
+  add(seq: number, event: ChannelEvent, bounds: RingBounds): void {
+    this.#events.push({ seq, event });
     this.#bytes += sizeOf(event);
-    while (this.#events.length > bounds.events || this.#bytes > bounds.bytes)
-      this.#bytes -= sizeOf(this.#events.shift()!);
-    return event;
+    this.#last = seq;
+    while (this.#events.length > bounds.events || this.#bytes > bounds.bytes) {
+      const oldest = this.#events.shift()!;
+      this.#bytes -= sizeOf(oldest.event);
+      this.#floor = oldest.seq;
+    }
   }
 
-  /** What came after a number; `undefined` when something of it is gone, or the number is still to come. */
-  after(number: number): readonly ChannelEvent[] | undefined {
-    const missing = this.#last - number;
-    if (missing < 0 || missing > this.#events.length) return undefined;
-    return this.#events.slice(this.#events.length - missing);
+  /** Forgets everything: nobody can go on from before this place. */
+  restart(seq: number): void {
+    this.#events.length = 0;
+    this.#bytes = 0;
+    this.#floor = seq;
+  }
+
+  /** What came after a place; `undefined` when something of it is gone, or the place is still to come. */
+  after(seq: number): readonly ChannelEvent[] | undefined {
+    if (seq > this.#last || seq < this.#floor) return undefined;
+    const first = this.#events.findLastIndex((kept) => kept.seq <= seq) + 1;
+    return this.#events.slice(first).map(({ event }) => event);
   }
 }
 

@@ -40,9 +40,10 @@ export function registerSources(
     const tools = gateway.control.servers.get(server)!.catalogue.tools.length;
     publish("tool_list_changed", { server, tools });
   });
-  gateway.hook("gating:changed", ({ server, tool, enabled }: FlagChange) =>
-    publish("state_changed", { server, tool: tool ?? null, enabled }),
-  );
+  gateway.hook("gating:changed", ({ server, tool, enabled, elsewhere }: FlagChange) => {
+    // Told by the gateway that switched it, for all.
+    if (!elsewhere) publish("state_changed", { server, tool: tool ?? null, enabled });
+  });
   gateway.hook("breaker:state", (server, status) => publish("breaker", { server, ...status }));
   gateway.hook("plugin:event", (event) => {
     if (!TAKEN.has(event.kind)) channel.relay(event, bounds);

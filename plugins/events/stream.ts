@@ -21,6 +21,8 @@ export interface Outlet {
 /** One reader of the channel. Never waits: who does not keep up loses progress and log lines first, then the stream. */
 export class Stream {
   subscription: Subscription;
+  /** Place of the last event that its reader knows from another gateway, which this one is behind; 0: it is not. */
+  known = 0;
   readonly #outlet: Outlet;
   readonly #limit: number;
   /** Left out since the last `gap`. */
@@ -38,6 +40,7 @@ export class Stream {
   /** Shows an event that the subscription wants. */
   push(event: ChannelEvent): void {
     if (this.#ended || !shows(this.subscription, event)) return;
+    if (event.seq !== undefined && event.seq <= this.known) return;
     this.#tellMissed();
     const frame = event.frame(this.subscription.audience);
     const { unsent } = this.#outlet;

@@ -17,6 +17,8 @@ const flagSchema = z.object({
   // What cannot be read must not switch anything on.
   enabled: z.boolean().catch(false),
   by: z.string().catch("unknown"),
+  /** The gateway that switched it, where several share the store. */
+  gateway: z.string().exactOptional(),
 });
 const historySchema = z.object({
   server: z.string(),
@@ -147,7 +149,9 @@ export class FlagRecords implements StateKeeper {
   /** @returns undoes it, unless somebody else has written there since */
   async #put(change: FlagChange): Promise<() => Promise<unknown>> {
     const { server, tool, enabled, by } = change;
-    const value = { server, ...(tool !== undefined && { tool }), enabled, by };
+    const { replica: gateway } = this.#options.store;
+    const about = { server, ...(tool !== undefined && { tool }), enabled, by };
+    const value = { ...about, ...(this.isShared && { gateway }) };
     const key = keyOf(value);
     const before = this.#known.get(key);
     this.#unsure.set(key, change);
@@ -178,7 +182,10 @@ export class FlagRecords implements StateKeeper {
     if (entry) this.#known.set(key, entry);
     else this.#known.delete(key);
     const value = entry?.value ?? (known && { ...known.value, enabled: true });
-    if (value && this.#isLoaded) this.#options.onChange([value]);
+    if (!value || !this.#isLoaded) return;
+    const { gateway, ...change } = value;
+    const isElsewhere = gateway !== undefined && gateway !== this.#options.store.replica;
+    this.#options.onChange([{ ...change, ...(isElsewhere && { elsewhere: true }) }]);
   }
 
   async #dropAllBut(flags: FlagMap): Promise<void> {

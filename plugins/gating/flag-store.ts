@@ -20,7 +20,7 @@ export interface FlagStoreHost {
   /** Builds the lists of every face anew. */
   relist(): void;
   /** Flags changed: they are written down and in force. */
-  changed(flags: readonly Flag[], by: string): void;
+  changed(flags: readonly Flag[], by: string, elsewhere?: true): void;
 }
 
 /** Somebody who waits for flags to be set. */
@@ -100,12 +100,12 @@ export class FlagStore {
 
   /** Takes over what another gateway changed and wrote down. */
   adopt(changes: readonly FlagChange[]): void {
-    for (const { by, ...flag } of changes) {
+    for (const { by, elsewhere, ...flag } of changes) {
       const { flags, changed } = withFlags(this.#flags, [flag]);
       if (changed.length === 0) continue;
       this.#flags = flags;
       this.#host.relist();
-      this.#host.changed(changed, by);
+      this.#host.changed(changed, by, elsewhere);
     }
   }
 

@@ -26,8 +26,9 @@ export default definePlugin({
         new FlagStore({
           log: gateway.log,
           relist: () => shown.changed(),
-          changed: (flags, by) => {
-            for (const flag of flags) gateway.emit("gating:changed", { ...flag, by });
+          changed: (flags, by, elsewhere) => {
+            const about = { by, ...(elsewhere && { elsewhere }) };
+            for (const flag of flags) gateway.emit("gating:changed", { ...flag, ...about });
           },
         }),
       (kept) => kept.close(),

@@ -65,7 +65,7 @@ export class AuditFeed {
     const [actor, action, target] = [cut(row.actor), cut(row.action), cut(row.target)];
     this.#gateway.emit("audit", { seq, actor, action, target });
     if (target.startsWith("team:"))
-      this.#gateway.emit("team", { team: target.slice("team:".length), action });
+      this.#gateway.emit("team", { seq, team: target.slice("team:".length), action });
   }
 }
 

@@ -14,6 +14,8 @@ export interface AuditNews {
 
 /** Data of the event `team`. */
 export interface TeamNews {
+  /** Number of the row of the audit. */
+  readonly seq: number;
   /** Id of the team. */
   readonly team: string;
   /** As in the audit, such as `team.rotate`. */
@@ -39,10 +41,12 @@ export const events = {
     description: "Somebody changed who may see what: a new row of the audit of team-auth.",
     access: "operator",
     data: z.strictObject({ seq: z.int().min(1), actor: text, action: text, target: text }),
+    once: "seq",
   },
   team: {
     description: "A team was changed.",
     access: "admin",
-    data: z.strictObject({ team: text, action: text }),
+    data: z.strictObject({ seq: z.int().min(1), team: text, action: text }),
+    once: "seq",
   },
 } as const;

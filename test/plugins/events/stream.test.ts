@@ -106,12 +106,11 @@ describe("Ring", () => {
         array(string({ maxLength: 50 }), { maxLength: 60 }),
         (events, bytes, names) => {
           const ring = new EventRing();
-          const all: ChannelEvent[] = names.map((server) =>
-            ring.add(
-              (number) => new ChannelEvent("server_added", { server }, { id: `i-${number}` }),
-              { events, bytes },
-            ),
-          );
+          const all = names.map((server, at) => {
+            const event = new ChannelEvent("server_added", { server }, { id: `i-${at + 1}` });
+            ring.add(at + 1, event, { events, bytes });
+            return event;
+          });
           const whole = Array.from({ length: names.length + 1 }, (_, number) => number);
           const reachable = whole.filter((number) => ring.after(number) !== undefined);
           for (const number of reachable) expect(ring.after(number)).toEqual(all.slice(number));

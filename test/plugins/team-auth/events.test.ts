@@ -54,6 +54,7 @@ it("who may read the audit hears of each row, admins of teams, and nobody else o
   expect(actionsOf(admin, "team")).toEqual(["team.rotate", "team.workspaces"]);
   expect(admin.told("team")[0]).toEqual({
     at: expect.any(String),
+    seq: expect.any(Number),
     team: KOTTOS,
     action: "team.rotate",
   });
