@@ -33,7 +33,22 @@ export interface ProcessHost {
   on(event: string, listener: (argument: unknown) => void): unknown;
   off(event: string, listener: (argument: unknown) => void): unknown;
   exit(code: number): void;
+  /** Ends by SIGHUP, as whoever does not listen to it. */
+  hangUp(): void;
 }
+
+/** The one of {@link ProcessHost}. */
+export function hangUp(): void {
+  process.removeAllListeners("SIGHUP");
+  process.kill(process.pid, "SIGHUP");
+}
+
+const ownProcess: ProcessHost = {
+  on: (event, listener) => process.on(event, listener),
+  off: (event, listener) => process.off(event, listener),
+  exit: (code) => process.exit(code),
+  hangUp,
+};
 
 type Ending = "SIGTERM" | "SIGINT" | "SIGHUP";
 
@@ -59,17 +74,29 @@ const BROKEN_GRACE_MS = 5_000;
  */
 export function runProcess(
   gateway: ProcessGateway,
-  { log, onReload, isNotified = false, hasTerminal = isInTerminal, host = process }: ProcessOptions,
+  {
+    log,
+    onReload,
+    isNotified = false,
+    hasTerminal = isInTerminal,
+    host = ownProcess,
+  }: ProcessOptions,
 ): () => void {
   const hadTerminal = hasTerminal();
   let ending = false;
   let interrupted = -Infinity;
   let notice: NodeJS.Timeout | undefined;
 
+  /** Node aborts at its exit where it cannot reset a terminal that is gone, which is a crash to the system; the signal has no such end. */
+  const leave = (code: number): void => {
+    if (!hadTerminal || hasTerminal()) return host.exit(code);
+    host.hangUp();
+  };
+
   const end = (code: number, grace: number): void => {
     ending = true;
     clearTimeout(notice);
-    shutDown(gateway, grace, log, () => flush(log, () => host.exit(code)));
+    shutDown(gateway, grace, log, () => flush(log, () => leave(code)));
   };
 
   const drain = (signal: Ending): void => {
@@ -136,7 +163,9 @@ function isInTerminal(): boolean {
  *
  * @returns removes the handlers again, once {@link runProcess} has its own
  */
-export function endWhileStarting(host: ProcessHost = process): () => void {
+export function endWhileStarting(
+  host: Pick<ProcessHost, "on" | "off" | "exit"> = process,
+): () => void {
   const leave = (): void => host.exit(0);
   for (const signal of ["SIGTERM", "SIGINT"]) host.on(signal, leave);
   return () => {

@@ -5,7 +5,7 @@ import { type Orders, WORKER } from "../workers/protocol.ts";
 import { WorkerSeat } from "../workers/worker-seat.ts";
 import { tellFailure } from "./exit.ts";
 import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
-import { type ProcessHost, runProcess } from "./run-process.ts";
+import { hangUp, type ProcessHost, runProcess } from "./run-process.ts";
 import { whenSettled } from "./summary.ts";
 
 /** Runs a gateway as one of several processes, until the primary says that it is to end. What goes wrong before it serves is told, and ends it. */
@@ -68,5 +68,6 @@ function createHost(channel: WorkerChannel): ProcessHost {
     on: (event, listener) => sourceOf(event).on(event, listener),
     off: (event, listener) => sourceOf(event).off(event, listener),
     exit: (code) => process.exit(code),
+    hangUp,
   };
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
@@ -16,14 +16,16 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-it("a gateway whose terminal is closed ends with its children, and gives up its port", async () => {
+it("a gateway whose terminal is closed ends with its children, by that signal and not by a crash", async () => {
   requireProgram("script");
   const file = join(folder, "gateway.json");
   const servers = { child: { command: process.execPath, args: [SERVER] } };
   await writeFile(file, JSON.stringify({ listeners: { main: { port: 0 } }, servers }));
 
   // A terminal is what `script` (bsdutils) makes; it is gone when script is.
-  const command = `'${process.execPath}' '${main}' start '${file}'`;
+  const status = join(folder, "status");
+  const gateway = `'${process.execPath}' '${main}' start '${file}'`;
+  const command = `trap 'kill -HUP $!' HUP; ${gateway} & wait $!; wait $!; echo $? > '${status}'`;
   const terminal = spawn("script", ["--quiet", "--flush", "-c", command, "/dev/null"], {
     env: { ...process.env, TERM: "xterm", SHELL: "/bin/sh" },
     stdio: ["pipe", "pipe", "ignore"],
@@ -39,4 +41,5 @@ it("a gateway whose terminal is closed ends with its children, and gives up its 
   terminal.kill("SIGKILL");
   await once(terminal, "exit");
   await expect.poll(() => processes.filter(isAlive)).toEqual([]);
+  expect(await readFile(status, "utf8")).toBe("129\n");
 });

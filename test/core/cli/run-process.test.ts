@@ -4,9 +4,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { runProcess, type ProcessGateway } from "../../../core/cli/run-process.ts";
 
 class Host extends EventEmitter {
-  readonly exits: number[] = [];
+  readonly exits: (number | "SIGHUP")[] = [];
   exit(code: number): void {
     this.exits.push(code);
+  }
+  hangUp(): void {
+    this.exits.push("SIGHUP");
   }
 }
 
@@ -214,7 +217,7 @@ describe("runProcess", () => {
     expect({ drained, reloads: onReload.mock.calls.length }).toEqual({ drained: 1, reloads: 1 });
     closing!.done();
     await settle();
-    expect(host.exits).toEqual([0]);
+    expect(host.exits).toEqual(["SIGHUP"]);
   });
 
   it("exits only when the log is written, unless nobody reads it", async () => {
