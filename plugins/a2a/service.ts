@@ -1,4 +1,4 @@
-import { defineService, type Json, type Principal } from "propylon";
+import { defineService, type GatewayError, type Json, type Principal } from "propylon";
 import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 
 /** Whose something is. */
@@ -47,6 +47,12 @@ export interface RunningTask {
   watch(listener: (event: StreamEvent) => void): () => void;
 }
 
+/** A task of a list. */
+export interface ListedTask extends Pick<Task, "id" | "status"> {
+  /** With everything that is in the store of it; `undefined`: it is gone meanwhile. */
+  whole(): Promise<Task | undefined>;
+}
+
 /** Which tasks to list. */
 export interface TaskFilter {
   readonly contextId?: string | undefined;
@@ -75,6 +81,24 @@ export interface RuntimeService {
   look(id: string, principal: TaskOwner): Promise<Task>;
   /** The newest first. */
   list(filter: TaskFilter, principal: Principal): readonly Task[];
+  /**
+   * The tasks of a principal at all gateways of the store, in no order.
+   * @throws {GatewayError} `unavailable` while the store is away
+   */
+  listAll(filter: TaskFilter, principal: TaskOwner): Promise<readonly ListedTask[]>;
+  /**
+   * Tells of every event of a task, the first with the whole task, at whichever gateway of the store it is at work; goes on when the
+   * task has waited for somebody.
+   * @param lost its gateway tells nothing more
+   * @returns stops telling
+   * @throws {GatewayError} `not_found`; `unavailable` for a task that is not here, while the store is away
+   */
+  follow(
+    id: string,
+    principal: TaskOwner,
+    listener: (event: StreamEvent) => void,
+    lost: (error: GatewayError) => void,
+  ): Promise<() => void>;
   /**
    * Ends a task, at whichever gateway of the store it is; resolves when it has ended.
    * @throws {GatewayError} `not_found`; `exists` when it is final already; `unavailable` when its gateway does not answer

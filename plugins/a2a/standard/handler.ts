@@ -3,7 +3,7 @@ import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { isGatewayError, type Json } from "propylon";
 import { STATES, type StreamEvent, type Task } from "propylon/contract";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
-import type { RunningTask, RuntimeService } from "../service.ts";
+import type { ListedTask, RunningTask, RuntimeService } from "../service.ts";
 import { toStandardError } from "./errors.ts";
 import { toAgentTask } from "./foreign-task.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -93,13 +93,14 @@ export class StandardRequestHandler implements A2ARequestHandler {
   }
 
   listTasks(request: Wire.ListTasksRequest): Promise<Wire.ListTasksResponse> {
-    return this.#answer(() => {
+    return this.#answer(async () => {
       const { historyLength, includeArtifacts = false } = request;
       checkHistoryLength(this.#context.sdk, historyLength);
-      const page = pageOf(this.#list(request), request);
+      const page = pageOf(await this.#list(request), request);
       const show = (task: Task): Wire.Task =>
         this.#show(includeArtifacts ? task : { ...task, artifacts: [] }, historyLength);
-      return { ...page, tasks: page.tasks.map(show) };
+      const tasks = await Promise.all(page.tasks.map((task) => task.whole()));
+      return { ...page, tasks: tasks.filter((task) => task !== undefined).map(show) };
     });
   }
 
@@ -187,19 +188,21 @@ export class StandardRequestHandler implements A2ARequestHandler {
     return target;
   }
 
-  #subscribe(events: EventQueue, id: string): () => void {
+  async #subscribe(events: EventQueue, id: string): Promise<() => void> {
     const { sdk, principal } = this.#context;
     const { runtime, subscriptions } = this.#dependencies;
-    const { task } = this.#find(id);
+    this.#checkId(id);
+    const task = await runtime.look(id, principal);
     if (STATES[task.status.state].isFinal)
       throw new sdk.UnsupportedOperationError("The task has ended; read it with GetTask.");
-    events.push({ task });
-    subscriptions.add(events);
     // A task that waits goes on with the next message, in a new turn: the stream lives until its end (A2A 1.0, 3.1.6).
-    const unwatch = runtime.watchAll((changed, event, owner) => {
-      const isOurs = owner.ref === principal.ref;
-      if (isOurs && changed.id === id && !("task" in event)) events.push(event);
-    });
+    const unwatch = await runtime.follow(
+      id,
+      principal,
+      (event) => events.push(event),
+      (error) => events.fail(error),
+    );
+    subscriptions.add(events);
     return () => {
       unwatch();
       subscriptions.delete(events);
@@ -264,7 +267,11 @@ export class StandardRequestHandler implements A2ARequestHandler {
     return this.#show(toAgentTask(task));
   }
 
-  #list({ contextId, status, statusTimestampAfter }: Wire.ListTasksRequest): readonly Task[] {
+  async #list({
+    contextId,
+    status,
+    statusTimestampAfter,
+  }: Wire.ListTasksRequest): Promise<readonly ListedTask[]> {
     const { sdk, principal } = this.#context;
     const isAny = status === sdk.TaskState.TASK_STATE_UNSPECIFIED;
     const state = isAny ? undefined : stateFromStandard(sdk.taskStateToJSON(status));
@@ -273,7 +280,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     if (statusTimestampAfter !== undefined && Number.isNaN(Date.parse(statusTimestampAfter)))
       throw new sdk.RequestMalformedError("statusTimestampAfter is not an ISO 8601 time.");
     const filter = { contextId: contextId || undefined, state, since: statusTimestampAfter };
-    return this.#dependencies.runtime.list(filter, principal);
+    return this.#dependencies.runtime.listAll(filter, principal);
   }
 
   #show(task: Task, historyLength?: number): Wire.Task {

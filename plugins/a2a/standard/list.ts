@@ -2,12 +2,14 @@ import type { ListTasksRequest } from "@a2a-js/sdk";
 import { GatewayError } from "propylon";
 import type { Task } from "propylon/contract";
 
+type Listed = Pick<Task, "id" | "status">;
+
 const DEFAULT_SIZE = 50;
 const LARGEST = 100;
 
 /** Some of the tasks, and where to go on. */
-export interface TaskPage {
-  readonly tasks: readonly Task[];
+export interface TaskPage<T extends Listed> {
+  readonly tasks: readonly T[];
   /** `""` at the end. */
   readonly nextPageToken: string;
   readonly pageSize: number;
@@ -20,10 +22,10 @@ export interface TaskPage {
  * that tasks that come or go in between neither repeat nor hide others.
  * @throws {GatewayError} `invalid` for a page size outside 1 to 100 or a token that is not ours
  */
-export function pageOf(
-  tasks: readonly Task[],
+export function pageOf<T extends Listed>(
+  tasks: readonly T[],
   { pageSize = DEFAULT_SIZE, pageToken }: Pick<ListTasksRequest, "pageSize" | "pageToken">,
-): TaskPage {
+): TaskPage<T> {
   if (!Number.isInteger(pageSize) || pageSize < 1 || pageSize > LARGEST)
     throw new GatewayError("invalid", `pageSize must be a whole number from 1 to ${LARGEST}.`);
   const sorted = tasks.map((task) => ({ task, key: keyOf(task) })).toSorted(byKey);
@@ -41,12 +43,12 @@ export function pageOf(
 /** Time of the last change, id. */
 type Key = readonly [string, string];
 
-interface Keyed {
-  readonly task: Task;
+interface Keyed<T> {
+  readonly task: T;
   readonly key: Key;
 }
 
-function keyOf({ id, status }: Task): Key {
+function keyOf({ id, status }: Listed): Key {
   return [status.timestamp ?? "", id];
 }
 
@@ -56,11 +58,11 @@ function compare([leftTime, leftId]: Key, [rightTime, rightId]: Key): number {
   return leftId < rightId ? 1 : -1;
 }
 
-function byKey(left: Keyed, right: Keyed): number {
+function byKey(left: Keyed<unknown>, right: Keyed<unknown>): number {
   return compare(left.key, right.key);
 }
 
-function after(sorted: readonly Keyed[], key: Key): readonly Keyed[] {
+function after<T>(sorted: readonly Keyed<T>[], key: Key): readonly Keyed<T>[] {
   const next = sorted.findIndex((task) => compare(task.key, key) > 0);
   return next < 0 ? [] : sorted.slice(next);
 }

@@ -1,8 +1,16 @@
 import { GatewayError, isGatewayError } from "propylon";
 import { type Store, timeoutSignal } from "propylon/kit";
-import { type Task, taskSchema } from "propylon/contract";
+import {
+  STATES,
+  type StreamEvent,
+  streamEventSchema,
+  type Task,
+  taskSchema,
+} from "propylon/contract";
 import { z } from "zod";
+import { stateOf } from "../contract/task.ts";
 import type { TaskOwner } from "../service.ts";
+import { EventQueue } from "../standard/event-queue.ts";
 import type { TaskRecord } from "./task-record.ts";
 
 /** How long another gateway may take to tell of a task, in milliseconds. */
@@ -10,6 +18,7 @@ const LOOK_MS = 2_000;
 /** How long it may take to end one: it waits until nothing of it goes on. */
 const CANCEL_MS = 30_000;
 const TOPIC = "task";
+const EVENTS = "events";
 
 const questionSchema = z.object({
   id: z.string(),
@@ -18,10 +27,14 @@ const questionSchema = z.object({
   verb: z.enum(["look", "cancel"]),
 });
 
+const followSchema = questionSchema.pick({ id: true, owner: true });
+
 /** What this gateway does about tasks for others. */
 export interface TaskHost {
   get(id: string, owner: TaskOwner): { readonly task: Task };
   cancel(id: string, owner: TaskOwner): Promise<Task>;
+  /** Tells of every event of a task here, the first with the whole task. @returns stops telling */
+  watch(id: string, owner: TaskOwner, listener: (event: StreamEvent) => void): () => void;
 }
 
 /** Tasks at work at other gateways of the store. */
@@ -40,7 +53,41 @@ export class TasksElsewhere {
       const ref = { ref: owner };
       yield verb === "cancel" ? await host.cancel(id, ref) : host.get(id, ref).task;
     });
-    return () => void end();
+    const endEvents = await this.#store.answer(EVENTS, (body: unknown, signal) =>
+      eventsOf(host, followSchema.parse(body), signal),
+    );
+    return () => {
+      void end();
+      void endEvents();
+    };
+  }
+
+  /**
+   * Tells of every event of a task that another gateway works on.
+   * @param lost that gateway tells nothing more, although the task has not ended
+   * @returns stops telling
+   */
+  follow(
+    { owner, task, replica }: TaskRecord,
+    listener: (event: StreamEvent) => void,
+    lost: (error: GatewayError) => void,
+  ): () => void {
+    const gone = new AbortController();
+    const question = { id: task.id, owner };
+    const pump = async (): Promise<void> => {
+      for await (const told of this.#store.ask(replica, EVENTS, question, gone.signal)) {
+        if (gone.signal.aborted) return;
+        const event = streamEventSchema.parse(told);
+        listener(event);
+        const state = stateOf(event);
+        if (state && STATES[state].isFinal) return;
+      }
+      throw silent();
+    };
+    pump().catch((error: unknown) => {
+      if (!gone.signal.aborted) lost(isGatewayError(error) ? error : silent());
+    });
+    return () => gone.abort();
   }
 
   /** A task as it is now. One whose gateway cannot be asked, or has just ended it, is told as it was stored. */
@@ -66,8 +113,30 @@ export class TasksElsewhere {
     } catch (error) {
       if (isGatewayError(error)) throw error;
     }
-    throw new GatewayError("unavailable", "The gateway that works on the task did not answer.", {
-      hint: "Make the request again.",
-    });
+    throw silent();
   }
+}
+
+/** The events of a task here as another gateway takes them, bounded as those of a client. */
+async function* eventsOf(
+  host: TaskHost,
+  { id, owner }: z.output<typeof followSchema>,
+  signal: AbortSignal,
+): AsyncIterable<StreamEvent> {
+  const events = new EventQueue({ stopsWaiting: false });
+  const stop = host.watch(id, { ref: owner }, (event) => events.push(event));
+  const leave = (): void => void events.return();
+  signal.addEventListener("abort", leave);
+  try {
+    yield* events;
+  } finally {
+    stop();
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+function silent(): GatewayError {
+  return new GatewayError("unavailable", "The gateway that works on the task did not answer.", {
+    hint: "Make the request again.",
+  });
 }

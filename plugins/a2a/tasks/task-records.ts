@@ -1,6 +1,6 @@
 import type { TaskOwner } from "../service.ts";
 import { STATES } from "propylon/contract";
-import { Records, type Store, storeKey, within } from "propylon/kit";
+import { type Kv, Records, type Store, storeKey, within } from "propylon/kit";
 import type { LiveTask } from "./live-task.ts";
 import { rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
 
@@ -11,17 +11,24 @@ const LAST_MS = 2_000;
 export class TaskRecords {
   readonly #store: Store;
   readonly #end = new AbortController();
+  readonly #kv: Kv<TaskRecord>;
   readonly #records: Records<TaskRecord>;
   /** The gateways that were there last. */
   #living: ReadonlySet<string> = new Set();
 
   constructor(store: Store) {
     this.#store = store;
+    this.#kv = store.kv("tasks", { schema: taskRecordSchema });
     this.#records = new Records(store, "tasks", {
       schema: taskRecordSchema,
       signal: this.#end.signal,
       owns: ({ replica }) => !store.shared || replica === store.replica,
     });
+  }
+
+  /** Whether other gateways have tasks, too. */
+  get isShared(): boolean {
+    return this.#store.shared;
   }
 
   /** Whether tasks survive the process. */
@@ -37,11 +44,21 @@ export class TaskRecords {
   /** One that was made elsewhere since. */
   async find(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
     if (!this.#store.shared) return undefined;
-    const entry = await this.#store
-      .kv<TaskRecord>("tasks", { schema: taskRecordSchema })
-      .get(keyOf(owner, id));
+    const entry = await this.#kv.get(keyOf(owner, id));
     if (entry) this.#records.adopt(entry);
     return entry?.value;
+  }
+
+  /** All of a principal, at whichever gateway, read a page at a time; for a look only. */
+  async *of({ ref }: TaskOwner): AsyncIterable<TaskRecord> {
+    if (!this.#store.shared) return;
+    for await (const { value } of this.#kv.list(`${storeKey(ref)}/`))
+      if (value.owner === ref) yield value;
+  }
+
+  /** One as it is in the store, for a look only. */
+  async read(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
+    return (await this.#kv.get(keyOf(owner, id)))?.value;
   }
 
   /**
@@ -85,8 +102,7 @@ export class TaskRecords {
     const isAnyGone = [...this.#living].some((id) => !living.includes(id));
     this.#living = new Set(living);
     if (!isAnyGone || living[0] !== this.#store.replica) return;
-    const all = this.#store.kv<TaskRecord>("tasks", { schema: taskRecordSchema }).list();
-    for await (const entry of all) {
+    for await (const entry of this.#kv.list()) {
       const { replica, task, isAsking } = entry.value;
       const { isFinal, isInterrupted } = STATES[task.status.state];
       if (isFinal || (isInterrupted && !isAsking) || this.#living.has(replica)) continue;

@@ -68,17 +68,11 @@ export class TaskStore {
   }
 
   /** The tasks of a principal that a filter lets through, the one that changed last first. */
-  list({ contextId, state, since }: TaskFilter, { ref }: Principal): readonly Task[] {
-    const from = since === undefined ? -Infinity : Date.parse(since);
+  list(filter: TaskFilter, { ref }: TaskOwner): readonly Task[] {
     return [...this]
       .filter(({ owner }) => owner.ref === ref)
       .map(({ task }) => task)
-      .filter(
-        ({ contextId: context, status }) =>
-          (contextId === undefined || context === contextId) &&
-          (state === undefined || status.state === state) &&
-          (since === undefined || Date.parse(status.timestamp!) >= from),
-      )
+      .filter(passes(filter))
       .toReversed()
       .toSorted((a, b) => newerFirst(a.status.timestamp!, b.status.timestamp!));
   }
@@ -162,6 +156,15 @@ export class TaskStore {
       if (this.#messages.get(key) === task) this.#messages.delete(key);
     this.#taken.delete(task);
   }
+}
+
+/** What a filter lets through. */
+export function passes({ contextId, state, since }: TaskFilter): (task: Task) => boolean {
+  const from = since === undefined ? -Infinity : Date.parse(since);
+  return ({ contextId: context, status }) =>
+    (contextId === undefined || context === contextId) &&
+    (state === undefined || status.state === state) &&
+    (since === undefined || Date.parse(status.timestamp!) >= from);
 }
 
 /** Ids are chosen by clients: no id of one principal looks like one of another. */

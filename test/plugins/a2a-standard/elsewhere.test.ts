@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "../a2a/kit.ts";
+import type { GatewayError, Principal } from "../../../core/index.ts";
+import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
+import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "../a2a/kit.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { startServer as startPostgres } from "../postgres/kit.ts";
 import { until } from "../../fixtures/until.ts";
@@ -47,6 +49,62 @@ describe.each([
       expect(await runtime().look(id, ALICE)).toMatchObject({ status: { state: "canceled" } });
       await expect(runtime().cancel(id, ALICE)).rejects.toMatchObject({ code: "exists" });
     }
+  });
+
+  it("one at work at one of them is listed and followed at another, for its owner alone", async () => {
+    const [here, there] = await start((await open()).url);
+    const { id } = await here.runtime().send(say("stay"), { principal: ALICE });
+    const { id: ended } = await there.runtime().send(say("word"), { principal: ALICE });
+    await until(() => there.runtime().get(ended, ALICE).task.status.state === "completed");
+    await until(() => here.runtime().get(id, ALICE).task.artifacts?.length === 1);
+    for (const { runtime } of [here, there]) {
+      const tasks = await runtime().listAll({}, ALICE);
+      expect(new Set(tasks.map((task) => task.id))).toEqual(new Set([id, ended]));
+      const [working, ...others] = await runtime().listAll({ state: "working" }, ALICE);
+      expect([working!.id, others]).toEqual([id, []]);
+      const said = tasks.find((task) => task.id === ended)!.whole();
+      expect(await said).toMatchObject({ artifacts: [{ parts: [{ text: "heard word" }] }] });
+      expect(await runtime().listAll({}, BOB)).toEqual([]);
+    }
+    const events: StreamEvent[] = [];
+    const lost: GatewayError[] = [];
+    const follow = (who: Principal) =>
+      there.runtime().follow(
+        id,
+        who,
+        (event) => events.push(event),
+        (error) => lost.push(error),
+      );
+    await expect(follow(BOB)).rejects.toMatchObject({ code: "not_found" });
+    await follow(ALICE);
+    await until(() => events.length > 0);
+    expect(events[0]).toMatchObject({ task: { id, ...begun } });
+    await here.runtime().cancel(id, ALICE);
+    await until(() => statesIn(events).at(-1) === "canceled");
+    expect(lost).toEqual([]);
+  });
+
+  it("a stream and a page of a list of A2A 1.0 are the same at any of them", async () => {
+    const [here, there] = await start((await open()).url);
+    const message = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "stay" }] };
+    const configuration = { returnImmediately: true };
+    const { body } = await send(`${here.url}/message:send`, { body: { message, configuration } });
+    const { id } = (body as unknown as { task: Record<string, string> }).task;
+    const listed = await send(`${there.url}/tasks`, { method: "GET" });
+    expect(listed.body).toMatchObject({ tasks: [{ id }], totalSize: 1 });
+    const stream = fetch(`${there.url}/tasks/${id}:subscribe`, {
+      method: "POST",
+      headers: { "a2a-version": "1.0", accept: "text/event-stream" },
+    });
+    const answer = await stream;
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    const text = answer.text();
+    await until(async () => {
+      const { body: shown } = await send(`${there.url}/tasks/${id}`, { method: "GET" });
+      return JSON.stringify(shown).includes("begun");
+    });
+    await send(`${there.url}/tasks/${id}:cancel`, { body: {} });
+    expect(await text).toContain("TASK_STATE_CANCELED");
   });
 
   it("one that waits at one of them is answered at another, and the first shows how it went on", async () => {
