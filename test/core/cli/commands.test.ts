@@ -89,18 +89,24 @@ describe("start, tools and call", () => {
   it("serves, lists, calls, tells how it ended, and exits 0 on SIGTERM", async () => {
     running = await startPropylon(["start"], { cwd: folder });
     const { url } = running;
-    expect((await propylon(["tools", url])).stdout).toContain("say(text, times?)  Says it.");
-    expect(JSON.parse((await propylon(["tools", url, "--json"])).stdout)).toHaveLength(3);
-    const say = (...words: string[]) => propylon(["call", "say", ...words, "--target", url]);
-    expect(await say("text=ab", "times=2")).toMatchObject({ code: 0, stdout: "abab\n" });
-    expect(await say('{"text": "json"}')).toMatchObject({ code: 0, stdout: "json\n" });
-    expect(await say("text=5")).toMatchObject({ code: 0, stdout: "5\n" });
-    expect(await say("times=x")).toMatchObject({ code: 5 });
-    expect(await propylon(["call", "fail", "--target", url])).toMatchObject({
-      code: 5,
-      stdout: "failed on purpose\n",
-    });
-    const missing = await propylon(["call", "sya", "--target", url]);
+    const call = (...words: string[]) => ["call", ...words, "--target", url];
+    const [text, json, two, object, five, wrong, fail, missing] = await propylonEach([
+      ["tools", url],
+      ["tools", url, "--json"],
+      call("say", "text=ab", "times=2"),
+      call("say", '{"text": "json"}'),
+      call("say", "text=5"),
+      call("say", "times=x"),
+      call("fail"),
+      call("sya"),
+    ]);
+    expect(text!.stdout).toContain("say(text, times?)  Says it.");
+    expect(JSON.parse(json!.stdout)).toHaveLength(3);
+    expect(two).toMatchObject({ code: 0, stdout: "abab\n" });
+    expect(object).toMatchObject({ code: 0, stdout: "json\n" });
+    expect(five).toMatchObject({ code: 0, stdout: "5\n" });
+    expect(wrong).toMatchObject({ code: 5 });
+    expect(fail).toMatchObject({ code: 5, stdout: "failed on purpose\n" });
     expect(missing).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('Did you mean "say"?') as string,
@@ -112,16 +118,19 @@ describe("start, tools and call", () => {
   it("call takes a tool and arguments that begin with - behind --", async () => {
     running = await startPropylon(["start"], { cwd: folder });
     const ask = ["call", "--target", running.url, "--"];
-    expect(await propylon([...ask, "-shout", "text=no"])).toMatchObject({ stdout: "NO!\n" });
-    expect(await propylon([...ask, "-shout", "text=no", "-end=?"])).toMatchObject({
-      code: 0,
-      stdout: "NO?\n",
-    });
-    expect(await propylon([...ask, "-shout", '{"text":"--"}'])).toMatchObject({ stdout: "--!\n" });
-    // What stands before it counts, too.
-    const split = ["call", "say", "text=ab", "--target", running.url, "--", "times=2"];
-    expect(await propylon(split)).toMatchObject({ code: 0, stdout: "abab\n" });
-    expect(await propylon(ask)).toMatchObject({
+    const [loud, end, object, split, none] = await propylonEach([
+      [...ask, "-shout", "text=no"],
+      [...ask, "-shout", "text=no", "-end=?"],
+      [...ask, "-shout", '{"text":"--"}'],
+      // What stands before it counts, too.
+      ["call", "say", "text=ab", "--target", running.url, "--", "times=2"],
+      ask,
+    ]);
+    expect(loud).toMatchObject({ stdout: "NO!\n" });
+    expect(end).toMatchObject({ code: 0, stdout: "NO?\n" });
+    expect(object).toMatchObject({ stdout: "--!\n" });
+    expect(split).toMatchObject({ code: 0, stdout: "abab\n" });
+    expect(none).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("missing required argument 'tool'") as string,
     });
@@ -147,29 +156,33 @@ describe("start, tools and call", () => {
   });
 
   it("tells when nothing answers (2) and when the key is refused (3)", async () => {
-    const nothing = await propylon(["tools", "http://127.0.0.1:9"]);
+    const key = "a-key-of-16-characters";
+    running = await startPropylon(["start"], { cwd: folder, env: { PROPYLON_API_KEY: key } });
+    const { url } = running;
+    const [nothing, astray, refused, wrong, right] = await propylonEach([
+      ["tools", "http://127.0.0.1:9"],
+      ["tools", `${url}/astray`, "--api-key", key],
+      ["tools", url],
+      ["tools", url, "--api-key", "another-key-than-that"],
+      ["tools", url, "--api-key", key],
+    ]);
     expect(nothing).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("cannot be reached") as string,
     });
-    const key = "a-key-of-16-characters";
-    running = await startPropylon(["start"], { cwd: folder, env: { PROPYLON_API_KEY: key } });
-    const astray = await propylon(["tools", `${running.url}/astray`, "--api-key", key]);
     expect(astray).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("There is no MCP endpoint at") as string,
     });
-    const refused = await propylon(["tools", running.url]);
     expect(refused).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(/ wants a key\. Give its key with --api-key/) as string,
     });
-    const wrong = await propylon(["tools", running.url, "--api-key", "another-key-than-that"]);
     expect(wrong).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("does not know this key") as string,
     });
-    expect(await propylon(["tools", running.url, "--api-key", key])).toMatchObject({ code: 0 });
+    expect(right).toMatchObject({ code: 0 });
     expect(running.log()).not.toContain(key);
   });
 

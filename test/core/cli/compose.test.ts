@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { mermaid } from "../../../core/cli/composed.ts";
 import { STAGES } from "../../../core/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { propylon, type Finished } from "./propylon.ts";
 
 const MODULES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
@@ -163,7 +164,8 @@ describe("plugin new", () => {
       "vitest.mjs",
     );
     const { VITEST: _vitest, NODE_OPTIONS: _options, ...env } = process.env;
-    const tested = await promisify(execFile)(process.execPath, [vitest, "run"], {
+    const patience = `--testTimeout=${PATIENCE * 30_000}`;
+    const tested = await promisify(execFile)(process.execPath, [vitest, "run", patience], {
       cwd,
       env: { ...env, NO_COLOR: "1" },
     });

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { workFolder } from "../../e2e/build.ts";
-import { propylon } from "./propylon.ts";
+import { propylon, propylonEach } from "./propylon.ts";
 
 const GREETER = `
 import { definePlugin, GatewayError } from "propylon";
@@ -65,11 +65,14 @@ const CONFIG =
 
 it("a command of a plugin in a file runs with its words and flags", async () => {
   const cwd = await project({ "gateway.yaml": CONFIG, "greeter.ts": GREETER });
-  const greet = (words: string) =>
-    propylon(["greet", ...words.split(" ")], { cwd, env: { GREET_WORD: "Hi", NAMED: "7" } });
-  const { code, stdout, stderr } = await greet(
-    "Ada Bob Eve -h --in de --tag a --tag b --times 3 --port 80 --set A=1 --set NAMED -- --more words",
-  );
+  const lines = [
+    "greet Ada Bob Eve -h --in de --tag a --tag b --times 3 --port 80 --set A=1 --set NAMED -- --more words",
+    "greet Ada --word Ho",
+    "manners list",
+  ].map((line) => line.split(" "));
+  const env = { GREET_WORD: "Hi", NAMED: "7" };
+  const [first, second, third] = await propylonEach(lines, { cwd, env });
+  const { code, stdout, stderr } = first!;
   expect({ code, said: JSON.parse(stdout) as unknown }).toEqual({
     code: 0,
     said: {
@@ -93,26 +96,15 @@ it("a command of a plugin in a file runs with its words and flags", async () => 
     'The command "start" of the plugin ./greeter.ts is left out: there is another one of that name.',
     'The command "No Name" of the plugin ./greeter.ts is left out: its name must be lower-case words with hyphens.',
   ]);
-  expect(JSON.parse((await greet("Ada --word Ho")).stdout)).toEqual({
+  expect(JSON.parse(second!.stdout)).toEqual({
     words: ["Ada"],
     flags: { word: "Ho" },
   });
-  expect((await propylon(["manners", "list"], { cwd })).stdout).toBe("please, thanks\n");
+  expect(third!.stdout).toBe("please, thanks\n");
 });
 
 it("its exit code is what it returns, or that of what it throws", async () => {
   const cwd = await project({ "gateway.yaml": CONFIG, "greeter.ts": GREETER });
-  const ends = async (...words: string[]) => {
-    const { code, stderr } = await propylon(["greet", ...words], { cwd });
-    expect(stderr).not.toMatch(/^\s+at /m);
-    return { code, says: stderr.split("\n").slice(2).join("\n") };
-  };
-  expect(await ends("nobody")).toEqual({ code: 5, says: "" });
-  expect(await ends("robot")).toEqual({ code: 3, says: "Robots are not greeted.\n" });
-  expect(await ends("bug")).toMatchObject({
-    code: 1,
-    says: "This is a bug in Propylon or a plugin: oops\n",
-  });
   const wrong: readonly (readonly [words: readonly string[], says: string])[] = [
     [[], "error: missing required argument 'name'\nSee propylon greet --help.\n"],
     [["x", "--in", "fr"], "Allowed choices are en, de."],
@@ -122,8 +114,23 @@ it("its exit code is what it returns, or that of what it throws", async () => {
     [["x", "--key", "canary\n"], "The key of --key has characters that no header can hold."],
     [["x", "--what"], "error: unknown option '--what'"],
   ];
-  for (const [words, says] of wrong) {
-    const ended = await ends(...words);
+  const lines = [["nobody"], ["robot"], ["bug"], ...wrong.map(([words]) => words)];
+  const finished = await propylonEach(
+    lines.map((words) => ["greet", ...words]),
+    { cwd },
+  );
+  const [nobody, robot, bug, ...others] = finished.map(({ code, stderr }) => {
+    expect(stderr).not.toMatch(/^\s+at /m);
+    return { code, says: stderr.split("\n").slice(2).join("\n") };
+  });
+  expect(nobody).toEqual({ code: 5, says: "" });
+  expect(robot).toEqual({ code: 3, says: "Robots are not greeted.\n" });
+  expect(bug).toMatchObject({
+    code: 1,
+    says: "This is a bug in Propylon or a plugin: oops\n",
+  });
+  for (const [at, [, says]] of wrong.entries()) {
+    const ended = others[at]!;
     expect(ended).toEqual({ code: 1, says: expect.stringContaining(says) as string });
     expect(ended.says).not.toContain("canary");
   }
@@ -131,19 +138,21 @@ it("its exit code is what it returns, or that of what it throws", async () => {
 
 it("the help names the commands of the project, and explains each", async () => {
   const cwd = await project({ "gateway.yaml": CONFIG, "greeter.ts": GREETER });
-  for (const words of [["--help"], ["-h"], ["help"], []]) {
-    const { code, stdout, stderr } = await propylon(words, { cwd });
+  const lists = [["--help"], ["-h"], ["help"], []];
+  const explanations = [
+    ["greet", "--help"],
+    ["help", "greet"],
+  ];
+  const told = await propylonEach([...lists, ...explanations], { cwd });
+  for (const [at, words] of lists.entries()) {
+    const { code, stdout, stderr } = told[at]!;
     const help = words.length === 0 ? stderr : stdout;
     expect(help).toMatch(
       /^Commands of this project:\n {2}greet \[options\] <name> \[others\.\.\.\] +Greet somebody\.\n {2}manners +Learn them\.\n\n/m,
     );
     expect({ words, code }).toEqual({ words, code: words.length === 0 ? 1 : 0 });
   }
-  for (const words of [
-    ["greet", "--help"],
-    ["help", "greet"],
-  ]) {
-    const { stdout } = await propylon(words, { cwd });
+  for (const { stdout } of told.slice(lists.length)) {
     expect(stdout).toContain("Usage: propylon greet [options] <name> [others...]\n");
     expect(stdout).toContain("-h, --heartily");
   }
@@ -168,7 +177,8 @@ it("an unknown command says why a plugin could not be asked", async () => {
     "also.ts":
       'export default { name: "also", setup() {}, commands: { greet: { description: "x" } } };',
   });
-  const { code, stderr } = await propylon(["gret"], { cwd });
+  const [unknown, known] = await propylonEach([["gret"], ["greet", "Ada"]], { cwd });
+  const { code, stderr } = unknown!;
   expect(code).toBe(1);
   expect(stderr).toMatch(/^The plugin \.\/broken\.ts cannot be asked for commands: broken\.ts:1:/m);
   expect(stderr).toContain(
@@ -178,19 +188,18 @@ it("an unknown command says why a plugin could not be asked", async () => {
   expect(stderr).toContain(
     "error: unknown command 'gret'\n(Did you mean greet?)\nSee propylon --help.\n",
   );
-  expect((await propylon(["greet", "Ada"], { cwd })).code).toBe(0);
+  expect(known!.code).toBe(0);
 });
 
 it("a config that cannot be read leaves the general commands as they are", async () => {
   const cwd = await project({ "gateway.yaml": "not: [valid\n" });
   const said = "The plugins of the config cannot be asked for commands: gateway.yaml:1:6";
-  const help = await propylon(["--help"], { cwd });
-  expect(help).toMatchObject({ code: 0, stderr: expect.stringContaining(said) as string });
-  expect(help.stdout).toContain("client-config");
-  const wrong = await propylon(["greet"], { cwd });
-  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining(said) as string });
   const role = ["key", "--role", "viewer", "--name", "x"];
-  expect(await propylon(role, { cwd })).toMatchObject({ code: 0, stderr: "" });
+  const [help, wrong, key] = await propylonEach([["--help"], ["greet"], role], { cwd });
+  expect(help).toMatchObject({ code: 0, stderr: expect.stringContaining(said) as string });
+  expect(help!.stdout).toContain("client-config");
+  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining(said) as string });
+  expect(key).toMatchObject({ code: 0, stderr: "" });
 });
 
 it("no plugin is asked for a command that is known", async () => {
@@ -198,7 +207,9 @@ it("no plugin is asked for a command that is known", async () => {
     "gateway.yaml": "plugins: { ./loud.ts: {} }\n",
     "loud.ts": 'console.error("loaded"); export default { name: "loud", setup() {} };',
   });
-  for (const words of [["--version"], ["mcpo", "--help"], ["help", "start"], ["start", "--help"]])
-    expect(await propylon(words, { cwd })).toMatchObject({ code: 0, stderr: "" });
-  expect((await propylon(["what"], { cwd })).stderr).toContain("loaded");
+  const known = [["--version"], ["mcpo", "--help"], ["help", "start"], ["start", "--help"]];
+  const told = await propylonEach([...known, ["what"]], { cwd });
+  const unknown = told.pop()!;
+  for (const one of told) expect(one).toMatchObject({ code: 0, stderr: "" });
+  expect(unknown.stderr).toContain("loaded");
 });

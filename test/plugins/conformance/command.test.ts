@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
 import type { Report } from "../../../plugins/conformance/report.ts";
 import { freePort } from "../../../core/testing/index.ts";
-import { propylon, spawnPropylon } from "../../core/cli/propylon.ts";
+import { propylon, propylonEach, spawnPropylon } from "../../core/cli/propylon.ts";
 import { commandOf } from "./runtime.ts";
 
 const runtime = ["conformance", "runtime"];
@@ -49,18 +49,20 @@ it("R071: a URL without a command says what it cannot see, and is not level 2", 
 });
 
 it("2 when nobody is there, 1 for a wrong command line", async () => {
-  const nobody = await propylon([...runtime, "http://127.0.0.1:9"]);
-  expect(nobody.code).toBe(2);
-  expect(nobody.stderr).toContain("The runtime at http://127.0.0.1:9/ cannot be reached");
-  const wrong = await Promise.all([
-    propylon(runtime),
-    propylon([...runtime, "nonsense"]),
-    propylon([...runtime, "http://h", "--level", "4"]),
-    propylon([...runtime, "http://h", "--rounds", "0"]),
-    propylon([...runtime, "http://h", "--grace", "soon"]),
-  ]);
+  const [nobody, ...wrong] = await propylonEach(
+    [
+      ["http://127.0.0.1:9"],
+      [],
+      ["nonsense"],
+      ["http://h", "--level", "4"],
+      ["http://h", "--rounds", "0"],
+      ["http://h", "--grace", "soon"],
+    ].map((words) => [...runtime, ...words]),
+  );
+  expect(nobody!.code).toBe(2);
+  expect(nobody!.stderr).toContain("The runtime at http://127.0.0.1:9/ cannot be reached");
   expect(wrong.map(({ code }) => code)).toEqual([1, 1, 1, 1, 1]);
-  expect(wrong[0].stderr).toContain("propylon conformance runtime -- node my-agent.mjs");
+  expect(wrong[0]!.stderr).toContain("propylon conformance runtime -- node my-agent.mjs");
   expect(wrong.map(({ stderr }) => stderr).join("")).not.toContain("    at ");
 });
 
