@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import { pause, within } from "../timers.ts";
@@ -16,16 +17,29 @@ export class StoreConnection {
   readonly replica = randomUUID();
   readonly #log: Logger;
   readonly #closed = new AbortController();
+  /** Buckets with values that have fields which this version does not know. */
+  readonly #ofLater = new Set<string>();
   #awaySince: number | undefined;
 
   constructor(driver: StoreDriver, log: Logger) {
     this.driver = driver;
     this.#log = log;
+    // As many as there are writes that wait.
+    setMaxListeners(0, this.#closed.signal);
   }
 
   /** How long the store has been away, in milliseconds; 0 while it answers. */
   get awayFor(): number {
     return this.#awaySince === undefined ? 0 : performance.now() - this.#awaySince;
+  }
+
+  /** Whether values of a bucket were seen that a later version wrote: then each is looked at before it is written over. */
+  isOfLater(bucket: string): boolean {
+    return this.#ofLater.has(bucket);
+  }
+
+  noteLater(bucket: string): void {
+    this.#ofLater.add(bucket);
   }
 
   /** Aborts when the gateway closes. */

@@ -1,12 +1,16 @@
 import { GatewayError } from "../errors.ts";
+import { pause } from "../timers.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
 import { checkKey, encodeValue } from "./store-key.ts";
 import type { Entry, Kv, KvOptions } from "./store.ts";
+import { type UnknownFields, unknownFields, withUnknown } from "./unknown-fields.ts";
 import { Watch } from "./kv-watch.ts";
 
 /** Entries that are read at once. */
 const PAGE = 256;
+/** Attempts to write over a value that others write over at the same time. */
+const ATTEMPTS = 100;
 
 /** Values of a bucket, read and written by one schema. */
 export class StoreKv<T> implements Kv<T> {
@@ -36,14 +40,18 @@ export class StoreKv<T> implements Kv<T> {
   }
 
   async put(key: string, value: T): Promise<number> {
-    const text = this.#encode(key, value);
-    // One of a later version is only seen by looking.
-    if ((await this.#versionAt(key)) > this.#version)
-      throw new GatewayError("exists", "A newer gateway wrote this value, so it stays.", {
-        hint: "Update this gateway.",
-      });
-    const rev = await this.#write(key, text);
-    return rev!;
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const made = await this.create(key, value);
+      if (made !== undefined) return made;
+      // What a later gateway wrote is only seen by looking.
+      const there = await this.#look(key);
+      const rev = there && (await this.#writeOver(key, value, there));
+      if (rev !== undefined) return rev;
+      await pause(Math.random() * Math.min(attempt, 20), this.#connection.closed);
+    }
+    throw new GatewayError("unavailable", "Too many gateways write one value at once.", {
+      hint: "Try again.",
+    });
   }
 
   async create(key: string, value: T): Promise<number | undefined> {
@@ -51,7 +59,10 @@ export class StoreKv<T> implements Kv<T> {
   }
 
   async update(key: string, value: T, rev: number): Promise<number | undefined> {
-    return this.#write(key, this.#encode(key, value), rev);
+    if (rev === 0 || !this.#connection.isOfLater(this.#bucket))
+      return this.#write(key, this.#encode(key, value), rev);
+    const there = await this.#look(key);
+    return there?.rev === rev ? this.#writeOver(key, value, there) : undefined;
   }
 
   delete(key: string, rev?: number): Promise<boolean> {
@@ -97,10 +108,32 @@ export class StoreKv<T> implements Kv<T> {
     return this.#connection.run((driver) => driver.put(this.#bucket, key, text, { rev, until }));
   }
 
-  async #versionAt(key: string): Promise<number> {
-    if (this.#options.version === undefined) return 0;
-    const stored = await this.#connection.run((driver) => driver.get(this.#bucket, key));
-    return stored ? versionOf(stored) : 0;
+  /** What is there as the driver has it, which may be what nobody here can read. */
+  #look(key: string): Promise<StoredValue | undefined> {
+    checkKey(key);
+    return this.#connection.run((driver) => driver.get(this.#bucket, key));
+  }
+
+  /**
+   * Writes over one revision, of which the fields stay that this version does not know.
+   * @throws {GatewayError} `exists` where it is of a later version
+   */
+  #writeOver(key: string, value: T, there: StoredValue): Promise<number | undefined> {
+    if (versionOf(there) > this.#version)
+      throw new GatewayError("exists", "A newer gateway wrote this value, so it stays.", {
+        hint: "Update this gateway.",
+      });
+    const whole = withUnknown(value, this.#unknownIn(there)) as T;
+    return this.#write(key, this.#encode(key, whole), there.rev);
+  }
+
+  /** Nothing where all of it cannot be read. */
+  #unknownIn({ value }: StoredValue): UnknownFields | undefined {
+    try {
+      return this.#parse(value).unknown;
+    } catch {
+      return undefined;
+    }
   }
 
   #read({ key, value, rev }: StoredEntry): Entry<T> | undefined {
@@ -110,13 +143,21 @@ export class StoreKv<T> implements Kv<T> {
       return undefined;
     }
     try {
-      const parsed = JSON.parse(value.slice(value.indexOf(":") + 1)) as unknown;
-      const { schema } = this.#options;
-      return { key, rev, value: schema ? schema.parse(parsed) : (parsed as T) };
+      const { value: read, unknown } = this.#parse(value);
+      if (unknown) this.#connection.noteLater(this.#bucket);
+      return { key, rev, value: read };
     } catch (error) {
       this.#onUnreadable(key, (error as Error).message);
       return undefined;
     }
+  }
+
+  #parse(text: string): { readonly value: T; readonly unknown: UnknownFields | undefined } {
+    const parsed = JSON.parse(text.slice(text.indexOf(":") + 1)) as unknown;
+    const { schema } = this.#options;
+    if (!schema) return { value: parsed as T, unknown: undefined };
+    const value = schema.parse(parsed);
+    return { value, unknown: unknownFields(parsed, value) };
   }
 }
 

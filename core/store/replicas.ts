@@ -12,6 +12,7 @@ export class Replicas {
   readonly #kv: StoreKv<Replica>;
   readonly #own: Replica;
   #timer: NodeJS.Timeout | undefined;
+  #rev = 0;
 
   constructor(connection: StoreConnection) {
     this.#kv = new StoreKv(connection, "core/replicas", { ttl: TTL_MS }, () => {});
@@ -34,7 +35,10 @@ export class Replicas {
     await this.#kv.delete(this.#own.id).catch(() => {});
   }
 
-  #show(): Promise<number> {
-    return this.#kv.put(this.#own.id, this.#own);
+  /** One that is paused for long finds its entry gone. */
+  async #show(): Promise<void> {
+    const { id } = this.#own;
+    const rev = await this.#kv.update(id, this.#own, this.#rev);
+    this.#rev = rev ?? (await this.#kv.put(id, this.#own));
   }
 }

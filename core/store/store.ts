@@ -71,6 +71,11 @@ export interface Store {
 /**
  * How values are kept.
  *
+ * While gateways are updated one after the other, two versions of a plugin use one bucket. Fields that are new in a version need
+ * nothing else: the version before reads the others and, where it writes over a value, leaves those that its schema does not know as
+ * they are; so a schema must not refuse unknown fields. Fields of objects in lists are not kept. What the version before must not
+ * touch at all takes a higher `version`.
+ *
  * @example const options: KvOptions<Note> = { schema: noteSchema, version: 2, ttl: 3_600_000 };
  */
 export interface KvOptions<T> {
@@ -104,7 +109,7 @@ export interface Kv<T> {
   /** Absent when there is none, it ended, or it cannot be read. */
   get(key: string): Promise<Entry<T> | undefined>;
   /**
-   * Writes over whatever is there.
+   * Writes over whatever is there, but for fields that only a later version knows.
    * @returns the new revision
    * @throws {GatewayError} `exists` where a value of a later version is; `too_large`
    */

@@ -62,6 +62,48 @@ export function testStoreParts(under: StoreUnderTest): void {
       expect((await store.kv(name, { version: 3 }).get("key"))?.value).toBe("new form");
     });
 
+    it("of a later version are not replaced by one that names no version", async () => {
+      const name = part();
+      await store.kv(name, { version: 2 }).put("key", "new form");
+      await expect(store.kv(name).put("key", "old form")).rejects.toMatchObject({ code: "exists" });
+      expect((await store.kv(name, { version: 2 }).get("key"))?.value).toBe("new form");
+    });
+
+    it("keep the fields that only a later gateway knows, where an older one writes over them", async () => {
+      const name = part();
+      const newer = store.kv<unknown>(name);
+      const older = store.kv(name, {
+        schema: z.object({ on: z.boolean(), who: z.object({ name: z.string() }).exactOptional() }),
+      });
+      const first = { on: true, since: 7, who: { name: "ada", team: "red" } };
+      await newer.put("put", first);
+      await older.put("put", { on: false, who: { name: "eve" } });
+      expect((await newer.get("put"))?.value).toEqual({
+        on: false,
+        since: 7,
+        who: { name: "eve", team: "red" },
+      });
+      // What the older takes away as a whole does not stay in parts.
+      await older.put("put", { on: true });
+      expect((await newer.get("put"))?.value).toEqual({ on: true, since: 7 });
+      await newer.put("update", first);
+      const { rev } = (await older.get("update"))!;
+      const next = await older.update("update", { on: false }, rev);
+      expect((await newer.get("update"))?.value).toEqual({ on: false, since: 7 });
+      expect(await older.update("update", { on: true }, rev)).toBeUndefined();
+      expect(await older.update("update", { on: true }, next!)).toBeGreaterThan(next!);
+      expect((await newer.get("update"))?.value).toEqual({ on: true, since: 7 });
+    });
+
+    it("put at once by many are one of them, with what only the later gateway knows", async () => {
+      const name = part();
+      const newer = store.kv<{ n: number; since?: number }>(name);
+      const older = store.kv(name, { schema: z.object({ n: z.number() }) });
+      await newer.put("key", { n: 0, since: 7 });
+      await Promise.all(Array.from({ length: 20 }, (_, n) => older.put("key", { n })));
+      expect((await newer.get("key"))?.value).toEqual({ n: expect.any(Number), since: 7 });
+    });
+
     it("end after their ttl", async () => {
       const kv = store.kv<number>(part(), { ttl: 100 });
       await kv.put("key", 1);

@@ -155,7 +155,9 @@ export class FlagRecords implements StateKeeper {
     const key = keyOf(value);
     const before = this.#known.get(key);
     this.#unsure.set(key, change);
-    const rev = await this.#flags.put(key, value);
+    // Over what is known it is one way to the store in place of three.
+    const over = before && (await this.#flags.update(key, value, before.rev));
+    const rev = over ?? (await this.#flags.put(key, value));
     this.#unsure.delete(key);
     this.#known.set(key, { key, value, rev });
     return async () => {
