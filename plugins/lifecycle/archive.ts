@@ -49,8 +49,13 @@ export class AgentArchive {
 
   /** Agents of gateways that have ended meanwhile. */
   async takeOver(maxOutput: number): Promise<readonly Restored[]> {
-    if (this.#foreign.size === 0) return [];
+    const before = this.#others;
     await this.#lookAround();
+    // Agents that were started elsewhere since this gateway began are not known here.
+    if ([...before].some((id) => !this.#others.has(id)))
+      for await (const { key, value } of this.#kv.list())
+        if (!value.end && before.has(value.gateway)) this.#foreign.add(key);
+    if (this.#foreign.size === 0) return [];
     const found: AgentRecord[] = [];
     for (const key of this.#foreign) {
       const entry = await this.#kv.get(key);
@@ -61,6 +66,19 @@ export class AgentArchive {
       found.push(entry.value);
     }
     return this.#restore(found, maxOutput);
+  }
+
+  /** An agent that another gateway has, or had. */
+  async locate(id: string): Promise<AgentRecord | undefined> {
+    const entry = await this.#kv.get(id);
+    if (entry) this.#foreign.add(id);
+    return entry?.value;
+  }
+
+  /** Whether another gateway has an agent that is still there. */
+  async isElsewhere({ gateway }: AgentRecord): Promise<boolean> {
+    await this.#lookAround();
+    return this.#others.has(gateway);
   }
 
   /** Writes down an agent that was just made. Rejects while the store is away. */

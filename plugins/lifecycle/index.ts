@@ -41,15 +41,13 @@ export default definePlugin({
     gateway.onStart(async () => {
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
-      await lifecycle.load();
+      const endAnswers = await lifecycle.open();
       const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
-      const timer = setTicker(() => {
-        lifecycle.sweep();
-        lifecycle.takeOver().catch(() => {}); // The store is away: the next time will do.
-      }, every).unref();
+      const timer = setTicker(() => lifecycle.tend(), every).unref();
       const leave = tasks?.join(new AgentTasks(lifecycle));
       return () => {
         leave?.();
+        endAnswers();
         clearInterval(timer);
         giveBack();
       };

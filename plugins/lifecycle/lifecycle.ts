@@ -4,6 +4,7 @@ import { within, type Store } from "propylon/kit";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
 import { AgentArchive, type Restored } from "./archive.ts";
+import { AgentsElsewhere } from "./elsewhere.ts";
 import { ownTools } from "./own-tools.ts";
 import { Roster } from "./roster.ts";
 import { runContract } from "./run.ts";
@@ -52,9 +53,14 @@ export class Lifecycle {
   #dependencies: Dependencies | undefined;
   #draining = false;
 
+  /** The agents of other gateways, where there are any. */
+  readonly elsewhere: AgentsElsewhere | undefined;
+
   /** @param store where agents outlive the process, if it does */
   constructor(store?: Store) {
-    this.#archive = store?.durable ? new AgentArchive(store) : undefined;
+    if (!store?.durable) return;
+    this.#archive = new AgentArchive(store);
+    if (store.shared) this.elsewhere = new AgentsElsewhere(store, this.#archive, this);
   }
 
   get dependencies(): Dependencies {
@@ -81,8 +87,14 @@ export class Lifecycle {
     };
   }
 
-  /** Takes in the agents of the process before, once: those that ran then have ended, those that waited go on to wait. */
-  async load(): Promise<void> {
+  /** Takes in the agents of the process before, and tells other gateways of its own. @returns ends that */
+  async open(): Promise<() => void> {
+    await this.#load();
+    return (await this.elsewhere?.serve()) ?? (() => {});
+  }
+
+  /** Once: those that ran then have ended, those that waited go on to wait. */
+  async #load(): Promise<void> {
     if (this.#isLoaded || !this.#archive) return;
     this.#take(await this.#archive.load(this.dependencies.options.maxOutput));
     this.#isLoaded = true;
@@ -167,6 +179,11 @@ export class Lifecycle {
     return this.#takes(agent, end) && this.#conclude(agent, end, persists);
   }
 
+  /** Ends an agent that somebody wants to end; `false` when it had ended before. @throws {GatewayError} `unavailable` */
+  stop(agent: ManagedAgent): Promise<boolean> {
+    return this.end(agent, { status: "stopped", reason: "requested" });
+  }
+
   /** Adds to the payload of an agent that has not ended; `undefined` when it has. */
   async append(agent: ManagedAgent, payload: string): Promise<PayloadInfo | undefined> {
     while (agent.ending) await agent.ending.catch(() => {});
@@ -181,6 +198,13 @@ export class Lifecycle {
       throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
     await this.#archive?.delete(agent, false);
     this.#roster.drop(agent);
+  }
+
+  /** Drops what is kept no longer, and takes in what others left. */
+  tend(): void {
+    this.sweep();
+    // The store may be away: the next time will do.
+    this.takeOver().catch(() => {});
   }
 
   /** Drops what is kept no longer. */

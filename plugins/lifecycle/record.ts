@@ -3,7 +3,8 @@ import { readRef } from "propylon/kit";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
 
-const ownerSchema = z.object({
+/** Whose an agent is. */
+export const ownerSchema = z.object({
   ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
   roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
   claims: z.record(z.string(), z.unknown()).exactOptional(),

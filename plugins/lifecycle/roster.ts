@@ -77,6 +77,9 @@ export class Roster {
 }
 
 /** Owners see their own, operators and admins all. */
-function isVisible({ owner }: ManagedAgent, { ref, roles }: Principal): boolean {
+export function isVisible(
+  { owner }: { readonly owner: Pick<Principal, "ref"> },
+  { ref, roles }: Principal,
+): boolean {
   return owner.ref === ref || roles.has("operator") || roles.has("admin");
 }

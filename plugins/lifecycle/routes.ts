@@ -2,6 +2,7 @@ import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { checkInput, readJson, traceOf } from "propylon/kit";
 import { z } from "zod";
 import type { ManagedAgent } from "./agent.ts";
+import type { ToldAgent } from "./elsewhere.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./report.ts";
@@ -69,8 +70,12 @@ function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
 }
 
 function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
-  gateway.route("GET", "/api/agents/:id", READ, (event) => {
-    const agent = found(lifecycle, event);
+  gateway.route("GET", "/api/agents/:id", READ, async (event) => {
+    const agent = find(lifecycle, event);
+    if (!agent) {
+      const { status, contract, output, target } = await foundElsewhere(lifecycle, event, "look");
+      return { ...status, agent: target["name"], contract, output };
+    }
     const { name, contract, output } = agent;
     return {
       ...agentStatusOf(agent, lifecycle.dependencies),
@@ -96,11 +101,9 @@ function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
 
 function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.route("POST", "/api/agents/:id/stop", CHANGE, async (event) => {
-    const agent = found(lifecycle, event);
-    return endingOf(
-      agent,
-      !(await lifecycle.end(agent, { status: "stopped", reason: "requested" })),
-    );
+    const agent = find(lifecycle, event);
+    if (agent) return endingOf(agent, !(await lifecycle.stop(agent)));
+    return (await foundElsewhere(lifecycle, event, "stop")).ending;
   });
   gateway.route("POST", "/api/agents/:id/complete", CHANGE, async (event) => {
     const agent = found(lifecycle, event);
@@ -109,9 +112,24 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
   });
 }
 
-/** @throws {GatewayError} `not_found` */
-function found(lifecycle: Lifecycle, { context }: RouteEvent): ManagedAgent {
-  const agent = lifecycle.find(context.params?.["id"] ?? "", context.principal);
+/** One of this gateway. @throws {GatewayError} `not_found` */
+function found(lifecycle: Lifecycle, event: RouteEvent): ManagedAgent {
+  const agent = find(lifecycle, event);
   if (agent) return agent;
+  throw new GatewayError("not_found", `${NOT_FOUND}.`);
+}
+
+function find(lifecycle: Lifecycle, { context }: RouteEvent): ManagedAgent | undefined {
+  return lifecycle.find(context.params?.["id"] ?? "", context.principal);
+}
+
+/** @throws {GatewayError} `not_found`, `unavailable` */
+async function foundElsewhere(
+  { elsewhere }: Lifecycle,
+  { context }: RouteEvent,
+  verb: "look" | "stop",
+): Promise<ToldAgent> {
+  const told = await elsewhere?.[verb](context.params?.["id"] ?? "", context.principal);
+  if (told) return told;
   throw new GatewayError("not_found", `${NOT_FOUND}.`);
 }

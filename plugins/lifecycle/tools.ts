@@ -58,13 +58,15 @@ function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
     input: idsSchema,
     output: statusesSchema,
     annotations: { readOnlyHint: true },
-    run({ agent_ids }, { principal }) {
-      const agents = agent_ids.map((id) => {
+    async run({ agent_ids }, { principal }) {
+      const { elsewhere, dependencies } = lifecycle;
+      const look = async (id: string): Promise<object> => {
         const agent = lifecycle.find(id, principal);
-        return agent
-          ? agentStatusOf(agent, lifecycle.dependencies)
-          : { agent_id: id, error: NOT_FOUND };
-      });
+        if (agent) return agentStatusOf(agent, dependencies);
+        const told = await elsewhere?.look(id, principal);
+        return told?.status ?? { agent_id: id, error: NOT_FOUND };
+      };
+      const agents = await Promise.all(agent_ids.map((id) => look(id)));
       // The source answers a list, MCP demands an object: the text is the one, the structure the other.
       return {
         content: [{ type: "text", text: JSON.stringify(agents) }],
@@ -100,10 +102,16 @@ function registerEnds(
     output: endedSchema,
     annotations: { idempotentHint: true, destructiveHint: true },
     async run({ agent_id }, call) {
-      const agent = found(lifecycle, agent_id, call);
-      const ends = await lifecycle.end(agent, { status: "stopped", reason: "requested" });
-      if (ends) gateway.audit("stop", targetOf(agent), undefined, call);
-      return endingOf(agent, !ends);
+      const agent = lifecycle.find(agent_id, call.principal);
+      const told = agent ? undefined : await lifecycle.elsewhere?.stop(agent_id, call.principal);
+      if (told) {
+        if (!told.already) gateway.audit("stop", told.target, undefined, call);
+        return told.ending;
+      }
+      const own = found(lifecycle, agent_id, call);
+      const ends = await lifecycle.stop(own);
+      if (ends) gateway.audit("stop", targetOf(own), undefined, call);
+      return endingOf(own, !ends);
     },
   });
 }

@@ -151,8 +151,10 @@ describe("agents after a restart", () => {
     const id = await startOne(first.client);
     const options = { retention: { ttl: 1 } };
     const second = await start(silent, options, { kept });
-    expect(await statusOf(second.client, id)).toMatchObject({ error: "Agent not found" });
-    expect(await statusOf(first.client, id)).toMatchObject({ status: "running" });
+    const listed = await fetch(`${second.url}/api/agents`);
+    expect(await listed.json()).toEqual({ agents: [] });
+    for (const { client } of [first, second])
+      expect(await statusOf(client, id)).toMatchObject({ status: "running" });
     const all = await kept.driver.list("core/replicas", { prefix: "", limit: 10 });
     const [holder] = all.toSorted((a, b) => a.rev - b.rev);
     await kept.driver.delete("core/replicas", holder!.key);

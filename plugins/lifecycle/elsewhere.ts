@@ -1,0 +1,123 @@
+import { createPrincipal, GatewayError, type Principal } from "propylon";
+import { readRef, Semaphore, timeoutSignal, type Store } from "propylon/kit";
+import { z } from "zod";
+import type { ManagedAgent } from "./agent.ts";
+import type { AgentArchive } from "./archive.ts";
+import type { Lifecycle } from "./lifecycle.ts";
+import { ownerSchema } from "./record.ts";
+import { agentStatusOf, endingOf, type AgentStatus } from "./report.ts";
+import { isVisible } from "./roster.ts";
+
+/** How long another gateway may take, in milliseconds: it ends an agent when the store has that. */
+const ANSWER_MS = 10_000;
+/** Agents that are looked for at a time: a list of ids may be long, and made up. */
+const MAX_LOOKS = 16;
+const TOPIC = "agent";
+
+const questionSchema = z.object({
+  id: z.uuid(),
+  /** Who asks, and is checked where the agent is, too. */
+  asker: ownerSchema.pick({ ref: true, roles: true }),
+  verb: z.enum(["look", "stop"]),
+});
+const timeSchema = z.string();
+const answerSchema = z.object({
+  target: z.record(z.string(), z.string()),
+  status: z.looseObject({ agent_id: z.string(), status: z.string(), started_at: timeSchema }),
+  contract: z.string(),
+  output: z.string(),
+  ending: z.looseObject({ status: z.string(), started_at: timeSchema }),
+  already: z.boolean(),
+});
+
+/** An agent as the gateway tells of it that has it. */
+export interface ToldAgent {
+  /** As {@link agentStatusOf}. */
+  readonly status: AgentStatus;
+  readonly contract: string;
+  readonly output: string;
+  /** For the audit. */
+  readonly target: Readonly<Record<string, string>>;
+  /** As {@link endingOf}. */
+  readonly ending: ReturnType<typeof endingOf>;
+  /** Whether it had ended before it was stopped. */
+  readonly already: boolean;
+}
+
+/** The agents of other gateways of the store. */
+export class AgentsElsewhere {
+  readonly #store: Store;
+  readonly #archive: AgentArchive;
+  readonly #lifecycle: Lifecycle;
+  readonly #looks = new Semaphore(MAX_LOOKS);
+
+  constructor(store: Store, archive: AgentArchive, lifecycle: Lifecycle) {
+    this.#store = store;
+    this.#archive = archive;
+    this.#lifecycle = lifecycle;
+  }
+
+  /** Answers what others ask about agents here. @returns ends that */
+  async serve(): Promise<() => void> {
+    const lifecycle = this.#lifecycle;
+    const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
+      const { id, asker, verb } = questionSchema.parse(body);
+      const principal = createPrincipal({ ...readRef(asker.ref), roles: new Set(asker.roles) });
+      const agent = lifecycle.find(id, principal);
+      if (!agent) throw new GatewayError("not_found", "The agent is not here.");
+      const ends = verb === "stop" && (await lifecycle.stop(agent));
+      yield toldOf(agent, lifecycle, !ends);
+    });
+    return () => void end();
+  }
+
+  /** How an agent of another gateway is doing; one that has ended is here from then on. @throws {GatewayError} `unavailable` */
+  look(id: string, asker: Principal): Promise<ToldAgent | undefined> {
+    return this.#ask(id, asker, "look");
+  }
+
+  /** Stops an agent of another gateway. @throws {GatewayError} `unavailable` */
+  stop(id: string, asker: Principal): Promise<ToldAgent | undefined> {
+    return this.#ask(id, asker, "stop");
+  }
+
+  async #ask(id: string, asker: Principal, verb: "look" | "stop"): Promise<ToldAgent | undefined> {
+    if (!z.uuid().safeParse(id).success) return undefined;
+    const signal = timeoutSignal(ANSWER_MS);
+    const end = await this.#looks.take(signal);
+    try {
+      const record = await this.#archive.locate(id);
+      if (!record || !isVisible(record, asker)) return undefined;
+      if (record.end || !(await this.#archive.isElsewhere(record)))
+        return await this.#fetch(id, asker);
+      const { ref, roles } = asker;
+      const question = { id, asker: { ref, roles: [...roles] }, verb };
+      for await (const told of this.#store.ask(record.gateway, TOPIC, question, signal))
+        return answerSchema.parse(told) as unknown as ToldAgent;
+      throw new GatewayError("unavailable", "The gateway that has the agent did not answer.", {
+        hint: "Make the request again.",
+      });
+    } finally {
+      end();
+    }
+  }
+
+  /** One that has ended meanwhile, or whose gateway has. */
+  async #fetch(id: string, asker: Principal): Promise<ToldAgent | undefined> {
+    await this.#lifecycle.takeOver();
+    const agent = this.#lifecycle.find(id, asker);
+    return agent && toldOf(agent, this.#lifecycle, true);
+  }
+}
+
+function toldOf(agent: ManagedAgent, { dependencies }: Lifecycle, already: boolean): ToldAgent {
+  const { id, name, owner, contract, output } = agent;
+  return {
+    status: agentStatusOf(agent, dependencies),
+    contract,
+    output: output.text,
+    target: { agent: id, name, owner: owner.ref },
+    ending: endingOf(agent, already),
+    already,
+  };
+}
