@@ -140,6 +140,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "two times 15 minutes of a project of --with cluster, on PostgreSQL and on NATS, whose gateways are killed with SIGKILL one after the other each 5 s",
   },
+  rolling: {
+    args: vitest("test/e2e/rolling.test.ts"),
+    env: { ROLLING_ROUNDS: "20", ROLLING_RATE: "300", ROLLING_STORES: "PostgreSQL,NATS" },
+    times: 1,
+    each: "two times 20 rounds of a project of --with cluster at 300 calls a second, on PostgreSQL and on NATS, whose three gateways are stopped and started as another version one after the other",
+  },
   leader: {
     args: vitest("test/e2e/leader.test.ts"),
     env: { LEADER_ROUNDS: "25" },

@@ -11,8 +11,17 @@ import { until } from "../fixtures/until.ts";
 import { createProject, readKey, remove, run, succeed, openWorkshop } from "./template-project.ts";
 import { workFolder } from "./build.ts";
 
-/** What a project has besides, as its owner would add it: something that takes a moment, as a tool and over A2A. */
-const PLUGIN = `
+/** What a project has besides, as its owner would add it. */
+export interface Additions {
+  /** Text of a plugin's module. */
+  readonly plugin: string;
+  /** Lines of the config's plugins. */
+  readonly config: string;
+}
+
+/** Something that takes a moment, as a tool and over A2A. */
+const WORK: Additions = {
+  plugin: `
 import { setTimeout } from "node:timers/promises";
 import { definePlugin } from "propylon";
 import { z } from "zod";
@@ -29,14 +38,15 @@ export default definePlugin({
     });
   },
 });
-`;
-const PLUGINS = `  ./plugins/work.ts: {}
+`,
+  config: `  ./plugins/work.ts: {}
   a2a:
     listener: main
     workDir: ./data
     skills:
       - { id: work, description: Works., tool: { server: work, name: work, argument: text } }
-`;
+`,
+};
 
 /** What compose.yaml of a project says of its services. */
 interface Compose {
@@ -49,23 +59,29 @@ interface Compose {
 export class Gateway {
   readonly #folder: string;
   readonly #env: Readonly<Record<string, string>>;
-  readonly #ready: string;
   #child: ChildProcess | undefined;
   /** What it said on its standard error. */
   log = "";
+  readonly url: string;
 
   constructor(folder: string, env: Readonly<Record<string, string>>) {
     this.#folder = folder;
     this.#env = env;
-    this.#ready = `http://${env["GATEWAY_HOST"]}:${env["PORT"]}/readyz`;
-    onTestFinished(() => this.end("SIGKILL"));
+    this.url = `http://${env["GATEWAY_HOST"]}:${env["PORT"]}`;
+    onTestFinished(async () => void (await this.end("SIGKILL")));
   }
 
-  /** Resolves when it is ready. */
-  async start(): Promise<void> {
+  /** Resolves when it is ready. @param more variables of this life */
+  async start(more: Readonly<Record<string, string>> = {}): Promise<void> {
     const child = spawn(...mortal(process.execPath, ["server.mjs"]), {
       cwd: this.#folder,
-      env: { PATH: process.env["PATH"], HOME: this.#folder, NODE_ENV: "production", ...this.#env },
+      env: {
+        PATH: process.env["PATH"],
+        HOME: this.#folder,
+        NODE_ENV: "production",
+        ...this.#env,
+        ...more,
+      },
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#child = child;
@@ -77,18 +93,21 @@ export class Gateway {
   }
 
   isReady(): Promise<boolean> {
-    return fetch(this.#ready).then(
+    return fetch(`${this.url}/readyz`).then(
       ({ ok }) => ok,
       () => false,
     );
   }
 
-  async end(signal: NodeJS.Signals): Promise<void> {
+  /** Resolves with its exit code; `null` when a signal ended it. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    if (!child || child.exitCode !== null || child.signalCode !== null)
+      return child?.exitCode ?? null;
     const gone = once(child, "exit");
     child.kill(signal);
     await gone;
+    return child.exitCode;
   }
 }
 
@@ -101,9 +120,9 @@ export interface Cluster {
 }
 
 /** @param store address of the store */
-export async function startCluster(store: string): Promise<Cluster> {
+export async function startCluster(store: string, additions = WORK): Promise<Cluster> {
   requireProgram("haproxy");
-  const directory = await makeProject();
+  const directory = await makeProject(additions);
   const key = await readKey(directory);
   const { services } = parse(readFileSync(join(directory, "compose.yaml"), "utf8")) as Compose;
   const { balancer, ...others } = services;
@@ -117,7 +136,8 @@ export async function startCluster(store: string): Promise<Cluster> {
     const env = { ...others[name]!.environment, ...own, SCRAPE_PORT: scrape, GATEWAY_KEY: key };
     return new Gateway(join(directory, ".output"), { ...env, POSTGRES_PASSWORD: "of-no-use" });
   });
-  await Promise.all(gateways.map((gateway) => gateway.start()));
+  // They share a folder here, in which gating looks for a state file of before, one gateway at a time.
+  for (const gateway of gateways) await gateway.start();
   const given = Object.entries(balancer!.environment).map(([name, value]) => [
     name,
     hosts.get(value) ?? value,
@@ -131,12 +151,12 @@ export async function startCluster(store: string): Promise<Cluster> {
   return { url, headers: { authorization: `Bearer ${key}` }, gateways };
 }
 
-async function makeProject(): Promise<string> {
+async function makeProject({ plugin, config }: Additions): Promise<string> {
   const workshop = await openWorkshop(await workFolder());
   onTestFinished(() => remove(workshop.folder));
   const directory = await createProject(workshop, "gw", ["--yes", "--with=cluster", "--no-git"]);
-  writeFileSync(join(directory, "plugins/work.ts"), PLUGIN);
-  appendFileSync(join(directory, "gateway.yaml"), PLUGINS);
+  writeFileSync(join(directory, "plugins/work.ts"), plugin);
+  appendFileSync(join(directory, "gateway.yaml"), config);
   await succeed(run(directory, ["npm", "run", "--silent", "build"]));
   symlinkSync(join(directory, "node_modules"), join(directory, ".output/node_modules"));
   return directory;
