@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type { Answer, PluginContext } from "propylon";
 import { isGatewayError } from "propylon";
 import { setTimer, within, type Log, type Store } from "propylon/kit";
 import { idOf } from "./entry.ts";
+import { FleetCalls } from "./fleet-calls.ts";
 import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */
@@ -32,6 +34,8 @@ export class CallJournal {
   #maxEntries: number;
   /** Records that came before those of earlier processes were read. */
   #early: Buffer[] | undefined = [];
+  /** The calls of all gateways, where several share the store: what is in the ring is then to be written, and shown without the store. */
+  readonly #fleet: FleetCalls | undefined;
   #earlyBytes = 0;
   #filling: Promise<void> | undefined;
   /** Number of the last record that is written. */
@@ -46,6 +50,34 @@ export class CallJournal {
     this.#options = options;
     this.#maxEntries = ring.limits.entries;
     this.#log = store.log("calls", { maxEntries: this.#maxEntries });
+    if (!store.shared) return;
+    this.#fleet = new FleetCalls(store, ring.limits);
+    this.#early = undefined;
+  }
+
+  /** Whether what is shown is that of all gateways, and pages are named by calls. */
+  get isShared(): boolean {
+    return this.#fleet !== undefined;
+  }
+
+  /** What is to be shown: the calls of all gateways, or while the store is away those of this one. */
+  async shown(): Promise<Ring> {
+    const { ring } = this.#options;
+    if (!this.#fleet) await this.fill();
+    else if (await this.#catchUp(this.#fleet)) return this.#fleet.ring;
+    return ring;
+  }
+
+  async #catchUp(fleet: FleetCalls): Promise<boolean> {
+    const { ring } = this.#options;
+    try {
+      await this.#write();
+      if (this.#isRefused) return false;
+      await fleet.catchUp(this.#log, ring.limits, () => this.#clearRing());
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Adds a record, as `Ring.push`. */
@@ -60,6 +92,7 @@ export class CallJournal {
 
   /** Reads what earlier processes wrote, once, a little at a time. */
   fill(): Promise<void> {
+    if (this.#fleet) return this.#catchUp(this.#fleet).then(() => {});
     return (this.#filling ??= this.#fill());
   }
 
@@ -72,8 +105,15 @@ export class CallJournal {
     await this.fill();
     await this.#writing;
     await this.#log.clear();
-    this.#written = this.#options.ring.next - 1;
-    return this.#options.ring.clear();
+    const all = await this.#fleet?.forget(randomUUID());
+    const own = this.#clearRing();
+    return all ?? own;
+  }
+
+  #clearRing(): number {
+    const { ring } = this.#options;
+    this.#written = ring.next - 1;
+    return ring.clear();
   }
 
   /** Writes what waits, if the store takes it. */

@@ -5,6 +5,9 @@ import type { Ring } from "./ring.ts";
 
 const OUTCOMES = ["ok", "refused", "transport_error", "rpc_error", "tool_error", "failed"] as const;
 
+/** Pages of what several gateways share begin behind a call: numbers are each gateway's own. */
+const AFTER = /^after:[\x21-\x7e]{1,200}$/;
+
 /** Parameters that choose calls. An unknown one is refused: a filter that is silently ignored shows too much. */
 export const filterSchema = z.strictObject({
   server: z.string().optional(),
@@ -19,7 +22,8 @@ export const filterSchema = z.strictObject({
 /** The same, and how many at once. */
 export const pageSchema = filterSchema.extend({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
-  cursor: z.coerce.number().int().min(1).optional(),
+  /** A number, or where several gateways share a store the id of the last call of the page before. */
+  cursor: z.union([z.coerce.number().int().min(1), z.string().regex(AFTER)]).optional(),
   /** Without arguments and results, for lists that are asked for often. */
   brief: z.enum(["0", "1"]).default("0"),
 });
@@ -33,8 +37,8 @@ export type Paging = z.output<typeof pageSchema>;
 /** One page of calls, newest first. */
 export interface Found {
   readonly entries: readonly Entry[];
-  /** Where the next page begins; `undefined` when there is none. */
-  readonly next: number | undefined;
+  /** The last of them, when there are more. */
+  readonly last: Entry | undefined;
 }
 
 /** Whether a filter lets an entry through. */
@@ -54,15 +58,31 @@ export function isWanted(
 
 /** One page of what a query asks for. Reads no more than it takes to fill it. */
 export function findPage(ring: Ring, query: Paging): Found {
-  const { cursor = Number.POSITIVE_INFINITY, limit } = query;
+  const { limit } = query;
   const entries: Entry[] = [];
-  for (let number = Math.min(cursor, ring.next) - 1; number >= ring.oldest; number--) {
+  for (
+    let number = Math.min(startOf(ring, query), ring.next) - 1;
+    number >= ring.oldest;
+    number--
+  ) {
     const entry = new Entry(number, ring.read(number)!);
     if (!isWanted(entry, query)) continue;
-    if (entries.length === limit) return { entries, next: entries.at(-1)!.number };
+    if (entries.length === limit) return { entries, last: entries.at(-1)! };
     entries.push(entry);
   }
-  return { entries, next: undefined };
+  return { entries, last: undefined };
+}
+
+/** Behind a call that made room meanwhile there is nothing any more. */
+function startOf(ring: Ring, { cursor = Number.POSITIVE_INFINITY }: Paging): number {
+  if (typeof cursor === "number") return cursor;
+  return findEntry(ring, cursor.slice("after:".length))?.number ?? 0;
+}
+
+/** Names the next page. */
+export function cursorOf({ last }: Found, isShared: boolean): string | null {
+  if (!last) return null;
+  return isShared ? `after:${last.head.id}` : String(last.number);
 }
 
 /** The call with an id. */

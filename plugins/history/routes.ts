@@ -3,7 +3,7 @@ import { checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
 import type { CallJournal } from "./journal.ts";
-import { filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
+import { cursorOf, filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
 import type { Ring } from "./ring.ts";
@@ -27,31 +27,30 @@ export function registerRoutes(
     method: "GET" | "POST" | "DELETE",
     path: string,
     access: Access,
-    answer: (event: RouteEvent) => unknown,
+    answer: (event: RouteEvent, shown: Ring) => unknown,
   ): void => {
     const options = { access, mutates: method !== "GET", management: true };
     gateway.route(method, `/_meta/history${path}`, options, async (event) => {
       recorder.flush();
-      await journal?.fill();
-      return answer(event);
+      return answer(event, (await journal?.shown()) ?? ring);
     });
   };
   const show = (entry: Entry, event: RouteEvent): object =>
     showEntry(entry, secrets, isOperator(event));
 
-  route("GET", "", "viewer", (event) => {
+  route("GET", "", "viewer", (event, shown) => {
     const query = checkInput(queryOf(event), pageSchema);
-    const { entries, next } = findPage(ring, query);
+    const page = findPage(shown, query);
     const showsAll = query.brief === "0" && isOperator(event);
     return {
       ok: true,
-      entries: entries.map((entry) => showEntry(entry, secrets, showsAll)),
-      next: next === undefined ? null : String(next),
+      entries: page.entries.map((entry) => showEntry(entry, secrets, showsAll)),
+      next: cursorOf(page, journal?.isShared ?? false),
     };
   });
-  route("GET", "/export", "viewer", (event) => {
+  route("GET", "/export", "viewer", (event, shown) => {
     const filter = checkInput(queryOf(event), filterSchema);
-    const lines = exportLines({ ring, secrets, filter, isOperator: isOperator(event) });
+    const lines = exportLines({ ring: shown, secrets, filter, isOperator: isOperator(event) });
     return new Response(lines, {
       headers: {
         "content-type": "application/x-ndjson; charset=utf-8",
@@ -60,9 +59,12 @@ export function registerRoutes(
       },
     });
   });
-  route("GET", "/:id", "viewer", (event) => ({ ok: true, entry: show(find(ring, event), event) }));
-  route("POST", "/:id/replay", "admin", (event) =>
-    replay(find(ring, event), event, gateway, recorder),
+  route("GET", "/:id", "viewer", (event, shown) => ({
+    ok: true,
+    entry: show(find(shown, event), event),
+  }));
+  route("POST", "/:id/replay", "admin", (event, shown) =>
+    replay(find(shown, event), event, gateway, recorder),
   );
   route("DELETE", "", "admin", async () => ({
     ok: true,

@@ -47,6 +47,53 @@ const stored = (kept: KeptStore) => kept.driver.read("history/calls", 0, 100_000
 
 const numbersOf = (entries: readonly Shown[]) => entries.map(({ arguments: { n } }) => n);
 
+describe("history of several gateways", () => {
+  it("each shows the calls of all, page by page at any of them, those of a dead one too", async () => {
+    const kept = new KeptStore({ shared: true });
+    const fleet = [await start(kept), await start(kept), await start(kept)] as const;
+    for (let n = 0; n < 12; n++) {
+      await call(fleet[n % 3]!.gateway, n);
+      // Each writes what it has when it is asked: calls of different gateways come in their order.
+      await fleet[n % 3]!.list();
+    }
+    const all = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0];
+    for (const { list } of fleet) expect(numbersOf(await list())).toEqual(all);
+    await fleet[0].gateway.close();
+    const seen: number[] = [];
+    let cursor: string | null = "";
+    for (let page = 0; cursor !== null; page++) {
+      const { url } = fleet[1 + (page % 2)]!;
+      const query: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      const answer = await fetch(`${url}/_meta/history?limit=5${query}`);
+      const { entries, next } = (await answer.json()) as { entries: Shown[]; next: string | null };
+      seen.push(...numbersOf(entries));
+      cursor = next;
+      await call(fleet[1].gateway, 100 + page);
+    }
+    expect(seen).toEqual(all);
+    const [newest] = await fleet[2].list();
+    const one = await fetch(`${fleet[1].url}/_meta/history/${newest!.id}`);
+    expect(await one.json()).toMatchObject({ entry: { id: newest!.id } });
+  });
+
+  it("what one forgets nobody shows any more; while the store is away each shows its own", async () => {
+    const kept = new KeptStore({ shared: true });
+    const [here, there] = [await start(kept), await start(kept)];
+    await calls(here.gateway, 0, 3);
+    await calls(there.gateway, 3, 5);
+    for (const { list } of [here, there]) await until(async () => (await list()).length === 5);
+    expect(await (await here.clear()).json()).toEqual({ ok: true, cleared: 5 });
+    expect(await there.list()).toEqual([]);
+    await call(there.gateway, 6);
+    kept.isAway = true;
+    await call(here.gateway, 5);
+    expect(numbersOf(await here.list())).toEqual([5]);
+    expect(numbersOf(await there.list())).toEqual([6]);
+    kept.isAway = false;
+    await until(async () => (await here.list()).length === 2 && (await there.list()).length === 2);
+  });
+});
+
 describe("history in a durable store", () => {
   it("is there after a shutdown, before what came since", async () => {
     const kept = new KeptStore();
