@@ -8,7 +8,14 @@ import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
 import { requireProgram } from "../fixtures/programs.ts";
 import { until } from "../fixtures/until.ts";
-import { createProject, readKey, remove, run, succeed, openWorkshop } from "./template-project.ts";
+import {
+  createProject,
+  readKey,
+  remove,
+  runScript,
+  succeed,
+  openWorkshop,
+} from "./template-project.ts";
 import { workFolder } from "./build.ts";
 
 /** What a project has besides, as its owner would add it. */
@@ -157,7 +164,7 @@ async function makeProject({ plugin, config }: Additions): Promise<string> {
   const directory = await createProject(workshop, "gw", ["--yes", "--with=cluster", "--no-git"]);
   writeFileSync(join(directory, "plugins/work.ts"), plugin);
   appendFileSync(join(directory, "gateway.yaml"), config);
-  await succeed(run(directory, ["npm", "run", "--silent", "build"]));
+  await succeed(runScript(directory, "build"));
   symlinkSync(join(directory, "node_modules"), join(directory, ".output/node_modules"));
   return directory;
 }

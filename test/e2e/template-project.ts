@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { chmod, cp, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { rolldown } from "rolldown";
@@ -122,6 +122,14 @@ export async function run(
     const output = `${String(stdout)}${String(stderr)}`;
     return typeof code === "number" ? { code, output } : { code: -1, output: String(message) };
   }
+}
+
+/** Runs a script of a project's package.json as npm does. npm itself would be half of the work. */
+export async function runScript(directory: string, name: string): Promise<Ran> {
+  const text = await readFile(join(directory, "package.json"), "utf8");
+  const { scripts } = JSON.parse(text) as { scripts: Readonly<Record<string, string>> };
+  const PATH = [join(directory, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+  return run(directory, ["sh", "-c", scripts[name]!], { PATH });
 }
 
 /** The output of a program that must end well. */

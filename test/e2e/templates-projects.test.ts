@@ -18,6 +18,7 @@ import {
   readKey,
   remove,
   run,
+  runScript,
   succeed,
   type Workshop,
 } from "./template-project.ts";
@@ -153,7 +154,7 @@ describe("a project of every template", () => {
 
 /** What the gateway says of a project's config, and what a formatter changes. */
 async function look(directory: string): Promise<{ check: string; changed: string }> {
-  const { output: check } = await run(directory, ["npm", "run", "--silent", "check"]);
+  const { output: check } = await runScript(directory, "check");
   await succeed(git(directory, "add", "--all"));
   await succeed(git(directory, "commit", "--quiet", "--message", "as created"));
   await succeed(run(directory, [process.execPath, OXFMT, "."]));
@@ -164,7 +165,7 @@ describe("a project's own tests", () => {
   const chosen = ALL ? matrix : matrix.filter(({ way }) => way === "yes");
   it.each(chosen)("$template with $way: pass", async ({ template, way }) => {
     const directory = await create(template, way);
-    const output = await succeed(run(directory, ["npm", "test", "--silent"]));
+    const output = await succeed(runScript(directory, "test"));
     expect(output).toMatch(/Tests +\d+ passed/);
   });
 });
