@@ -11,9 +11,15 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 // oxlint-disable-next-line typescript/no-deprecated
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { fakeUpstream } from "propylon/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { propylon, startPropylon, type Running } from "../../core/cli/propylon.ts";
+import {
+  propylon,
+  propylonEach,
+  startPropylon,
+  type Finished,
+  type Running,
+} from "../../core/cli/propylon.ts";
 
 const FIXTURES = fileURLToPath(new URL("../../fixtures/", import.meta.url));
 const CACHE = fileURLToPath(new URL("../../../node_modules/.cache/propylon/", import.meta.url));
@@ -419,7 +425,7 @@ describe("a config of another program runs unchanged", () => {
     MINUTE,
   );
 
-  it.each([
+  const WRONG: readonly (readonly [words: readonly string[], message: RegExp])[] = [
     [[], /There is nothing to serve\. .*--config mcp\.json/],
     [
       ["--client-header-forwarding", "x", "--", "npx"],
@@ -440,9 +446,20 @@ describe("a config of another program runs unchanged", () => {
     ],
     [["--api-key", "top-secret", "--", "npx"], /at least 16/],
     [["-h", "0.0.0.0", "--", "npx"], /without authentication/],
-  ])("tells what is wrong with %j", async (words, message) => {
-    const { code, stderr } = await propylon(["mcpo", ...words]);
-    expect(stderr).toMatch(message);
-    expect(code).toBe(1);
+  ];
+
+  describe("tells what is wrong", () => {
+    let finished: readonly Finished[];
+    beforeAll(async () => {
+      const lines = WRONG.map(([words]) => ["mcpo", ...words]);
+      // The last one has started its server before it fails, and ends its process.
+      finished = [...(await propylonEach(lines.slice(0, -1))), await propylon(lines.at(-1)!)];
+    });
+
+    it.each(WRONG)("with %j", (words, message) => {
+      const { code, stderr } = finished[WRONG.findIndex(([each]) => each === words)]!;
+      expect(stderr).toMatch(message);
+      expect(code).toBe(1);
+    });
   });
 });
