@@ -10,11 +10,13 @@ import {
 } from "./catalogue.ts";
 import { CallCounts } from "./counts.ts";
 import { Exposition } from "./exposition.ts";
+import { FleetFigures } from "./fleet.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
 import { exposeProcess } from "./process.ts";
 import { registerRoutes } from "./routes.ts";
+import { summarise } from "./summary.ts";
 import { Switches } from "./switches.ts";
 
 /** Figures about every call and the gateway itself, for Prometheus and as JSON. */
@@ -38,7 +40,8 @@ export default definePlugin({
     if (services.tasks) exposeTasks(page, services.tasks);
     if (config.process) exposeProcess(page);
     measure(gateway, counts);
-    registerRoutes(gateway, sources);
+    const fleet = new FleetFigures(gateway.store, () => summarise(sources));
+    registerRoutes(gateway, sources, fleet);
     life.watch(gateway);
     gateway.hook("reload:done", () => {
       const isServer = (name: string): boolean => gateway.control.servers.has(name);
@@ -46,5 +49,6 @@ export default definePlugin({
       life.keep(isServer);
     });
     gateway.onStart(() => life.meet(gateway.control.servers));
+    gateway.onStart(() => fleet.serve());
   },
 });

@@ -1,6 +1,7 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { METRICS_CONTENT_TYPE } from "propylon/kit";
 import type { Sources } from "./catalogue.ts";
+import type { FleetFigures } from "./fleet.ts";
 import type { MetricsOptions } from "./options.ts";
 import { CachedPage } from "./page.ts";
 import { summarise } from "./summary.ts";
@@ -9,6 +10,7 @@ import { summarise } from "./summary.ts";
 export function registerRoutes(
   { config, control, route }: Pick<PluginContext<MetricsOptions>, "config" | "control" | "route">,
   sources: Sources,
+  fleet: FleetFigures,
 ): void {
   const text = new CachedPage(() => control.metrics(), config.cacheTtl);
   const prometheus = async (): Promise<Response> =>
@@ -22,9 +24,29 @@ export function registerRoutes(
     prometheus,
   );
   const management = { access: "viewer", mutates: false, management: true } as const;
-  route("GET", "/_meta/metrics", management, (event) =>
-    formatOf(event) === "prometheus" ? prometheus() : { ok: true, metrics: summarise(sources) },
+  // Each is asked once for all who look within the period.
+  const figures = new CachedPage(
+    async () => JSON.stringify({ ok: true, gateways: await fleet.read() }),
+    config.cacheTtl,
   );
+  route("GET", "/_meta/metrics", management, async (event) => {
+    const format = formatOf(event);
+    if (wantsAll(event, format))
+      return new Response(await figures.read(), {
+        headers: { "content-type": "application/json" },
+      });
+    return format === "prometheus" ? prometheus() : { ok: true, metrics: summarise(sources) };
+  });
+}
+
+/** @throws {GatewayError} `invalid` */
+function wantsAll({ url }: RouteEvent, format: "json" | "prometheus"): boolean {
+  const all = url.searchParams.get("all") ?? "0";
+  if (all === "0") return false;
+  if (all === "1" && format === "json") return true;
+  throw new GatewayError("invalid", "The figures of all gateways cannot be had in this way.", {
+    hint: "Use all=1 with format=json. Prometheus asks each gateway by itself.",
+  });
 }
 
 function formatOf({ url }: RouteEvent): "json" | "prometheus" {

@@ -1,0 +1,65 @@
+import type { Json, PluginContext } from "propylon";
+import { timeoutSignal } from "propylon/kit";
+import { z } from "zod";
+
+/** How long another gateway may take, in milliseconds. */
+const ANSWER_MS = 2_000;
+const TOPIC = "metrics";
+
+const summarySchema = z.record(z.string(), z.unknown());
+
+/** The figures of one gateway; without them where it did not answer. */
+export interface GatewayFigures {
+  readonly gateway: string;
+  /** Version of Propylon. */
+  readonly version: string;
+  /** When it began, ISO 8601. */
+  readonly since: string;
+  readonly metrics: Json | null;
+}
+
+/** The figures of all gateways of the store, of this one alone where none is shared. */
+export class FleetFigures {
+  readonly #store: PluginContext["store"];
+  readonly #own: () => object;
+
+  /** @param own figures of this gateway */
+  constructor(store: PluginContext["store"], own: () => object) {
+    this.#store = store;
+    this.#own = own;
+  }
+
+  /** Tells other gateways of the figures here. @returns ends that */
+  async serve(): Promise<() => void> {
+    if (!this.#store.shared) return () => {};
+    const own = this.#own;
+    const end = await this.#store.answer(TOPIC, async function* () {
+      yield await Promise.resolve(own());
+    });
+    return () => void end();
+  }
+
+  /** Of every gateway, the eldest first. @throws {GatewayError} `unavailable` while the store is away */
+  async read(): Promise<readonly GatewayFigures[]> {
+    const all = await this.#store.replicas();
+    return Promise.all(
+      all.map(async ({ id, version, since }) => ({
+        gateway: id,
+        version,
+        since: new Date(since).toISOString(),
+        metrics: id === this.#store.replica ? { ...this.#own() } : await this.#ask(id),
+      })),
+    );
+  }
+
+  /** One that has just died is listed for a moment. */
+  async #ask(gateway: string): Promise<Json | null> {
+    try {
+      for await (const told of this.#store.ask(gateway, TOPIC, {}, timeoutSignal(ANSWER_MS)))
+        return summarySchema.parse(told);
+    } catch {
+      // Told by its absence.
+    }
+    return null;
+  }
+}

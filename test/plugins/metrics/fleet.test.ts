@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { definePlugin } from "../../../core/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+import metrics from "../../../plugins/metrics/index.ts";
+import { KeptStore } from "../../fixtures/kept-store.ts";
+
+const talker = definePlugin({
+  name: "talker",
+  setup: (gateway) => void gateway.tool("talk", { description: "Talks.", run: () => "hello" }),
+});
+
+interface Figures {
+  readonly gateways: readonly {
+    readonly gateway: string;
+    readonly metrics: { readonly tool_calls_total: number } | null;
+  }[];
+}
+
+async function start(kept: KeptStore) {
+  const { gateway, url } = await setupGateway({
+    plugins: [kept.plugin, talker, [metrics, { cacheTtl: 0 }]],
+    config: { store: "kept" },
+    client: false,
+  });
+  const ask = (query: string) => fetch(`${url}/_meta/metrics?${query}`);
+  const read = async () => ((await (await ask("all=1")).json()) as Figures).gateways;
+  const talk = () => gateway.call({ server: "talker", name: "talk" });
+  return { ask, read, talk };
+}
+
+it("tells the figures of every gateway of the store, and which of them does not answer", async () => {
+  const kept = new KeptStore({ shared: true });
+  const [first, second] = [await start(kept), await start(kept)];
+  await first.talk();
+  for (let call = 0; call < 2; call++) await second.talk();
+  const totalsOf = ({ metrics: figures }: Figures["gateways"][number]) => figures?.tool_calls_total;
+  for (const { read } of [first, second]) expect((await read()).map(totalsOf)).toEqual([1, 2]);
+  // As after a kill: listed for a moment, and silent.
+  const gone = { id: "00000000-0000-4000-8000-000000000000", version: "1", since: 0 };
+  const until = Date.now() + 60_000;
+  const value = JSON.stringify(gone);
+  const [entry] = await kept.driver.list("core/replicas", { prefix: "", limit: 1 });
+  const head = entry!.value.slice(0, entry!.value.indexOf("{"));
+  await kept.driver.put("core/replicas", gone.id, `${head}${value}`, { until });
+  expect(await second.read()).toMatchObject([
+    { gateway: gone.id, since: "1970-01-01T00:00:00.000Z", metrics: null },
+    { metrics: { tool_calls_total: 1 } },
+    { metrics: { tool_calls_total: 2 } },
+  ]);
+  const refused = await Promise.all(["all=2", "all=1&format=prometheus"].map(first.ask));
+  expect(refused.map(({ status }) => status)).toEqual([422, 422]);
+});
+
+it("is one gateway where the store is its own", async () => {
+  const one = await start(new KeptStore());
+  await one.talk();
+  expect(await one.read()).toMatchObject([{ metrics: { tool_calls_total: 1 } }]);
+});
