@@ -6,7 +6,7 @@ import { parse } from "yaml";
 import { isMistyped } from "../../../core/http/auth/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { propylon } from "./propylon.ts";
+import { propylon, propylonEach } from "./propylon.ts";
 
 it("M122: propylon key prints a key once and the lines for the config, and the two fit", async () => {
   const { code, stdout } = await propylon(["key", "--role", "caller", "--name", "ci"]);
@@ -24,17 +24,19 @@ it("M122: propylon key prints a key once and the lines for the config, and the t
 });
 
 it("propylon key --json is for scripts; a wrong role or name is refused with a sentence", async () => {
-  const json = await propylon(["key", "--role", "admin", "--name", "ops", "--json"]);
-  expect(JSON.parse(json.stdout)).toEqual({
+  const [json, role, name] = await propylonEach([
+    ["key", "--role", "admin", "--name", "ops", "--json"],
+    ["key", "--role", "root", "--name", "ops"],
+    ["key", "--role", "admin", "--name", "a b"],
+  ]);
+  expect(JSON.parse(json!.stdout)).toEqual({
     name: "ops",
     role: "admin",
     key: expect.stringMatching(/^ppl_a_/),
     hash: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
   });
-  const role = await propylon(["key", "--role", "root", "--name", "ops"]);
-  expect([role.code, role.stderr]).toEqual([1, expect.stringContaining("viewer, caller")]);
-  const name = await propylon(["key", "--role", "admin", "--name", "a b"]);
-  expect([name.code, name.stderr]).toEqual([1, expect.stringContaining("The name of a key has")]);
+  expect([role!.code, role!.stderr]).toEqual([1, expect.stringContaining("viewer, caller")]);
+  expect([name!.code, name!.stderr]).toEqual([1, expect.stringContaining("The name of a key has")]);
 });
 
 it("client-config knows that a gateway with keys of any kind wants one", async () => {
@@ -61,16 +63,19 @@ it("client-config of a gateway where people log in sends no key, unless it is as
     join(cwd, "gateway.yaml"),
     "name: shop\npublicUrl: https://shop.example\nauth: { apiKey: the-secret-key-itself }\nplugins: { oauth-resource: {} }\n",
   );
-  const run = (...words: string[]) => propylon(["client-config", ...words], { cwd });
   const clients =
     "claude-code claude-desktop claude-web chatgpt cursor vscode inspector generic".split(" ");
-  for (const client of clients) {
-    const { stdout, code } = await run(client);
+  const plain = clients.map((client) => ["client-config", client]);
+  const finished = await propylonEach([...plain, ...plain.map((words) => [...words, "--key"])], {
+    cwd,
+  });
+  for (const [at, client] of clients.entries()) {
+    const { stdout, code } = finished[at]!;
     expect([client, code]).toEqual([client, 0]);
     expect(stdout).toContain("https://shop.example/mcp");
     expect(stdout).toContain("The client opens a browser, where you log in.");
     expect(stdout).not.toMatch(/Authorization|the-secret/);
-    const keyed = await run(client, "--key");
+    const keyed = finished[clients.length + at]!;
     const isLoginOnly = client === "chatgpt" || client === "claude-web";
     expect([client, keyed.code]).toEqual([client, isLoginOnly ? 1 : 0]);
     const words = isLoginOnly ? `${client} sends no key, it only logs in.` : "Authorization";
