@@ -3,7 +3,7 @@ import { readRef, Semaphore, timeoutSignal, type Store } from "propylon/kit";
 import { z } from "zod";
 import type { ManagedAgent } from "./agent.ts";
 import type { AgentArchive } from "./archive.ts";
-import type { Lifecycle } from "./lifecycle.ts";
+import type { Dependencies } from "./dependencies.ts";
 import { ownerSchema } from "./record.ts";
 import { agentStatusOf, endingOf, type AgentStatus } from "./report.ts";
 import { isVisible } from "./roster.ts";
@@ -44,29 +44,39 @@ export interface ToldAgent {
   readonly already: boolean;
 }
 
+/** The agents of this gateway. */
+export interface AgentHost {
+  readonly dependencies: Dependencies;
+  find(id: string, asker: Principal): ManagedAgent | undefined;
+  /** `false` when it had ended before. */
+  stop(agent: ManagedAgent): Promise<boolean>;
+  /** Takes in agents of other gateways that have ended since. */
+  takeOver(): Promise<void>;
+}
+
 /** The agents of other gateways of the store. */
 export class AgentsElsewhere {
   readonly #store: Store;
   readonly #archive: AgentArchive;
-  readonly #lifecycle: Lifecycle;
+  readonly #host: AgentHost;
   readonly #looks = new Semaphore(MAX_LOOKS);
 
-  constructor(store: Store, archive: AgentArchive, lifecycle: Lifecycle) {
+  constructor(store: Store, archive: AgentArchive, host: AgentHost) {
     this.#store = store;
     this.#archive = archive;
-    this.#lifecycle = lifecycle;
+    this.#host = host;
   }
 
   /** Answers what others ask about agents here. @returns ends that */
   async serve(): Promise<() => void> {
-    const lifecycle = this.#lifecycle;
+    const host = this.#host;
     const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
       const { id, asker, verb } = questionSchema.parse(body);
       const principal = createPrincipal({ ...readRef(asker.ref), roles: new Set(asker.roles) });
-      const agent = lifecycle.find(id, principal);
+      const agent = host.find(id, principal);
       if (!agent) throw new GatewayError("not_found", "The agent is not here.");
-      const ends = verb === "stop" && (await lifecycle.stop(agent));
-      yield toldOf(agent, lifecycle, !ends);
+      const ends = verb === "stop" && (await host.stop(agent));
+      yield toldOf(agent, host, !ends);
     });
     return () => void end();
   }
@@ -104,13 +114,13 @@ export class AgentsElsewhere {
 
   /** One that has ended meanwhile, or whose gateway has. */
   async #fetch(id: string, asker: Principal): Promise<ToldAgent | undefined> {
-    await this.#lifecycle.takeOver();
-    const agent = this.#lifecycle.find(id, asker);
-    return agent && toldOf(agent, this.#lifecycle, true);
+    await this.#host.takeOver();
+    const agent = this.#host.find(id, asker);
+    return agent && toldOf(agent, this.#host, true);
   }
 }
 
-function toldOf(agent: ManagedAgent, { dependencies }: Lifecycle, already: boolean): ToldAgent {
+function toldOf(agent: ManagedAgent, { dependencies }: AgentHost, already: boolean): ToldAgent {
   const { id, name, owner, contract, output } = agent;
   return {
     status: agentStatusOf(agent, dependencies),

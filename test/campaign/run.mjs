@@ -97,6 +97,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "1,000 gateways killed with SIGKILL while they edit their config",
   },
+  events: {
+    args: vitest("test/plugins/events/replicas.test.ts"),
+    env: { EVENT_MOVES: "1000" },
+    times: 1,
+    each: "1,000 moves of an event stream between three gateways on PostgreSQL, and on NATS",
+  },
   sessions: {
     args: vitest("test/e2e/kept-sessions.test.ts"),
     env: { SESSION_KILLS: "200" },
