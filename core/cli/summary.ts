@@ -79,6 +79,7 @@ function summaryData(description: GatewayDescription): object {
       state: server.status.state,
       tools: server.tools,
       ...(server.status.reason !== undefined && { reason: server.status.reason }),
+      ...(server.status.placement && { placement: server.status.placement }),
     })),
     openRoutes: routes.filter(({ open }) => open).map(({ method, path }) => `${method} ${path}`),
     warnings: warnings.map(({ message, hint }) => `${message} ${hint}`),
@@ -102,7 +103,11 @@ export function summaryText(description: GatewayDescription, key: string): strin
   );
   section(
     "Servers",
-    servers.map((server) => [server.name, server.status.state, countsOf(server)]),
+    servers.map((server) => [
+      server.name,
+      server.status.state,
+      `${countsOf(server)}${placeOf(server.status)}`,
+    ]),
   );
   section("Routes", routeRows(routes));
   if (workers) section("Workers", [[`${workers.all.length} processes on the same listeners`]]);
@@ -120,6 +125,14 @@ export function summaryText(description: GatewayDescription, key: string): strin
       "",
     );
   return `${lines.join("\n")}\n`;
+}
+
+/** Where a server runs that one gateway runs for all. */
+function placeOf({ placement }: ServerStatus): string {
+  if (!placement) return "";
+  const moved = placement.moves > 0 ? `, moved ${placement.moves} times` : "";
+  if (placement.here) return `, runs here for all gateways${moved}`;
+  return `, ${placement.host === null ? "at no gateway" : `runs at ${placement.host}`}${moved}`;
 }
 
 /** Where a browser goes, when a plugin has pages for it. */

@@ -4,7 +4,15 @@ import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import type { Places } from "./places.ts";
 import type { Shape } from "./shape.ts";
-import { branchOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
+import {
+  branchOf,
+  companionsOf,
+  descriptionAt,
+  keysAt,
+  literalsAt,
+  marksAt,
+  placesOf,
+} from "./shape.ts";
 import { nearest } from "./spelling.ts";
 
 /** An issue of zod. */
@@ -221,8 +229,19 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places)
     path: [...path, key],
     at: "key",
     message: `Unknown key ${JSON.stringify(key)} ${where}.`,
-    hint: meant(key, known) ?? belongs(key, shape) ?? choice(known),
+    hint:
+      elsewhere(key, companionsOf(shape, path, key)) ??
+      meant(key, known) ??
+      belongs(key, shape) ??
+      choice(known),
   };
+}
+
+/** A key of another form of the same thing is no slip of the pen. */
+function elsewhere(key: string, companions: readonly string[]): string | undefined {
+  if (companions.length === 0) return undefined;
+  const names = companions.map((name) => JSON.stringify(name)).join(" and ");
+  return `Remove it: ${JSON.stringify(key)} goes with ${names}.`;
 }
 
 function belongs(key: string, shape: Shape): string | undefined {

@@ -102,6 +102,12 @@ export const stdioServerSchema = z.strictObject({
     .default({})
     .describe("Environment of the child, on top of PATH, HOME, LANG and the like."),
   cwd: z.string().optional().describe("Working directory; default: that of the config file."),
+  placement: z
+    .enum(["each", "one"])
+    .optional()
+    .describe(
+      "Which of the gateways of one store run it: `each` a child of its own, or `one` of them for all, so that there is one child. Default: each.",
+    ),
   ...serverCommon,
 });
 

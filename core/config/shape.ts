@@ -22,6 +22,12 @@ export function keysAt(root: Shape, path: ConfigPath): string[] {
   return [...new Set(shapesAt(root, path).flatMap((shape) => Object.keys(shape.properties ?? {})))];
 }
 
+/** What must stand beside a key that only some forms of what is at a path have. */
+export function companionsOf(root: Shape, path: ConfigPath, key: string): readonly string[] {
+  const form = shapesAt(root, path).find(({ properties }) => properties && key in properties);
+  return form?.required ?? [];
+}
+
 /** What the option at a path means, if it says. */
 export function descriptionAt(root: Shape, path: ConfigPath): string | undefined {
   return shapesAt(root, path).find((shape) => shape.description !== undefined)?.description;

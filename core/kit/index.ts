@@ -223,7 +223,12 @@ export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.t
 export { LeftOutLog } from "../server/left-out.ts";
 export type { RefreshedServerOptions } from "../server/refreshed-server.ts";
 export { Refresher, type RefresherOptions } from "../server/refresher.ts";
-export { EMPTY_CATALOGUE, type ProbeReport, type ProbeRung } from "../server/server.ts";
+export {
+  EMPTY_CATALOGUE,
+  type ProbeReport,
+  type ProbeRung,
+  type ServerPlacement,
+} from "../server/server.ts";
 export { toToolName, uniqueName } from "./tool-name.ts";
 
 // Endpoints and the gateway as a whole

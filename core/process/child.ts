@@ -77,6 +77,11 @@ export class Child {
     return this.#closing;
   }
 
+  /** Kills it and everything it started, at once and without a word. */
+  kill(): void {
+    this.#signal("SIGKILL");
+  }
+
   async #shutDown(patience: number): Promise<void> {
     this.stdin.end();
     if (!(await within(this.exited, patience))) {

@@ -33,6 +33,8 @@ export interface StdioOptions {
   onClose(error: GatewayError): void;
   /** Patience when closing; see {@link CloseTimes}. */
   readonly times?: Partial<CloseTimes>;
+  /** Kills the child and everything it started, at once, when it aborts. */
+  readonly kill?: AbortSignal | undefined;
 }
 
 /**
@@ -67,7 +69,17 @@ export interface StdioChannel {
 export async function spawnStdio(options: StdioOptions): Promise<StdioChannel> {
   const { name, command, args, cwd, times } = options;
   const child = await spawnChild({ name, command, args, cwd, env: options.env }, times);
+  killWith(child, options.kill);
   return new Channel(child, options);
+}
+
+/** A signal may outlive its children by far. */
+function killWith(child: Child, signal: AbortSignal | undefined): void {
+  if (!signal) return;
+  const kill = (): void => child.kill();
+  if (signal.aborted) return kill();
+  signal.addEventListener("abort", kill, { once: true });
+  void child.exited.then(() => signal.removeEventListener("abort", kill));
 }
 
 class Channel implements StdioChannel {

@@ -54,8 +54,28 @@ export interface ServerStatus {
   readonly protocolVersion?: string | undefined;
   /** `stdio`, `streamable-http`, `sse` or `local`; of a server of a plugin's type what the plugin says, e.g. `openapi`. */
   readonly transport: string;
-  /** Process id of a stdio child. */
+  /** Process id of a stdio child, at the host of its {@link placement}. */
   readonly pid?: number | undefined;
+  /** Where it runs, if one gateway of the store runs it for all. */
+  readonly placement?: ServerPlacement | undefined;
+}
+
+/**
+ * Which gateway of the store runs a server for all of them.
+ *
+ * @example const isElsewhere = ({ placement }: ServerStatus): boolean => placement?.here === false;
+ */
+export interface ServerPlacement {
+  /** Id of the gateway among those of its store, `store.replica`; `null` while none runs it. */
+  readonly gateway: string | null;
+  /** Name of its machine or container; `null` while none runs it. */
+  readonly host: string | null;
+  /** Whether that is this gateway. */
+  readonly here: boolean;
+  /** Since when, in ISO 8601; `null` while none runs it. */
+  readonly since: string | null;
+  /** How often it moved from one gateway to another. */
+  readonly moves: number;
 }
 
 /**

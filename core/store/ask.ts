@@ -242,6 +242,7 @@ class Inbox {
   }
 
   #wait(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
       const end = (): void => {
         clearTimeout(timer);

@@ -32,6 +32,8 @@ export interface ServerView {
   readonly transport: string;
   readonly protocolVersion: string | null;
   readonly pid: number | null;
+  /** Where it runs, if one gateway of the store runs it for all; for operators. */
+  readonly placement: Server["status"]["placement"] | null;
   /** Where it is declared: in the config, where it can be deleted, or by a plugin. */
   readonly origin: "config" | "plugin";
   readonly serverInfo: unknown;
@@ -206,6 +208,7 @@ export class Administration {
       transport: status.transport,
       protocolVersion: status.protocolVersion ?? null,
       pid: status.pid ?? null,
+      placement: mayKnow ? (status.placement ?? null) : null,
       origin: this.isConfigured(name) ? "config" : "plugin",
       serverInfo: serverInfo ?? null,
       tools: { total: tools.length, enabled: enabledTools.length },
@@ -240,6 +243,7 @@ function leftOutView(name: string, entry: Entry, asker: Principal): ServerView {
     transport: type ?? (command === undefined ? transport : "stdio"),
     protocolVersion: null,
     pid: null,
+    placement: null,
     origin: "config",
     serverInfo: null,
     tools: { total: 0, enabled: 0 },

@@ -41,6 +41,8 @@ export interface DialOptions {
   readonly remembered: Era | undefined;
   /** Keeps what a child writes to stderr, of one after the other. */
   readonly stderr?: RingBuffer | undefined;
+  /** Kills a child, whatever it does, when it aborts. */
+  readonly kill?: AbortSignal | undefined;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
   /** Whose requests the connection carries; default: the headers of the config, and no login. */
@@ -124,6 +126,7 @@ async function openWire(
       log,
       receiver,
       stderr,
+      kill: options.kill,
     });
   }
   const common = {

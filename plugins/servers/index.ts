@@ -1,10 +1,11 @@
-import { definePlugin, type ServerType } from "propylon";
+import { definePlugin, type Principal, type ServerType } from "propylon";
 import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { issuerOf } from "./identity.ts";
 import { LoginSources, serviceOf } from "./logins.ts";
+import { isPlaced, place, placementsOf } from "./place.ts";
 import { McpServers } from "./service.ts";
 import { Upstream } from "./upstream.ts";
 
@@ -16,10 +17,11 @@ export default definePlugin({
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
   provides: McpServers,
   setup(gateway) {
-    const { log, files, control } = gateway;
+    const { log, files, control, store } = gateway;
     const { name, version, limits } = control.settings;
     const assertions = createAssertions(gateway);
     const logins = new LoginSources();
+    const placements = store.shared ? placementsOf(gateway) : undefined;
     const issuer = perGeneration(gateway, () => issuerOf(control));
     const made = {
       log,
@@ -29,14 +31,17 @@ export default definePlugin({
     };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
       const identify = identifier(assertions, issuer, server, config);
-      const upstream = new Upstream({
+      const options = {
         name: server,
         config,
         ...made,
-        accountOf: (principal) => logins.accountOf(server, config, principal),
+        accountOf: (principal: Principal | undefined) =>
+          logins.accountOf(server, config, principal),
         ...(identify && { identify }),
         ...(catalogue && { catalogue }),
-      });
+      };
+      if (placements && isPlaced(config)) return place(options, placements, store);
+      const upstream = new Upstream(options);
       logins.add(upstream, config);
       return upstream;
     };

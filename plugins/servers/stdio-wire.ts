@@ -20,6 +20,8 @@ export interface StdioWireOptions {
   readonly receiver: WireReceiver;
   /** Keeps what the child writes to stderr. */
   readonly stderr: RingBuffer | undefined;
+  /** Kills the child when it aborts. */
+  readonly kill: AbortSignal | undefined;
 }
 
 /** A child process as a wire: many requests on one pair of pipes. */
@@ -42,7 +44,7 @@ export class StdioWire implements Wire {
    * @throws {GatewayError} `upstream_error` when it cannot be started
    */
   static async open(options: StdioWireOptions): Promise<StdioWire> {
-    const { name, config, cwd, log, stderr } = options;
+    const { name, config, cwd, log, stderr, kill } = options;
     const link = new StdioWire(options);
     link.#channel = await spawnStdio({
       name,
@@ -52,6 +54,7 @@ export class StdioWire implements Wire {
       cwd,
       maxMessage: config.maxResult,
       log,
+      kill,
       onMessage: (chunks, length) => link.#receiver.receive(chunks, length, undefined),
       onOversize: (head, _length, tail) => link.#onOversize(head, tail),
       onStderr: (chunk) => stderr?.append(chunk),

@@ -1,4 +1,4 @@
-import { GatewayError, type Json } from "propylon";
+import { GatewayError, type Json, type Server } from "propylon";
 import { backoffDelay, isObject, setTimer } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
@@ -18,6 +18,17 @@ export interface SubscriptionHost {
   reopened(): void;
   /** A resource was updated: what {@link Subscriptions.hold} had taken. */
   updated(params: Json): void;
+}
+
+/** A server that another may take the place of. */
+export interface Watching extends Server {
+  /** How often each of its resources is watched. */
+  readonly watched: ReadonlyMap<string, number>;
+}
+
+/** Whether a server of this plugin is it. */
+export function isWatching(server: Server): server is Watching {
+  return "watched" in server;
 }
 
 /**
@@ -46,10 +57,14 @@ export class Subscriptions {
     return [...this.#counts.keys()];
   }
 
+  /** How often each is watched. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
   /** Takes over what an earlier owner watched. */
-  inherit(other: Subscriptions): void {
-    for (const [uri, count] of other.#counts)
-      this.#counts.set(uri, (this.#counts.get(uri) ?? 0) + count);
+  inherit(watched: ReadonlyMap<string, number>): void {
+    for (const [uri, count] of watched) this.#counts.set(uri, (this.#counts.get(uri) ?? 0) + count);
   }
 
   /**

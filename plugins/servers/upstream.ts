@@ -28,7 +28,7 @@ import { callWithLogin } from "./call-with-login.ts";
 import { credentialsOf, maxOwnConnections, type ServerCredentials } from "./personal.ts";
 import type { OwnServer, ServerAccount } from "./service.ts";
 import { Probe } from "./probe.ts";
-import { Subscriptions } from "./subscriptions.ts";
+import { isWatching, Subscriptions, type Watching } from "./subscriptions.ts";
 import { Supervision } from "./supervision.ts";
 
 /** Bytes of stderr that are kept of a server's children together. */
@@ -53,13 +53,15 @@ export interface UpstreamOptions {
   readonly maxDepth?: number;
   /** The account of a principal, or with `undefined` of the gateway, at a server that has `auth`. */
   readonly accountOf?: (principal: Principal | undefined) => ServerAccount | undefined;
+  /** Kills its children, at once, when it aborts. */
+  readonly kill?: AbortSignal;
 }
 
 /**
  * One MCP server behind the gateway: keeps at most one connection to it, brings it back when it is lost, and shows its last known
  * lists while it is away.
  */
-export class Upstream implements OwnServer {
+export class Upstream implements OwnServer, Watching {
   readonly name: string;
   readonly watchesSignal = true;
   readonly hasUsableLists = true;
@@ -184,6 +186,10 @@ export class Upstream implements OwnServer {
     return this.#dropped.total;
   }
 
+  get watched(): ReadonlyMap<string, number> {
+    return this.#subscriptions.counts;
+  }
+
   /** Calls that have no outcome yet. */
   get inFlight(): number {
     return this.#carrier.inFlight;
@@ -285,7 +291,7 @@ export class Upstream implements OwnServer {
 
   /** Takes over what clients watch at the server it replaces; the endpoints set the log level themselves. */
   inherit(before: Server): void {
-    if (before instanceof Upstream) this.#subscriptions.inherit(before.#subscriptions);
+    if (isWatching(before)) this.#subscriptions.inherit(before.watched);
     const { connection } = this.#supervision;
     if (connection) void this.#restore(connection);
   }

@@ -158,6 +158,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "25 holders of a lease stopped with SIGSTOP and 25 cut off from their store, for PostgreSQL and for NATS each",
   },
+  placement: {
+    args: vitest("test/e2e/placement.test.ts"),
+    env: { PLACEMENT_ROUNDS: "25" },
+    times: 1,
+    each: "25 gateways killed with SIGKILL that run a server for three, for PostgreSQL and for NATS each: at most one process, each move within 3 s",
+  },
   "limits-kill": {
     args: vitest("test/e2e/limits-kill.test.ts"),
     env: { LIMIT_KILL_SECONDS: "60" },

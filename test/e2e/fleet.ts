@@ -18,11 +18,16 @@ export class Program {
   #child: ChildProcess | undefined;
   isUp = false;
 
-  constructor(folder: string, port: number, store: string, plugins: object) {
+  constructor(
+    folder: string,
+    port: number,
+    store: string,
+    { plugins, servers }: { readonly plugins: object; readonly servers: object },
+  ) {
     this.origin = `http://127.0.0.1:${port}`;
     this.url = `${this.origin}/mcp`;
     this.#config = join(folder, `gateway-${port}.json`);
-    const config = { listeners: { main: { port } }, store, plugins };
+    const config = { listeners: { main: { port } }, store, plugins, servers };
     writeFileSync(this.#config, JSON.stringify(config));
     onTestFinished(() => this.kill());
   }
@@ -43,12 +48,17 @@ export class Program {
     this.#child!.kill(signal);
   }
 
-  async kill(): Promise<void> {
+  kill(): Promise<void> {
+    return this.end("SIGKILL");
+  }
+
+  /** Resolves when it is gone. */
+  async end(signal: NodeJS.Signals): Promise<void> {
     this.isUp = false;
     const child = this.#child;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const gone = once(child, "exit");
-    child.kill("SIGKILL");
+    child.kill(signal);
     await gone;
   }
 }
@@ -59,11 +69,13 @@ export class Program {
  * @param plugin text of a module
  * @param stores address of the store, for each of them
  * @param others plugins by name, with their options
+ * @param servers entries of servers
  */
 export async function startFleet(
   plugin: string,
   stores: readonly string[],
   others: object = {},
+  servers: object = {},
 ): Promise<Program[]> {
   // Below the package, so that the plugin finds it.
   const folder = mkdtempSync(
@@ -72,8 +84,8 @@ export async function startFleet(
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   writeFileSync(join(folder, "tools.mjs"), plugin);
   const fleet: Program[] = [];
-  const plugins = { "./tools.mjs": {}, ...others };
-  for (const store of stores) fleet.push(new Program(folder, await freePort(), store, plugins));
+  const parts = { plugins: { "./tools.mjs": {}, ...others }, servers };
+  for (const store of stores) fleet.push(new Program(folder, await freePort(), store, parts));
   await Promise.all(fleet.map((program) => program.start()));
   return fleet;
 }

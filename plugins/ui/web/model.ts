@@ -14,6 +14,13 @@ export interface ServerRow {
   readonly transport: string;
   readonly protocolVersion: string | null;
   readonly pid: number | null;
+  /** Where it runs, if one gateway of several runs it for all. */
+  readonly placement: {
+    readonly host: string | null;
+    readonly here: boolean;
+    readonly since: string | null;
+    readonly moves: number;
+  } | null;
   readonly origin: "config" | "plugin";
   readonly serverInfo: { readonly name?: string; readonly version?: string } | null;
   readonly tools: { readonly total: number; readonly enabled: number };

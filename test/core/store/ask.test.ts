@@ -112,3 +112,9 @@ it("whoever answers a topic last goes on to when the one before ends, as in a re
   await endSecond();
   await expect(asked()).rejects.toMatchObject({ code: "unavailable" });
 });
+
+it("who asks when it is over already does not wait for an answer", { timeout: 4_000 }, async () => {
+  const { asking } = createPair();
+  const none = asking.ask("nobody", "echo", {}, AbortSignal.abort(new Error("over")));
+  await expect(none[Symbol.asyncIterator]().next()).rejects.toThrow("over");
+});

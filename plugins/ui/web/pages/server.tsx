@@ -123,6 +123,21 @@ function Facts({ row }: { readonly row: ServerRow }): ReactNode {
           {row.pid !== null && `, process ${row.pid}`}
         </dd>
       </div>
+      {row.placement && (
+        <div>
+          <dt>Runs at</dt>
+          <dd>
+            {row.placement.host ?? "no gateway at the moment"}
+            {row.placement.here && ", this gateway"}
+            {row.placement.since !== null && (
+              <>
+                , since <Moment at={row.placement.since} />
+              </>
+            )}
+            {row.placement.moves > 0 && `, moved ${row.placement.moves} times`}
+          </dd>
+        </div>
+      )}
       {serverInfo?.name !== undefined && (
         <div>
           <dt>Program</dt>

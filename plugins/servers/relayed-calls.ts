@@ -1,0 +1,220 @@
+import {
+  type Call,
+  GatewayError,
+  type Json,
+  type Peer,
+  type Server,
+  toGatewayError,
+} from "propylon";
+import { FairQuota, setTicker, tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/kit";
+import { CoalescingQueue } from "./coalescing-queue.ts";
+import {
+  type CallMessage,
+  principalOf,
+  type RelayQuestion,
+  type RelayedCall,
+  toError,
+  toRelayedError,
+  toText,
+} from "./relay.ts";
+
+/** Calls of other gateways that run here at a time: of all servers, and of one principal. */
+const MAX_CALLS = 500;
+const MAX_OF_ONE = 250;
+/** How often it is looked whether those who asked are still there, in milliseconds. */
+const LOOK_MS = 3_000;
+
+type CallQuestion = Extract<RelayQuestion, { verb: "call" }>;
+type AnswerQuestion = Extract<RelayQuestion, { verb: "answer" }>;
+
+/** Calls that other gateways have run here, because this one runs their server. */
+export class RelayedCalls {
+  readonly #living: () => Promise<ReadonlySet<string>>;
+  readonly #open = new Map<string, RelayedPeer>();
+  readonly #shares = new FairQuota();
+  /** Whom something here goes on for, with what ends it. */
+  readonly #askers = new Map<AbortController, string>();
+  #ticker: NodeJS.Timeout | undefined;
+
+  /** @param living ids of the gateways that are there */
+  constructor(living: () => Promise<ReadonlySet<string>>) {
+    this.#living = living;
+  }
+
+  /** Runs a call; what comes of it, to its answer or its error. @throws {GatewayError} `rate_limited` for one too many */
+  async *run(
+    question: CallQuestion,
+    server: Server,
+    signal: AbortSignal,
+  ): AsyncIterable<CallMessage> {
+    const { id, from, task } = question;
+    const principal = principalOf(question.call);
+    if (this.#open.size >= MAX_CALLS || this.#shares.of(principal.ref) >= MAX_OF_ONE) throw busy();
+    const queue = new CoalescingQueue<CallMessage>();
+    const peer = new RelayedPeer(question.call, queue);
+    this.#open.set(id, peer);
+    this.#shares.add(principal.ref);
+    try {
+      yield* this.whileThere(from, signal, (over) => {
+        const call = toCall(question.call, { server, peer, queue, signal: over });
+        const answer = task === undefined ? server.request(call) : server.resume!(call, task);
+        answer.then(
+          (given) => queue.end({ answer: toText(given) }),
+          (thrown: unknown) => queue.end({ error: toRelayedError(toGatewayError(thrown)) }),
+        );
+        return queue.read();
+      });
+    } finally {
+      this.#open.delete(id);
+      this.#shares.remove(principal.ref);
+      peer.close();
+    }
+  }
+
+  /** What a client says to a question of a call that runs here. */
+  answer({ id, key, result, error }: AnswerQuestion): void {
+    this.#open.get(id)?.settle(key, error ? toError(error) : (result ?? {}));
+  }
+
+  /** Does something for another gateway as long as that is there: one that died cancels nothing. */
+  async *whileThere<T>(
+    from: string,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncIterable<T> {
+    const gone = new AbortController();
+    const leave = (): void => gone.abort(signal.reason);
+    if (signal.aborted) leave();
+    signal.addEventListener("abort", leave, { once: true });
+    this.#askers.set(gone, from);
+    this.#ticker ??= setTicker(() => void this.#look(), LOOK_MS).unref();
+    try {
+      yield* work(gone.signal);
+    } finally {
+      gone.abort();
+      signal.removeEventListener("abort", leave);
+      this.#askers.delete(gone);
+      if (this.#askers.size === 0) this.close();
+    }
+  }
+
+  /** Looks no more. */
+  close(): void {
+    clearInterval(this.#ticker);
+    this.#ticker = undefined;
+  }
+
+  async #look(): Promise<void> {
+    const living = await this.#living().catch(() => undefined);
+    if (!living) return;
+    for (const [gone, from] of this.#askers) if (!living.has(from)) gone.abort();
+  }
+}
+
+/** Counted where the call came from, as every refused call is. */
+function busy(): GatewayError {
+  return new GatewayError(
+    "rate_limited",
+    "The gateway that runs the server has too many calls of other gateways.",
+    { hint: "Make the call again in a moment.", headers: { "retry-after": "1" } },
+  );
+}
+
+interface CallParts {
+  readonly server: Server;
+  readonly peer: Peer;
+  readonly queue: CoalescingQueue<CallMessage>;
+  readonly signal: AbortSignal;
+}
+
+function toCall(relayed: RelayedCall, { server, peer, queue, signal }: CallParts): Call {
+  const { id, method, source, endpoint, name, args, params, meta, timeout, reports } = relayed;
+  return {
+    id,
+    method,
+    source,
+    endpoint,
+    name,
+    args,
+    params,
+    meta,
+    timeout,
+    signal,
+    peer,
+    server: server.name,
+    tool:
+      method === "tools/call"
+        ? server.catalogue.tools.find((tool) => tool.name === name)
+        : undefined,
+    principal: principalOf(relayed),
+    progress: reports ? (progress) => queue.push({ progress }, "progress") : undefined,
+  };
+}
+
+/** The client of a call, at another gateway. */
+class RelayedPeer implements Peer {
+  readonly key: string;
+  readonly era: Peer["era"];
+  readonly capabilities: Json;
+  readonly logLevel: string | undefined;
+  readonly keepTask?: (id: string) => Promise<void>;
+  readonly #queue: CoalescingQueue<CallMessage>;
+  readonly #asked = new Map<string, { resolve(result: Json): void; reject(error: Error): void }>();
+  #count = 0;
+
+  constructor({ peer, keepsTask }: RelayedCall, queue: CoalescingQueue<CallMessage>) {
+    this.key = peer.key;
+    this.era = peer.era;
+    this.capabilities = peer.capabilities;
+    this.logLevel = peer.logLevel;
+    this.#queue = queue;
+    if (keepsTask)
+      this.keepTask = (task) =>
+        this.#wait((key) => ({ keep: { key, task } })).then(
+          () => {},
+          () => {},
+        );
+  }
+
+  ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json> {
+    return this.#wait((key) => ({ ask: { key, method, params } }), signal);
+  }
+
+  tell(method: string, params: Json | undefined): void {
+    this.#queue.push({ tell: { method, params } });
+  }
+
+  settle(key: string, outcome: Json | GatewayError): void {
+    const asked = this.#asked.get(key);
+    this.#asked.delete(key);
+    if (outcome instanceof Error) asked?.reject(outcome);
+    else asked?.resolve(outcome);
+  }
+
+  /** Nobody answers any more. */
+  close(): void {
+    for (const key of this.#asked.keys())
+      this.settle(key, new GatewayError("cancelled", "The call is over."));
+  }
+
+  #wait(toMessage: (key: string) => CallMessage, signal?: AbortSignal): Promise<Json> {
+    const refusal = tooManyQuestions(this.#asked.size);
+    if (refusal) return Promise.reject(refusal);
+    if (signal?.aborted) return Promise.reject(WITHDRAWN_QUESTION);
+    return new Promise((resolve, reject) => {
+      const key = String(++this.#count);
+      this.#asked.set(key, { resolve, reject });
+      // What there is no room for would be waited for in vain.
+      const isSent = this.#queue.push(toMessage(key));
+      if (!isSent)
+        this.settle(key, new GatewayError("unavailable", "The client reads too slowly."));
+      signal?.addEventListener("abort", () => this.#withdraw(key), { once: true });
+    });
+  }
+
+  #withdraw(key: string): void {
+    if (!this.#asked.has(key)) return;
+    this.#queue.push({ withdraw: key });
+    this.settle(key, WITHDRAWN_QUESTION);
+  }
+}

@@ -1,0 +1,277 @@
+import { randomUUID } from "node:crypto";
+import {
+  type Answer,
+  type Call,
+  GatewayError,
+  isGatewayError,
+  type Json,
+  toGatewayError,
+} from "propylon";
+import {
+  abortableOf,
+  abortError,
+  pause,
+  type ProbeReport,
+  type Store,
+  timeoutSignal,
+} from "propylon/kit";
+import type { FollowMessage } from "./relay-followers.ts";
+import {
+  type CallMessage,
+  callMessageSchema,
+  type RelayQuestion,
+  RELAY_TOPIC,
+  toAnswer,
+  toError,
+  toRelayed,
+  toRelayedError,
+} from "./relay.ts";
+
+/** Wait before a gateway that could not be followed is followed again, in milliseconds. */
+const RETRY_MS = 250;
+/** How long the other gateway may take for what is no call, in milliseconds. */
+const ASK_MS = 30_000;
+/** Longest question, in characters of JSON; the store's bound is a little higher. */
+const MAX_TEXT = 900_000;
+
+/** What is left of a question when the server and its lease are added by who asks. */
+type Asked = RelayQuestion extends infer Q
+  ? Q extends RelayQuestion
+    ? Omit<Q, "server" | "fence">
+    : never
+  : never;
+
+type AnswerQuestion = Extract<Asked, { verb: "answer" }>;
+
+/** What a {@link RemoteServer} works with. */
+export interface RemoteOptions {
+  readonly name: string;
+  readonly store: Store;
+  /** The gateway that runs it, and the fence of its lease. */
+  readonly gateway: string;
+  readonly fence: number;
+  /** Deepest accepted nesting of an answer. */
+  readonly maxDepth: number;
+  /** What the other gateway tells of the server. */
+  hear(message: FollowMessage): void;
+  /** It is followed from now on, and knows nothing of what clients here want. */
+  followed(): void;
+  /** It cannot be followed now. */
+  lost(): void;
+}
+
+/** Whether an error says that the asked gateway does not run the server, so that nothing was done. */
+export function isElsewhere(error: unknown): boolean {
+  return error instanceof Elsewhere;
+}
+
+class Elsewhere extends Error {}
+
+/** A server that another gateway of the store runs, for as long as that one does. */
+export class RemoteServer {
+  readonly #options: RemoteOptions;
+  /** This gateway, as one that follows. */
+  readonly #id = randomUUID();
+  readonly #closed = new AbortController();
+  readonly #running = new Set<AbortController>();
+
+  constructor(options: RemoteOptions) {
+    this.#options = options;
+    void this.#follow();
+  }
+
+  /** @throws {Elsewhere}; what the call's server, or its gateway, says */
+  request(call: Call): Promise<Answer> {
+    return this.#run(call, undefined);
+  }
+
+  resume(call: Call, task: string): Promise<Answer> {
+    return this.#run(call, task);
+  }
+
+  async reconnect(): Promise<void> {
+    await this.#tell({ verb: "reconnect" });
+  }
+
+  async probe(signal: AbortSignal): Promise<ProbeReport> {
+    for await (const report of this.#ask<ProbeReport>({ verb: "probe" }, signal)) return report;
+    throw new Elsewhere();
+  }
+
+  /** Clients here want to hear of something, or no more. */
+  want(what: Omit<Extract<Asked, { verb: "want" }>, "verb" | "id">): Promise<void> {
+    return this.#tell({ verb: "want", id: this.#id, ...what });
+  }
+
+  /** Another one runs it, or none. @param reason what calls that run there end with */
+  close(reason: GatewayError): void {
+    this.#closed.abort(reason);
+    for (const running of this.#running) running.abort(reason);
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#closed;
+    const options = this.#options;
+    while (!signal.aborted) {
+      try {
+        let isFirst = true;
+        const from = options.store.replica;
+        for await (const message of this.#ask<FollowMessage>(
+          { verb: "follow", id: this.#id, from },
+          signal,
+        )) {
+          if (signal.aborted) return;
+          options.hear(message);
+          if (isFirst) options.followed();
+          isFirst = false;
+        }
+      } catch {
+        // Whether it is gone, the record tells.
+      }
+      if (signal.aborted) return;
+      options.lost();
+      await pause(RETRY_MS, signal);
+    }
+  }
+
+  async #run(call: Call, task: string | undefined): Promise<Answer> {
+    const end = new AbortController();
+    const watched = abortableOf(call);
+    if (watched.aborted) throw abortError(watched);
+    const cancel = (): void => end.abort(abortError(watched));
+    watched.addEventListener("abort", cancel, { once: true });
+    this.#running.add(end);
+    const client = new RelayedClient(call, (answer) => this.#answer(answer));
+    try {
+      return await this.#exchange(call, { task, client, signal: end.signal });
+    } catch (error) {
+      throw end.signal.aborted ? end.signal.reason : error;
+    } finally {
+      client.close();
+      this.#running.delete(end);
+      watched.removeEventListener("abort", cancel);
+    }
+  }
+
+  async #exchange(
+    call: Call,
+    {
+      task,
+      client,
+      signal,
+    }: {
+      readonly task: string | undefined;
+      readonly client: RelayedClient;
+      readonly signal: AbortSignal;
+    },
+  ): Promise<Answer> {
+    const { store, maxDepth } = this.#options;
+    const { id } = client;
+    const question: Asked = { verb: "call", from: store.replica, id, call: toRelayed(call), task };
+    let outcome: Answer | GatewayError | undefined;
+    for await (const message of this.#ask(question, signal)) {
+      const read = callMessageSchema.parse(message);
+      if ("answer" in read) outcome = toAnswer(read.answer, maxDepth);
+      else if ("error" in read) outcome = toError(read.error);
+      else client.hear(read);
+    }
+    if (outcome === undefined)
+      throw new GatewayError("unavailable", "The gateway that runs the server gave no answer.");
+    if (isGatewayError(outcome)) throw outcome;
+    return outcome;
+  }
+
+  async #answer(answer: AnswerQuestion): Promise<void> {
+    await this.#tell(answer).catch((error: unknown) => {
+      const { id, key } = answer;
+      return this.#tell({ verb: "answer", id, key, error: toRelayedError(toGatewayError(error)) });
+    });
+  }
+
+  async #tell(question: Asked): Promise<void> {
+    for await (const _ of this.#ask(question, timeoutSignal(ASK_MS)));
+  }
+
+  /** @throws {Elsewhere}; {GatewayError} `too_large` */
+  async *#ask<T>(asked: Asked, signal: AbortSignal): AsyncIterable<T> {
+    const { store, gateway, name: server, fence } = this.#options;
+    const question = { ...asked, server, fence };
+    if (JSON.stringify(question).length > MAX_TEXT)
+      throw new GatewayError(
+        "too_large",
+        `What is sent to server "${server}" is too large: another gateway runs it.`,
+        { hint: `Send less than ${MAX_TEXT} characters.` },
+      );
+    let isDone = false;
+    try {
+      for await (const answer of store.ask<T>(gateway, RELAY_TOPIC, question, signal)) {
+        isDone = true;
+        yield answer;
+      }
+    } catch (error) {
+      // Before anything else it looks whether it runs it; what a server says comes as an answer.
+      if (!isDone && isGatewayError(error) && error.code === "not_found") throw new Elsewhere();
+      throw error;
+    }
+  }
+}
+
+/** The client of a call that another gateway runs. */
+class RelayedClient {
+  /** Of the call, among those of that gateway. */
+  readonly id = randomUUID();
+  readonly #call: Call;
+  readonly #answer: (answer: AnswerQuestion) => Promise<void>;
+  readonly #asked = new Map<string, AbortController>();
+
+  constructor(call: Call, answer: (answer: AnswerQuestion) => Promise<void>) {
+    this.#call = call;
+    this.#answer = answer;
+  }
+
+  /** What comes before the end. */
+  hear(message: Exclude<CallMessage, { answer: string } | { error: unknown }>): void {
+    const { peer, progress } = this.#call;
+    if ("progress" in message) progress?.(message.progress);
+    else if ("tell" in message) peer.tell(message.tell.method, message.tell.params);
+    else if ("withdraw" in message) this.#asked.get(message.withdraw)?.abort();
+    else if ("keep" in message) {
+      const { key, task } = message.keep;
+      this.#reply(
+        key,
+        (peer.keepTask?.(task) ?? Promise.resolve()).then(() => ({})),
+      );
+    } else {
+      const { key, method, params } = message.ask;
+      const withdrawn = new AbortController();
+      this.#asked.set(key, withdrawn);
+      this.#reply(key, peer.ask(method, params, withdrawn.signal));
+    }
+  }
+
+  /** The call is over. */
+  close(): void {
+    for (const withdrawn of this.#asked.values()) withdrawn.abort();
+  }
+
+  #reply(key: string, outcome: Promise<Json>): void {
+    const { id } = this;
+    const reply = outcome.then(
+      (result) => ({ verb: "answer" as const, id, key, result }),
+      (error: unknown) => ({
+        verb: "answer" as const,
+        id,
+        key,
+        error: toRelayedError(toGatewayError(error)),
+      }),
+    );
+    void reply
+      .then((answer) => {
+        // One that was withdrawn has no use for it.
+        const isWithdrawn = this.#asked.get(key)?.signal.aborted === true;
+        this.#asked.delete(key);
+        return isWithdrawn ? undefined : this.#answer(answer);
+      })
+      .catch(() => {});
+  }
+}
