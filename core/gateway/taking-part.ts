@@ -10,6 +10,7 @@ export function takePart(parts: GatewayParts): void {
     apply: (text, vote) => applyTogether(parts, text, vote),
     refuse: (cause) => hooks.emit("reload:failed", reloadError(cause)),
   });
+  seat.tellReplica(parts.store.connection.replica, (gone) => void parts.store.forget(gone));
   seat.tellMetrics(() => collectMetrics(parts.generation.scopes));
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError, type ErrorCode } from "../errors.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
+import type { Replicas } from "./replicas.ts";
 import { StoreTopic } from "./topic.ts";
 
 /** Longest piece of a message, in UTF-16 code units: with what is round it, below what a topic carries. */
@@ -61,8 +62,11 @@ export class Asking {
   readonly #questions = new Map<string, Question>();
   #listening: Promise<unknown> | undefined;
 
-  constructor(connection: StoreConnection) {
+  readonly #replicas: Pick<Replicas, "whenGone">;
+
+  constructor(connection: StoreConnection, replicas: Pick<Replicas, "whenGone">) {
     this.#connection = connection;
+    this.#replicas = replicas;
   }
 
   async answer(topic: string, handler: Handler): Promise<Unsubscribe> {
@@ -84,6 +88,7 @@ export class Asking {
     const id = randomUUID();
     const inbox = new Inbox();
     this.#waiting.set(id, inbox);
+    const stop = this.#replicas.whenGone(replica, () => inbox.close());
     let isOver = false;
     try {
       for (const piece of pieces(JSON.stringify(body ?? null)))
@@ -104,6 +109,7 @@ export class Asking {
       }
     } finally {
       this.#waiting.delete(id);
+      stop();
       if (!isOver) await this.#send(replica, { id, cancel: true }).catch(() => {});
     }
   }
@@ -214,6 +220,13 @@ class Inbox {
   readonly #messages: Message[] = [];
   #size = 0;
   #wake = (): void => {};
+  #isClosed = false;
+
+  /** Nothing more comes. */
+  close(): void {
+    this.#isClosed = true;
+    this.#wake();
+  }
 
   push(message: Message): void {
     // A sign of life for nobody who waits.
@@ -224,9 +237,9 @@ class Inbox {
     this.#wake();
   }
 
-  /** @throws {GatewayError} `unavailable` after a long silence, and when too much waits to be read; the signal's reason */
+  /** @throws {GatewayError} `unavailable` when nothing more comes, after a long silence, and when too much waits to be read; the signal's reason */
   async next(signal: AbortSignal): Promise<Message> {
-    if (this.#messages.length === 0) await this.#wait(signal);
+    if (this.#messages.length === 0 && !this.#isClosed) await this.#wait(signal);
     signal.throwIfAborted();
     if (this.#isTooMuch) throw gone("The answer came faster than it was read.");
     const message = this.#messages.shift();

@@ -27,7 +27,7 @@ export class GatewayStore {
     this.#log = log;
     this.connection = new StoreConnection(driver, log);
     this.#replicas = new Replicas(this.connection);
-    this.#asking = new Asking(this.connection);
+    this.#asking = new Asking(this.connection, this.#replicas);
   }
 
   /** The one that every gateway has without a word in its config. */
@@ -38,6 +38,11 @@ export class GatewayStore {
   /** Shows the others of the store that this gateway uses it. */
   join(): Promise<void> {
     return this.#replicas.join();
+  }
+
+  /** Takes another gateway off that is known to have died, before its entry ends. */
+  forget(replica: string): Promise<void> {
+    return this.#replicas.remove(replica);
   }
 
   async close(): Promise<void> {

@@ -13,6 +13,9 @@ export class Replicas {
   readonly #own: Replica;
   #timer: NodeJS.Timeout | undefined;
   #rev = 0;
+  /** Who wants to hear that a gateway is gone, by its id. */
+  readonly #waiting = new Map<string, Set<() => void>>();
+  #isWatching = false;
 
   constructor(connection: StoreConnection) {
     this.#kv = new StoreKv(connection, "core/replicas", { ttl: TTL_MS }, () => {});
@@ -30,9 +33,46 @@ export class Replicas {
     return all.toSorted((left, right) => left.since - right.since || (left.id < right.id ? -1 : 1));
   }
 
+  /**
+   * Tells once that a gateway is gone: it left, was {@link remove}d, or has shown no life. Nothing is told while this gateway is not
+   * one of them itself, or the store is away.
+   *
+   * @returns ends the wait
+   */
+  whenGone(id: string, listener: () => void): () => void {
+    if (!this.#timer) return () => {};
+    const listeners = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, listeners.add(listener));
+    if (!this.#isWatching) this.#kv.watchKeys((key) => this.#note(key)).catch(() => {});
+    this.#isWatching = true;
+    void this.#look(id);
+    return () => {
+      if (listeners.delete(listener) && listeners.size === 0 && this.#waiting.get(id) === listeners)
+        this.#waiting.delete(id);
+    };
+  }
+
+  /** Takes one off that is known to have died. */
+  async remove(id: string): Promise<void> {
+    await this.#kv.delete(id).catch(() => {});
+  }
+
   async leave(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#kv.delete(this.#own.id).catch(() => {});
+    await this.remove(this.#own.id);
+  }
+
+  #note(key: string | undefined): void {
+    const ids = key === undefined ? [...this.#waiting.keys()] : [key];
+    for (const id of ids) if (this.#waiting.has(id)) void this.#look(id);
+  }
+
+  async #look(id: string): Promise<void> {
+    const isThere = await this.#kv.get(id).then(Boolean, () => true);
+    if (isThere) return;
+    const listeners = this.#waiting.get(id) ?? [];
+    this.#waiting.delete(id);
+    for (const listener of listeners) listener();
   }
 
   /** One that is paused for long finds its entry gone. */

@@ -100,6 +100,8 @@ export function testStoreGateways(under: StoreUnderTest): void {
     ): Promise<{ replica: string; name: string }> => {
       const other = new GatewayStore(unclosed(under.driver), log);
       onTestFinished(() => other.close());
+      // One that is in no list of gateways counts as gone.
+      await other.join();
       const scoped = other.scope("tests");
       const name = part();
       await scoped.answer(name, handler);
@@ -148,6 +150,34 @@ export function testStoreGateways(under: StoreUnderTest): void {
         if (piece === 3) break;
       await vi.waitFor(() => expect(isStopped).toBe(true), 5_000);
     });
+
+    it(
+      "end when the one that is asked counts as gone, whatever it still says",
+      { timeout: 20_000 },
+      async () => {
+        const other = new GatewayStore(unclosed(under.driver), log);
+        await other.join();
+        const name = part();
+        let isAsked = false;
+        await other.scope("tests").answer(name, async function* (_: unknown, ended: AbortSignal) {
+          isAsked = true;
+          await new Promise((resolve) => ended.addEventListener("abort", resolve));
+          yield "late";
+        });
+        const { replica } = other.connection;
+        let isOver = false;
+        const asked = collect(store.ask(replica, name, {}, signal)).finally(() => (isOver = true));
+        asked.catch(() => {});
+        await vi.waitFor(() => expect(isAsked).toBe(true), 5_000);
+        // Again, because it lives and shows it.
+        await vi.waitFor(async () => {
+          await gateway.forget(replica);
+          expect(isOver).toBe(true);
+        }, 15_000);
+        await expect(asked).rejects.toMatchObject({ code: "unavailable" });
+        await other.close();
+      },
+    );
 
     it("give up on one that is gone", { timeout: 20_000 }, async () => {
       const gone = collect(store.ask("00000000-0000-0000-0000-000000000000", part(), {}, signal));

@@ -55,7 +55,7 @@ export class Primary {
       log,
       onLines: (text) => options.onLines(text),
       onWorker: (worker) => this.#greet(worker),
-      onEnd: (worker) => this.#metrics.keep(worker),
+      onEnd: (worker) => this.#bury(worker),
       onStatus: (status) => this.#tellAll(WORKER.status, status),
     });
     this.#rounds = new Rounds(() => this.#supervisor.workers);
@@ -110,6 +110,7 @@ export class Primary {
     const { store } = this.#options;
     if (store) serveStore(store, channel);
     channel.answer(WORKER.join, () => this.#rounds.between(() => this.#join(worker)));
+    channel.answer(WORKER.replica, (id: string) => void (worker.replica = id));
     channel.answer(WORKER.metrics, () => this.#metrics.collect(this.#supervisor.workers));
     channel.answer(WORKER.vote, (round: number) => this.#rounds.vote(round));
     channel.answer(WORKER.reload, () => this.reload());
@@ -120,6 +121,12 @@ export class Primary {
         () => channel.ask(WORKER.write, id),
       ),
     );
+  }
+
+  /** The others wait for nothing from it any more. */
+  #bury(worker: WorkerProcess): void {
+    this.#metrics.keep(worker);
+    if (worker.replica !== undefined) this.#tellAll(WORKER.gone, worker.replica);
   }
 
   #join(worker: WorkerProcess): Orders {

@@ -19,6 +19,10 @@ export const WORKER = {
   describe: "describe",
   /** Primary: your metrics? */
   ownMetrics: "metrics:own",
+  /** Worker: I am this gateway of the store. */
+  replica: "replica",
+  /** Primary: the worker has ended that was this gateway of the store. */
+  gone: "gone",
   /** Worker: everybody's metrics? */
   metrics: "metrics",
   /** Primary: apply {@link Round}. Answered with a report. */

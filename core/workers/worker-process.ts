@@ -46,6 +46,8 @@ export class WorkerProcess {
   /** Whether it knows what to run. */
   hasJoined = false;
   isReady = false;
+  /** Which gateway of the store it is, once it has said so. */
+  replica: string | undefined;
   readonly #worker: Worker;
 
   /** @param onLines gets what it writes, whole lines only */

@@ -86,6 +86,15 @@ export class WorkerSeat {
     }
   }
 
+  /**
+   * Says which gateway of the store this worker is.
+   * @param onGone hears which one a worker was that has ended
+   */
+  tellReplica(own: string, onGone: (replica: string) => void): void {
+    this.#channel.answer(WORKER.gone, onGone);
+    this.#channel.tell(WORKER.replica, own);
+  }
+
   /** Says how this gateway's own metrics are found. */
   tellMetrics(own: () => Promise<ProcessMetrics>): void {
     this.#channel.answer(WORKER.ownMetrics, own);
