@@ -1,14 +1,12 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown, type Plugin } from "rolldown";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import propylon from "../../../core/build/unplugin.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import { Folders, serve } from "./kit.ts";
 
 // One starts a process that bundles, which a loaded machine does slowly.
-vi.setConfig({ testTimeout: 60_000 });
-
 const ENTRY = "virtual:gateway/server";
 /** A file with imports that the gateway below does without. */
 const IMPORTER = fileURLToPath(

@@ -1,11 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
 import { Folders, propylon, run, serve, succeed, type Served } from "./kit.ts";
-
-// Each starts processes that bundle, which a loaded machine does slowly.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const folders = new Folders();
 let output: string;

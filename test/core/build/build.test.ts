@@ -1,11 +1,8 @@
 import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
 import { bundle, Folders, namesIn, propylon, ROOT, run, serve, watchBundle } from "./kit.ts";
-
-// Each starts processes that bundle, which a loaded machine does slowly.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 const folders = new Folders();
 afterAll(() => folders.remove());

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connectClient } from "../../../core/testing/index.ts";
 import { GATEWAY } from "./gateway.ts";
@@ -24,9 +24,6 @@ const CANARIES = {
 };
 
 const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
-
-// Each starts processes that bundle, which a loaded machine does slowly.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
 
 describe.each(["propylon build", "vite", "esbuild"])("%s", (way) => {
   const isOwn = way === "propylon build";

@@ -37,4 +37,4 @@ propylon.esbuild({ config: 1 });
     await symlink(join(MODULES, name), join(cwd, "node_modules", name));
   const checked = await run([TSC, "-p", "."], cwd);
   expect(checked).toEqual({ code: 0, stdout: "", stderr: "" });
-}, 60_000);
+});

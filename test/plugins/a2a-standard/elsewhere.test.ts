@@ -33,7 +33,7 @@ const begun = { artifacts: [{ parts: [{ text: "begun" }] }], status: { state: "w
 describe.each([
   ["PostgreSQL", startPostgres],
   ["NATS", startNats],
-] as const)("gateways of one %s", { timeout: 60_000 }, (_name, open) => {
+] as const)("gateways of one %s", (_name, open) => {
   it("a task at work at one of them is shown and cancelled at another, for its owner alone", async () => {
     const [here, there] = await start((await open()).url);
     const { id } = await here.runtime().send(say("stay"), { principal: ALICE });

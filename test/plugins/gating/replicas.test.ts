@@ -66,7 +66,6 @@ it.each(STORES)(
 
 it.each(STORES)(
   "a switch of the moment in which a gateway of one %s loses its connections counts there within a second",
-  { timeout: 120_000 },
   async (_name, start, driver) => {
     const server = await start();
     const { url } = await fakeUpstream({ t0: () => "here" });

@@ -217,7 +217,7 @@ it("12: payloads and the task queue are on the overview, and read again where no
   const count = page.locator(".facts > div").filter({ hasText: "Payloads" }).locator("dd");
   await expect.poll(() => count.textContent()).toBe("1");
   await put("<b>two</b>");
-  await expect.poll(() => count.textContent(), { timeout: 12_000 }).toBe("2");
+  await expect.poll(() => count.textContent()).toBe("2");
   const queue = page.locator(".section").filter({ hasText: "Task queue" });
   expect(await queue.locator("dt").allTextContents()).toEqual([
     "Sidecar",
