@@ -101,6 +101,7 @@ export const SLOWEST: readonly string[] = [
   "test/core/cli/commands.test.ts",
   "test/e2e/answers.test.ts",
   "test/e2e/cluster-kill.test.ts",
+  "test/e2e/limits-kill.test.ts",
   "test/plugins/ui/axe.test.ts",
   "test/core/cli/check.test.ts",
   "test/e2e/questions-owner.test.ts",
