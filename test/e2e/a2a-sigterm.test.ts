@@ -298,7 +298,7 @@ class Load {
 describe("SIGTERM under load", () => {
   it(
     `R056: ${RUNS} times, no task in flight is dropped`,
-    { timeout: 20_000 + RUNS * 6_000 },
+    { timeout: PATIENCE * (20_000 + RUNS * 6_000) },
     async () => {
       const counts = { inFlight: 0, dropped: 0, refused: 0, slowest: 0 };
       for (let run = 0; run < RUNS; run++) {

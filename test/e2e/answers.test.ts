@@ -11,6 +11,7 @@ import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 import { until } from "../fixtures/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 /** Questions that are asked and answered; each third answer meets a gateway that dies with it. */
 const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
@@ -160,7 +161,7 @@ beforeEach((context) => requireProgram("nats-server", context));
 describe("an answer through the queue meets its question, and the model sees all that was said", () => {
   it(
     "over kill -9 of the one gateway, with SQLite",
-    { timeout: 60_000 + RUNS * 20_000 },
+    { timeout: PATIENCE * (60_000 + RUNS * 20_000) },
     async () => {
       expect(await runAll(1, `sqlite:${join(place.folder, "one.db")}`)).toEqual([]);
     },
@@ -168,7 +169,7 @@ describe("an answer through the queue meets its question, and the model sees all
 
   it.each(COUNTS)(
     "over kill -9 of one of %i gateways, with PostgreSQL",
-    { timeout: 120_000 + RUNS * 20_000 },
+    { timeout: PATIENCE * (120_000 + RUNS * 20_000) },
     async (count) => {
       const server = await startServer();
       expect(await runAll(count, server.url)).toEqual([]);
@@ -177,7 +178,7 @@ describe("an answer through the queue meets its question, and the model sees all
 
   it.each(COUNTS)(
     "over kill -9 of one of %i gateways, with NATS",
-    { timeout: 120_000 + RUNS * 20_000 },
+    { timeout: PATIENCE * (120_000 + RUNS * 20_000) },
     async (count) => {
       expect(await runAll(count)).toEqual([]);
     },

@@ -6,6 +6,7 @@ import { connectClient } from "../../core/testing/index.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
 import { startCluster, type Cluster } from "./cluster.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 /** A campaign does 10,000 calls and 2,000 tasks, and 30 minutes of kills. */
 const CALLS = Number(process.env["CLUSTER_CALLS"] ?? 300);
@@ -130,7 +131,7 @@ it.each([
   ["NATS", startNats],
 ] as const)(
   "the project of --with cluster on %s: gateways are killed in turn, each call has an answer or a code, each task an end",
-  { timeout: 120_000 + SECONDS * 3_000 },
+  { timeout: PATIENCE * (120_000 + SECONDS * 3_000) },
   async (_name, start) => {
     const { url } = await start();
     const cluster = await startCluster(url);

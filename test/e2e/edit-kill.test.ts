@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadConfig } from "../../core/config/load.ts";
 import { sweepTemporary } from "../../core/config/replace.ts";
 import { main, workFolder } from "./build.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 const LOOP = fileURLToPath(new URL("edit-loop.mjs", import.meta.url));
 /** Many more in `npm run campaign`. */
@@ -53,7 +54,7 @@ async function killed(file: string, afterCommits: number, delay: number): Promis
 
 it(
   `M027: ${KILLS} gateways killed while they edit their config: it is always whole, one of the committed states, and the last one or the next`,
-  { timeout: 30_000 + KILLS * 5_000 },
+  { timeout: PATIENCE * (30_000 + KILLS * 5_000) },
   async () => {
     const file = join(folder, "gateway.yaml");
     for (let kill = 0; kill < KILLS; kill++) {

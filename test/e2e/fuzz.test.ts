@@ -8,6 +8,7 @@ import type { Gateway } from "../../core/gateway/gateway.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 /** For each request of raw HTTP five messages of JSON-RPC. */
 const REQUESTS = Number(process.env["FUZZ_REQUESTS"] ?? 4_000);
@@ -142,7 +143,7 @@ function idsOf(body: string): unknown[] {
 describe("acceptance 8: hostile input", () => {
   it(
     `${MESSAGES} fuzzed JSON-RPC messages of both eras: no 5xx, ids right, alive afterwards`,
-    { timeout: 300_000 },
+    { timeout: PATIENCE * 300_000 },
     async () => {
       const batch = fc.array(shot, { minLength: BATCH, maxLength: BATCH });
       await fc.assert(
@@ -156,22 +157,26 @@ describe("acceptance 8: hostile input", () => {
     },
   );
 
-  it(`${REQUESTS} raw HTTP requests: no 5xx, alive afterwards`, { timeout: 300_000 }, async () => {
-    let thrown = 0;
-    const batch = fc.array(rawRequest(new URL(origin).host), {
-      minLength: BATCH,
-      maxLength: BATCH,
-    });
-    await fc.assert(
-      fc.asyncProperty(batch, async (raws) => {
-        await Promise.all(raws.map(throwAt));
-        thrown += raws.length;
-      }),
-      { numRuns: REQUESTS / BATCH, endOnFailure: true },
-    );
-    await expectHealthy();
-    expect(thrown).toBe(REQUESTS);
-  });
+  it(
+    `${REQUESTS} raw HTTP requests: no 5xx, alive afterwards`,
+    { timeout: PATIENCE * 300_000 },
+    async () => {
+      let thrown = 0;
+      const batch = fc.array(rawRequest(new URL(origin).host), {
+        minLength: BATCH,
+        maxLength: BATCH,
+      });
+      await fc.assert(
+        fc.asyncProperty(batch, async (raws) => {
+          await Promise.all(raws.map(throwAt));
+          thrown += raws.length;
+        }),
+        { numRuns: REQUESTS / BATCH, endOnFailure: true },
+      );
+      await expectHealthy();
+      expect(thrown).toBe(REQUESTS);
+    },
+  );
 
   describe.each(ERAS)("%s", (era) => {
     const echo = { name: "echo", arguments: { text: "x" } };

@@ -1,3 +1,4 @@
+import { PATIENCE } from "../fixtures/ci.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -87,7 +88,7 @@ const transportOf = (client: Client): StreamableHTTPClientTransport =>
 
 it(
   `official clients keep their sessions through ${KILLS} kill -9, those that ended theirs have lost it`,
-  { timeout: 60_000 + KILLS * 20_000 },
+  { timeout: PATIENCE * (60_000 + KILLS * 20_000) },
   async () => {
     const program = new Program(await freePort());
     await program.start("one");

@@ -1,3 +1,4 @@
+import { PATIENCE } from "../fixtures/ci.ts";
 import { setTimeout } from "node:timers/promises";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -123,7 +124,7 @@ describe.each([
   ["NATS", startNats],
 ] as const)(
   "the holder of a lease of %s",
-  { timeout: 120_000 + ROUNDS * 30_000 },
+  { timeout: PATIENCE * (120_000 + ROUNDS * 30_000) },
   (_name, open) => {
     it("is stopped for three times its ttl: another one goes on, and what it still writes is refused", async () => {
       const { fleet } = await start(await open());

@@ -1,3 +1,4 @@
+import { PATIENCE } from "../fixtures/ci.ts";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -89,7 +90,7 @@ describe.each([
   ["NATS", startNats],
 ] as const)(
   "three gateways of one %s, one of which is killed each 5 s",
-  { timeout: SECONDS * 1_000 + 120_000 },
+  { timeout: PATIENCE * (SECONDS * 1_000 + 120_000) },
   (_name, open) => {
     it("let no window have more than one bucket would, and most of it", async () => {
       const { url } = await open();

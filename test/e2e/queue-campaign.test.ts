@@ -5,6 +5,7 @@ import { FAULTS, lasting, randomOf, shuffled, type FaultName } from "./queue-sto
 import type { Unfinished } from "./queue-observer.ts";
 import { makeRig, type Rig } from "./queue-rig.ts";
 import { requireProgram } from "../fixtures/programs.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 /** Many more in `npm run campaign -- queue`. */
 const TASKS = Number(process.env["QUEUE_TASKS"] ?? 40);
@@ -89,7 +90,7 @@ function table(facts: Verdict & Unfinished, seconds: number, drain: number): str
 
 it(
   `${TASKS} tasks and ${KILLS} kills of each kind at random moments, partitions, stalls and an outage: 0 lost, 0 twice, poison in the dead letters (QUEUE_SEED=${SEED})`,
-  { timeout: 60_000 + KILLS * 60_000 + OUTAGE * 1_000 },
+  { timeout: PATIENCE * (60_000 + KILLS * 60_000 + OUTAGE * 1_000) },
   async (context) => {
     requireProgram("nats-server", context);
     const { onTestFailed, onTestFinished } = context;

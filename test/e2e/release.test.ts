@@ -113,7 +113,7 @@ describe("the release workflow, in a clean clone and without a network", () => {
 });
 
 describe("the packages of that release", () => {
-  it("22: install, scaffold and run", { timeout: 300_000 }, async () => {
+  it("22: install, scaffold and run", { timeout: PATIENCE * 300_000 }, async () => {
     const [creator, propylon] = ["create-gateway-", "propylon-"].map((name) =>
       join(
         packages(),

@@ -1,3 +1,4 @@
+import { PATIENCE } from "../fixtures/ci.ts";
 import { setImmediate } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -121,7 +122,7 @@ it.each([
   ["NATS", startNats],
 ] as const)(
   `three gateways of one %s, killed in turn ${KILLS} times: sessions go on, and each exchange ends`,
-  { timeout: 90_000 + KILLS * 30_000 },
+  { timeout: PATIENCE * (90_000 + KILLS * 30_000) },
   async (_name, start) => {
     const { url } = await start();
     const fleet = await startFleet(PLUGIN, [url, url, url]);

@@ -179,7 +179,7 @@ async function hang(speaker: Speaker): Promise<{ outcome: Promise<string> }> {
 describe("acceptance 9: SIGTERM under load", () => {
   it(
     `${RUNS} times: no call in flight is dropped, new ones get 503, exit 0 in time, no child left`,
-    { timeout: 300_000 },
+    { timeout: PATIENCE * 300_000 },
     async () => {
       let next = 0;
       let done = 0;

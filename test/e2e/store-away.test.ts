@@ -49,7 +49,7 @@ const STORES = [
 
 it.each(STORES)(
   `while %s is away for ${AWAY_MS / 1_000} s calls go on and changes are refused; then all is equal`,
-  { timeout: AWAY_MS + 90_000 },
+  { timeout: PATIENCE * (AWAY_MS + 90_000) },
   async (_, start, plugin) => {
     const server = await start();
     const shop = await fakeUpstream({ find: () => "found" });

@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 4);
@@ -208,7 +209,7 @@ class Witness {
 
 it(
   `a gateway knows what it said, over ${KILLS} kill -9 under load`,
-  { timeout: 60_000 + KILLS * 20_000 },
+  { timeout: PATIENCE * (60_000 + KILLS * 20_000) },
   async () => {
     const model = await startModel({ script: () => ({ text: "Working.", delay: 60_000 }) });
     onTestFinished(() => model.close());

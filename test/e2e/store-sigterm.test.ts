@@ -5,6 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
 import { until } from "../fixtures/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 /** Of this: 100 conversations, 50 agents and 20 webhooks in the campaign. */
 const SHARE = Number(process.env["DEPLOY_SHARE"] ?? 0.1);
@@ -50,7 +51,7 @@ async function startReceiver() {
 
 it(
   "behind a SIGTERM everything goes on or has ended with a reason",
-  { timeout: 300_000 },
+  { timeout: PATIENCE * 300_000 },
   async () => {
     const model = await startModel({
       script: ({ text }) =>

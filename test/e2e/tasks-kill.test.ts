@@ -5,6 +5,7 @@ import { modernMeta, postModern } from "../plugins/mcp/kit.ts";
 import { KNOWS } from "../plugins/tasks/support.ts";
 import { TaskServer } from "../plugins/tasks/task-server.ts";
 import { GatewayProcess, usePlace } from "./gateway-process.ts";
+import { PATIENCE } from "../fixtures/ci.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 /** `npm run campaign -- tasks-kill` has more. */
@@ -43,7 +44,7 @@ function clientOf(url: string) {
 
 it(
   `each task is there behind ${KILLS} kill -9, ended with a reason or going on at its server`,
-  { timeout: 60_000 + KILLS * 20_000 },
+  { timeout: PATIENCE * (60_000 + KILLS * 20_000) },
   async () => {
     const far = new TaskServer();
     const url = await far.start();

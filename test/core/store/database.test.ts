@@ -18,6 +18,7 @@ import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { freshSchema, hasPostgres, openDriver } from "../../plugins/postgres/kit.ts";
 import { migrations } from "./migrations.mjs";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const log = pino({ level: "silent" });
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
@@ -171,7 +172,7 @@ describe.each(PLACES)("relational data in %s", (_name, createPlace, isHere) => {
 
   it.runIf(isHere)(
     `is old or new after ${KILLS} killed migrations, never between`,
-    { timeout: 60_000 + KILLS * 10_000 },
+    { timeout: PATIENCE * (60_000 + KILLS * 10_000) },
     async () => {
       const seen = new Set<number>();
       // Follows the speed of the machine: the kills gather around the end of the migrations.

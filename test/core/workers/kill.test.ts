@@ -1,3 +1,4 @@
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { Agent, request } from "node:http";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -178,7 +179,7 @@ const configOf = (port: number, pid: object): object => ({
 
 it(
   "kill -9 of a worker breaks its own calls and no other's, and no session",
-  { timeout: KILLS * 60_000 },
+  { timeout: PATIENCE * (KILLS * 60_000) },
   async () => {
     const gateway = await start();
     const load = await Load.begin(gateway.url);
@@ -205,31 +206,35 @@ it(
   },
 );
 
-it("reloads of all workers or none fail no call", { timeout: RELOADS * 30_000 }, async () => {
-  const gateway = await start();
-  const port = Number(new URL(gateway.url).port);
-  const load = await Load.begin(gateway.url);
-  let inForce = "one";
-  for (let reload = 0; reload < RELOADS; reload++) {
-    const isBad = reload % 2 === 1;
-    const word = `w${reload}`;
-    const pid = { word, ...(isBad && { bad: 1 + (reload % 4 > 1 ? 1 : 0) }) };
-    await writeFile(
-      join(place.folder, `gateway-${port}.json`),
-      JSON.stringify(configOf(port, pid)),
-    );
-    const told = gateway.line(isBad ? "was not applied" : "reloaded: plugin");
-    gateway.signal("SIGHUP");
-    await told;
-    if (!isBad) inForce = word;
-    // Those that were sent before may still be answered by the config of before.
-    const done = load.callers.map((caller) => caller.done);
-    while (load.callers.some((caller, at) => caller.done < done[at]! + 2)) await pause(10);
-    expect(new Set(load.callers.map((caller) => caller.word))).toEqual(new Set([inForce]));
-    forgetLines(gateway);
-  }
-  await load.end();
-  expect(load.wrong).toEqual([]);
-  expect(load.sum(({ lost }) => lost)).toBe(0);
-  tell(`${RELOADS} reloads: ${load.sum(({ done }) => done)} calls, none failed`);
-});
+it(
+  "reloads of all workers or none fail no call",
+  { timeout: PATIENCE * (RELOADS * 30_000) },
+  async () => {
+    const gateway = await start();
+    const port = Number(new URL(gateway.url).port);
+    const load = await Load.begin(gateway.url);
+    let inForce = "one";
+    for (let reload = 0; reload < RELOADS; reload++) {
+      const isBad = reload % 2 === 1;
+      const word = `w${reload}`;
+      const pid = { word, ...(isBad && { bad: 1 + (reload % 4 > 1 ? 1 : 0) }) };
+      await writeFile(
+        join(place.folder, `gateway-${port}.json`),
+        JSON.stringify(configOf(port, pid)),
+      );
+      const told = gateway.line(isBad ? "was not applied" : "reloaded: plugin");
+      gateway.signal("SIGHUP");
+      await told;
+      if (!isBad) inForce = word;
+      // Those that were sent before may still be answered by the config of before.
+      const done = load.callers.map((caller) => caller.done);
+      while (load.callers.some((caller, at) => caller.done < done[at]! + 2)) await pause(10);
+      expect(new Set(load.callers.map((caller) => caller.word))).toEqual(new Set([inForce]));
+      forgetLines(gateway);
+    }
+    await load.end();
+    expect(load.wrong).toEqual([]);
+    expect(load.sum(({ lost }) => lost)).toBe(0);
+    tell(`${RELOADS} reloads: ${load.sum(({ done }) => done)} calls, none failed`);
+  },
+);

@@ -1,3 +1,4 @@
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
@@ -7,7 +8,7 @@ import { until } from "../../fixtures/until.ts";
 import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
 
 const place = usePlace();
-const TIMEOUT = 120_000;
+const TIMEOUT = PATIENCE * 120_000;
 const SESSIONS = Number(process.env["WORKER_SESSIONS"] ?? 5);
 
 /** A plugin with a route and a tool that tell where they ran; a worker whose number is `bad` cannot take it. */

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Message, Speaker } from "../speaker.ts";
 import { Dice, hostileSaying } from "./grammar.ts";
 import { openScene, type Scene, TRANSPORTS, type Transport } from "./scene.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** Messages of each transport's server; 100,000 in `npm run campaign -- hostile-server`. */
 const MESSAGES = Number(process.env["HOSTILE_MESSAGES"] ?? 700);
@@ -128,7 +129,7 @@ async function use(over: Promise<unknown>): Promise<readonly string[]> {
 describe.each(TRANSPORTS)(`${MESSAGES} messages of a hostile server over %s`, (transport) => {
   it(
     `reach nobody they are not for, end nothing, and leave the other server alone (seed ${SEED})`,
-    { timeout: 60_000 + MESSAGES * 20 },
+    { timeout: PATIENCE * (60_000 + MESSAGES * 20) },
     async () => {
       const calls = Math.ceil(MESSAGES / PER_CALL / WORKERS);
       const attacks = Promise.all(

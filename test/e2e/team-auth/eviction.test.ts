@@ -4,6 +4,7 @@ import { WebSocket } from "ws";
 import events from "../../../plugins/events/index.ts";
 import { populate, startIssuer } from "../../plugins/team-auth/gateway-kit.ts";
 import { ADMIN, KOTTOS } from "../../plugins/team-auth/kit.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** In hundredths of what the campaign opens. */
 const SHARE = Number(process.env["EVICTION_SHARE"] ?? 5) / 100;
@@ -140,7 +141,7 @@ async function wait({ endpoint }: Place, bearer: string): Promise<{ at: number; 
 
 it(
   "T110, T116: rotating a team ends all that it has open at once, and nothing of others",
-  { timeout: 300_000 },
+  { timeout: PATIENCE * 300_000 },
   async () => {
     const { issuer, url, gateway } = await startIssuer({}, {}, [events]);
     const { jwt, opaque } = await populate(issuer);

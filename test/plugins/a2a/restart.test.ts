@@ -6,6 +6,7 @@ import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const DEPLOYS = Number(process.env["DEPLOYS"] ?? 4);
 
@@ -93,7 +94,7 @@ describe("behind a restart", () => {
 
   it(
     `a conversation goes on over ${DEPLOYS} restarts, through A2A and through a tool`,
-    { timeout: 30_000 + DEPLOYS * 10_000 },
+    { timeout: PATIENCE * (30_000 + DEPLOYS * 10_000) },
     async () => {
       const stage = await createStage(({ text }) => ({ text: `heard ${text}` }));
       let runtime = await stage.start();

@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { testOutages } from "../../fixtures/store-outages.ts";
 import { driverOf, freshSchema, openDriver, startServer, until } from "./kit.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
 const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
@@ -21,7 +22,7 @@ testOutages({
 
 it(
   `what a gateway confirmed survives its ${KILLS} kill -9`,
-  { timeout: 60_000 + KILLS * 5_000 },
+  { timeout: PATIENCE * (60_000 + KILLS * 5_000) },
   async () => {
     const server = await startServer();
     const schema = freshSchema();

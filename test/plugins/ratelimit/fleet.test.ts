@@ -13,6 +13,7 @@ import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { excess, type Ran } from "./windows.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** How long calls are made, in milliseconds; a minute in the campaign. */
 const LOAD_MS = Number(process.env["LIMIT_SECONDS"] ?? 6) * 1_000;
@@ -108,7 +109,7 @@ class Worker {
 
 describe.each(STORES)(
   "three gateways of one %s",
-  { timeout: LOAD_MS + 60_000 },
+  { timeout: PATIENCE * (LOAD_MS + 60_000) },
   (_name, start, driver) => {
     const rates = { all: { per: [], rate: RATE, burst: BURST } };
 

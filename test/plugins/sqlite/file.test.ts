@@ -10,6 +10,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const log = pino({ level: "silent" });
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
@@ -113,7 +114,7 @@ it("that is full refuses writes, and is read and deleted from", async () => {
 
 it(
   `keeps what was confirmed through ${KILLS} kill -9`,
-  { timeout: 30_000 + KILLS * 5_000 },
+  { timeout: PATIENCE * (30_000 + KILLS * 5_000) },
   async () => {
     const folder = createFolder();
     let last = { step: 0, rev: 0, seq: 0 };

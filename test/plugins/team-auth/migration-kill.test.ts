@@ -19,6 +19,7 @@ import { type Tables, timestamp } from "../../../plugins/team-auth/tables.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { freshSchema, hasPostgres, openDriver } from "../postgres/kit.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
 const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 3);
@@ -99,7 +100,7 @@ const PLACES = [
 describe.each(PLACES)("the tables of team-auth in %s", (_name, isHere, createPlace) => {
   it.runIf(isHere)(
     `are old or new after ${KILLS} gateways that were killed while they started, and open at the next`,
-    { timeout: 60_000 + KILLS * 10_000 },
+    { timeout: PATIENCE * (60_000 + KILLS * 10_000) },
     async () => {
       const whole = createPlace();
       await prepare(whole, MIGRATIONS.length);

@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { openPage } from "./kit.ts";
 import { startTeams, TEAM_PAGES } from "./pages.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** Few in the suite, 2,000 in `npm run campaign -- clicks`. */
 const CLICKS = Number(process.env["UI_CLICKS"] ?? 150);
@@ -48,7 +49,7 @@ async function useRandomly(control: Locator, page: Page, random: () => number): 
 
 it(
   `M052, 10: ${CLICKS} random clicks in a read-only gateway (seed ${SEED}): nothing is changed, and nothing goes wrong`,
-  { timeout: 60_000 + CLICKS * 1_000 },
+  { timeout: PATIENCE * (60_000 + CLICKS * 1_000) },
   async () => {
     const { url, file } = await startTeams();
     const text = readFileSync(file, "utf8");

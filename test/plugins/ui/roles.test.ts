@@ -6,6 +6,7 @@ import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { openPage } from "./kit.ts";
 import { openView, problemsInAllLooks } from "./looks.ts";
 import { ALL_PAGES, startShop } from "./pages.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 
 const DIRECTORY = ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"];
 const VIEWS = [
@@ -53,7 +54,7 @@ async function signIn(page: Page, role: keyof typeof KEYS): Promise<void> {
 
 it.each(ROLES)(
   "2, 20: axe finds nothing on any page, in any look, for the role %s",
-  { timeout: 240_000 },
+  { timeout: PATIENCE * 240_000 },
   async (role) => {
     const url = await startFull();
     const { page } = await openPage(`${url}/ui/`);
