@@ -30,6 +30,8 @@ import { Wants } from "./wants.ts";
 
 /** How soon a gateway that did not run the server is asked again, in milliseconds. */
 const RETRY_MS = 250;
+/** How long answers may still come from where the server ran, in milliseconds. */
+const LATE_MS = 1_000;
 
 /** What a {@link PlacedServer} is made of. */
 export interface PlacedServerOptions {
@@ -106,7 +108,7 @@ export class PlacedServer implements Placed, Watching {
   async close(graceMs: number): Promise<void> {
     const { placements } = this.#options;
     this.#state = "closed";
-    this.#leave();
+    this.#leave(0);
     await this.#placement.leave(this, graceMs);
     if (this.#placement.isEmpty) placements.forget(this.name, this.#placement);
     this.#show();
@@ -238,8 +240,8 @@ export class PlacedServer implements Placed, Watching {
   }
 
   /** Follows nobody any more. */
-  #leave(): void {
-    this.#remote?.close(this.#moves());
+  #leave(patience = LATE_MS): void {
+    this.#remote?.close(this.#moves(), patience);
     this.#remote = undefined;
     this.#told = undefined;
   }

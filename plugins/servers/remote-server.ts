@@ -12,6 +12,7 @@ import {
   abortError,
   pause,
   type ProbeReport,
+  setTimer,
   type Store,
   timeoutSignal,
 } from "propylon/kit";
@@ -103,10 +104,18 @@ export class RemoteServer {
     return this.#tell({ verb: "want", id: this.#id, ...what });
   }
 
-  /** Another one runs it, or none. @param reason what calls that run there end with */
-  close(reason: GatewayError): void {
+  /**
+   * Another one runs it, or none.
+   * @param reason what calls that run there end with
+   * @param patience milliseconds that their answers may still take: the word of a move may come before the last of them
+   */
+  close(reason: GatewayError, patience: number): void {
     this.#closed.abort(reason);
-    for (const running of this.#running) running.abort(reason);
+    const end = (): void => {
+      for (const running of this.#running) running.abort(reason);
+    };
+    if (patience === 0) end();
+    else setTimer(end, patience).unref();
   }
 
   async #follow(): Promise<void> {
