@@ -30,7 +30,7 @@ export const UNIT: readonly string[] = [
   "test/plugins/openapi/{check,coerce,output,reply}.test.ts",
   "test/plugins/progress/{meter,reporter}.test.ts",
   "test/plugins/ratelimit/{buckets,slots}.test.ts",
-  "test/plugins/servers/{message,own-connections,questions}.test.ts",
+  "test/plugins/servers/{message,own-connections,questions,server-task}.test.ts",
   "test/plugins/sidecar/words.test.ts",
   "test/plugins/ui/forms.test.ts",
 ];
@@ -38,27 +38,25 @@ export const UNIT: readonly string[] = [
 /** They measure their process (its heap, its CPU time, its descriptors, its children), or replace a module of it. Each has one of its own. */
 export const ALONE: readonly string[] = [
   "test/core/http/body.test.ts",
-  "test/core/process/{channel,launch,lines,supervision}.test.ts",
+  "test/core/process/{channel,launch,lines}.test.ts",
   "test/plugins/a2a/missing-sdk.test.ts",
   "test/plugins/console/health.test.ts",
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions}.test.ts",
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",
-  "test/plugins/oauth/flood.test.ts",
   "test/plugins/openapi/progress.test.ts",
   // One browser for each.
-  "test/plugins/console/page.test.ts",
-  "test/plugins/oauth/page.test.ts",
-  "test/plugins/ui/{activity,browser-admin,clients,config,csp,keyboard,narrow,panels,proxy,session,shell,truth,try}.test.ts",
+  "test/plugins/ui/{csp,shell,truth}.test.ts",
 ];
 
-/** Kills, signals, loads, builds and whole projects: more than five seconds each. */
+/** Kills, signals, loads, builds, whole projects, and most of what a browser looks at: more than five seconds each. */
 export const LONG: readonly string[] = [
   "test/contract/checkout.test.ts",
   "test/core/build/{boot,build,bundlers}.test.ts",
   "test/core/cli/{check,commands,compose,project,wrong}.test.ts",
   "test/core/config/write.test.ts",
   "test/core/kit/lock.test.ts",
+  "test/core/process/supervision.test.ts",
   "test/core/store/database.test.ts",
   "test/core/workers/*.test.ts",
   "test/create-gateway/**/*.test.ts",
@@ -72,21 +70,25 @@ export const LONG: readonly string[] = [
   "test/plugins/a2a/elicitation.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
   "test/plugins/conformance/**/*.test.ts",
-  "test/plugins/console/{accountability,axe,command,consumers,e2e,pages,reconciler,replicas}.test.ts",
+  "test/plugins/console/{accountability,axe,command,consumers,e2e,pages,page,reconciler,replicas}.test.ts",
   "test/plugins/events/{load,replicas}.test.ts",
   "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/mcp/replicas.test.ts",
   "test/plugins/nats/{away,driver,kill}.test.ts",
-  "test/plugins/oauth/clients.test.ts",
-  "test/plugins/oauth-client/{command,heap}.test.ts",
+  "test/plugins/oauth/{clients,flood,page}.test.ts",
+  "test/plugins/oauth-client/{command,heap,principals}.test.ts",
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",
+  "test/plugins/payloads/{bucket,fleet}.test.ts",
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/ratelimit/fleet.test.ts",
   "test/plugins/redis/**/*.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile}.test.ts",
+  "test/plugins/tasks/server-tasks.test.ts",
+  "test/plugins/team-auth/at-rest.test.ts",
   "test/plugins/telemetry/queue.test.ts",
-  "test/plugins/ui/{accountability,axe,clicks,cuts,live,read-only,roles}.test.ts",
+  "test/plugins/ui/{accountability,activity,axe,browser-admin,clicks,clients,config,cuts,keyboard,live}.test.ts",
+  "test/plugins/ui/{narrow,panels,proxy,read-only,roles,session,try}.test.ts",
 ];
 
 /** What starts first in its project: more than twenty seconds each in `long`, more than eight in the others. */
