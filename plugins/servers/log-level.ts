@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { SEVERITIES } from "propylon/kit";
 import type { Connection } from "./connection.ts";
+import { WantedLevels } from "./wanted-levels.ts";
 
 /** How long a server may take for a request that only sets something, in milliseconds. */
 const SETTING_MS = 5_000;
@@ -9,8 +9,7 @@ const SETTING_MS = 5_000;
 export class LogLevel {
   readonly #server: string;
   readonly #log: Logger;
-  readonly #wanted = new Map<object, string>();
-  #least: string | undefined;
+  readonly #wanted = new WantedLevels();
 
   constructor(server: string, log: Logger) {
     this.#server = server;
@@ -19,24 +18,15 @@ export class LogLevel {
 
   /** Notes what an asker wants; `undefined` is nothing any more. Tells whether the server has to learn of it. */
   set(level: string | undefined, asker: object): boolean {
-    if (level === undefined) this.#wanted.delete(asker);
-    else this.#wanted.set(asker, level);
-    const wanted = new Set(this.#wanted.values());
-    const least = SEVERITIES.find((each) => wanted.has(each));
-    const isNew = least !== this.#least;
-    this.#least = least;
-    return isNew;
+    return this.#wanted.set(level, asker);
   }
 
   /** Never rejects. */
   async send(connection: Connection): Promise<void> {
     const { era, capabilities } = connection.handshake!;
-    if (this.#least === undefined || era !== "legacy" || !("logging" in capabilities)) return;
-    const outcome = connection.request(
-      "logging/setLevel",
-      { level: this.#least },
-      { timeout: SETTING_MS },
-    );
+    const level = this.#wanted.least;
+    if (level === undefined || era !== "legacy" || !("logging" in capabilities)) return;
+    const outcome = connection.request("logging/setLevel", { level }, { timeout: SETTING_MS });
     await outcome.catch((error: unknown) =>
       this.#log.debug({ err: error, server: this.#server }, "log level not set"),
     );

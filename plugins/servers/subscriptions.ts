@@ -2,6 +2,7 @@ import { GatewayError, type Json, type Server } from "propylon";
 import { backoffDelay, isObject, setTimer } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
+import { WatchCounts } from "./watch-counts.ts";
 
 /** How long a server may take to answer a subscription request, in milliseconds. */
 const REQUEST_MS = 5_000;
@@ -36,7 +37,7 @@ export function isWatching(server: Server): server is Watching {
  * request, in the modern one all of them and the list changes are one `subscriptions/listen` stream.
  */
 export class Subscriptions {
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new WatchCounts();
   readonly #host: SubscriptionHost;
   /** What the server does not know yet, by resource. */
   readonly #adding = new Map<string, Promise<void>>();
@@ -54,17 +55,17 @@ export class Subscriptions {
 
   /** The resources watched. */
   get uris(): readonly string[] {
-    return [...this.#counts.keys()];
+    return [...this.#counts.all.keys()];
   }
 
   /** How often each is watched. */
   get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
+    return this.#counts.all;
   }
 
   /** Takes over what an earlier owner watched. */
   inherit(watched: ReadonlyMap<string, number>): void {
-    for (const [uri, count] of watched) this.#counts.set(uri, (this.#counts.get(uri) ?? 0) + count);
+    for (const [uri, count] of watched) this.#counts.add(uri, count);
   }
 
   /**
@@ -72,13 +73,12 @@ export class Subscriptions {
    * @throws {GatewayError} `upstream_error` when the server refuses
    */
   async add(uri: string): Promise<void> {
-    const count = this.#counts.get(uri) ?? 0;
-    this.#counts.set(uri, count + 1);
+    const isFirst = this.#counts.add(uri);
     if (!this.#connection) return;
     try {
-      await (count > 0 ? this.#adding.get(uri) : this.#announce(this.#connection, uri));
+      await (isFirst ? this.#announce(this.#connection, uri) : this.#adding.get(uri));
     } catch (error) {
-      this.#subtract(uri);
+      this.#counts.remove(uri);
       throw error;
     }
   }
@@ -107,7 +107,7 @@ export class Subscriptions {
 
   /** Ends one {@link add}. Best effort towards the server. */
   async remove(uri: string): Promise<void> {
-    if (!this.#counts.has(uri) || !this.#subtract(uri) || !this.#connection) return;
+    if (!this.#counts.remove(uri) || !this.#connection) return;
     if (this.#modern) await this.#listen(this.#connection);
     else await this.#tell(this.#connection, "resources/unsubscribe", uri);
   }
@@ -139,14 +139,6 @@ export class Subscriptions {
 
   get #modern(): boolean {
     return this.#connection?.handshake?.era === "modern";
-  }
-
-  /** Returns whether that was the last one. */
-  #subtract(uri: string): boolean {
-    const count = this.#counts.get(uri)!;
-    if (count > 1) this.#counts.set(uri, count - 1);
-    else this.#counts.delete(uri);
-    return count <= 1;
   }
 
   async #tell(connection: Connection, method: string, uri: string): Promise<void> {
@@ -209,7 +201,7 @@ export class Subscriptions {
       ...(announces("tools") && { toolsListChanged: true }),
       ...(announces("prompts") && { promptsListChanged: true }),
       ...(announces("resources") && { resourcesListChanged: true }),
-      ...(this.#counts.size > 0 && { resourceSubscriptions: this.uris }),
+      ...(this.#counts.all.size > 0 && { resourceSubscriptions: this.uris }),
     };
   }
 
