@@ -23,7 +23,7 @@ const MIN_ENTRIES = 100;
 /** Events that are remembered because every gateway tells them by itself. */
 const MAX_ONCE = 4_000;
 /** Gateways whose numbers are remembered: those that are there, and some of before. */
-const MAX_GATEWAYS = 1_000;
+const MAX_GATEWAYS = 2_000;
 
 const entrySchema = z.object({
   // It becomes a line of a server-sent event.
@@ -55,7 +55,7 @@ export class SharedLog {
   readonly #store: Store;
   readonly #listener: SharedLogListener;
   /** The last number of each gateway. */
-  readonly #numbers = new Map<string, number>();
+  readonly #numbers = new Recent<number>(MAX_GATEWAYS);
   /** Those of late that every gateway tells by itself. */
   readonly #once = new Recent<true>(MAX_ONCE);
   readonly #ended = new AbortController();
@@ -138,7 +138,7 @@ export class SharedLog {
     const { gateway, number, ...event } = entry;
     const before = this.#numbers.get(gateway);
     if (before !== undefined && number <= before) return;
-    this.#remember(gateway, number);
+    this.#numbers.set(gateway, number);
     // While the log is read for the first time, what came before the first of a gateway was dropped for its age.
     const expected = before ?? (this.#isRead ? 0 : number - 1);
     if (number > expected + 1) this.#listener.lose(seq, number - expected - 1);
@@ -152,11 +152,5 @@ export class SharedLog {
     if (this.#once.get(key)) return true;
     this.#once.set(key, true);
     return false;
-  }
-
-  #remember(gateway: string, number: number): void {
-    this.#numbers.delete(gateway);
-    this.#numbers.set(gateway, number);
-    if (this.#numbers.size > MAX_GATEWAYS) this.#numbers.delete(this.#numbers.keys().next().value!);
   }
 }

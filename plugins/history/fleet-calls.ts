@@ -1,4 +1,4 @@
-import type { Log, Store } from "propylon/kit";
+import { type Log, Recent, type Store } from "propylon/kit";
 import { z } from "zod";
 import { idOf } from "./entry.ts";
 import { Ring, type RingLimits } from "./ring.ts";
@@ -6,12 +6,12 @@ import { Ring, type RingLimits } from "./ring.ts";
 /** Records that are read at once. */
 const BATCH = 500;
 /** Ids by which a record is known that was written twice: the answer to the first time did not come. */
-const MAX_SEEN = 1_000;
+const MAX_SEEN = 2_000;
 
 /** The calls of all gateways of a store, in the order of its log: read when somebody looks, and only what came since. */
 export class FleetCalls {
   readonly ring: Ring;
-  readonly #seen = new Set<string>();
+  readonly #seen = new Recent<true>(MAX_SEEN);
   readonly #marks: ReturnType<typeof marksOf>;
   #last = 0;
   #mark: string | undefined;
@@ -61,10 +61,9 @@ export class FleetCalls {
 
   #add(record: string): void {
     const id = idOf(record);
-    if (id === undefined || this.#seen.has(id)) return;
+    if (id === undefined || this.#seen.get(id)) return;
     this.ring.push(record);
-    this.#seen.add(id);
-    if (this.#seen.size > MAX_SEEN) this.#seen.delete(this.#seen.values().next().value!);
+    this.#seen.set(id, true);
   }
 }
 

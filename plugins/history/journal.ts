@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Answer, PluginContext } from "propylon";
 import { isGatewayError } from "propylon";
-import { setTimer, within, type Log, type Store } from "propylon/kit";
+import { Recent, setTimer, within, type Log, type Store } from "propylon/kit";
 import { idOf } from "./entry.ts";
 import { FleetCalls } from "./fleet-calls.ts";
 import type { Ring } from "./ring.ts";
@@ -13,7 +13,7 @@ const BATCH = 500;
 /** How long the last batches may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 /** Ids by which a record is known that was written twice: the answer to the first time did not come. */
-const MAX_SEEN = 2 * BATCH;
+const MAX_SEEN = 4 * BATCH;
 
 /** What a {@link CallJournal} is made of. */
 export interface CallJournalOptions {
@@ -140,15 +140,15 @@ export class CallJournal {
 
   async #readAll(): Promise<void> {
     const { ring, log } = this.#options;
-    const seen = new Set<string>();
+    const seen = new Recent<true>(MAX_SEEN);
     let unreadable = 0;
     for (let after = 0; ;) {
       const entries = await this.#log.read({ after, limit: BATCH });
       for (const { value } of entries) {
         const id = idOf(value);
         if (id === undefined) unreadable++;
-        else if (!seen.has(id)) ring.push(value);
-        if (id !== undefined) remember(seen, id);
+        else if (!seen.get(id)) ring.push(value);
+        if (id !== undefined) seen.set(id, true);
       }
       if (entries.length === 0) break;
       after = entries.at(-1)!.seq;
@@ -229,9 +229,4 @@ function toBuffer(text: string, answer: Answer | undefined, answerBytes: number)
   record.write(text, "utf8");
   answer?.copyRaw(record, textBytes, answerBytes);
   return record;
-}
-
-function remember(seen: Set<string>, id: string): void {
-  seen.add(id);
-  if (seen.size > MAX_SEEN) seen.delete(seen.values().next().value!);
 }
