@@ -48,6 +48,16 @@ export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rul
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { digestOf } from "./digest.ts";
+export {
+  keepError,
+  keepPrincipal,
+  type KeptError,
+  keptErrorSchema,
+  type KeptPrincipal,
+  keptPrincipalSchema,
+  restoreError,
+  restorePrincipal,
+} from "./kept.ts";
 export { importOptional } from "./optional-import.ts";
 export { problemText } from "./problem-text.ts";
 export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";

@@ -1,10 +1,15 @@
-import { createPrincipal, GatewayError, type Principal } from "propylon";
-import { readRef, Semaphore, timeoutSignal, type Store } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import {
+  keptPrincipalSchema,
+  restorePrincipal,
+  Semaphore,
+  timeoutSignal,
+  type Store,
+} from "propylon/kit";
 import { z } from "zod";
 import type { ManagedAgent } from "./agent.ts";
 import type { AgentArchive } from "./archive.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { ownerSchema } from "./record.ts";
 import { agentStatusOf, endingOf, type AgentStatus } from "./report.ts";
 import { isVisible } from "./roster.ts";
 
@@ -17,7 +22,7 @@ const TOPIC = "agent";
 const questionSchema = z.object({
   id: z.uuid(),
   /** Who asks, and is checked where the agent is, too. */
-  asker: ownerSchema.pick({ ref: true, roles: true }),
+  asker: keptPrincipalSchema.pick({ ref: true, roles: true }),
   verb: z.enum(["look", "stop"]),
 });
 const timeSchema = z.string();
@@ -72,7 +77,7 @@ export class AgentsElsewhere {
     const host = this.#host;
     const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
       const { id, asker, verb } = questionSchema.parse(body);
-      const principal = createPrincipal({ ...readRef(asker.ref), roles: new Set(asker.roles) });
+      const principal = restorePrincipal(asker);
       const agent = host.find(id, principal);
       if (!agent) throw new GatewayError("not_found", "The agent is not here.");
       const ends = verb === "stop" && (await host.stop(agent));

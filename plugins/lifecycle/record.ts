@@ -1,15 +1,6 @@
-import { createPrincipal, type Principal } from "propylon";
-import { readRef } from "propylon/kit";
+import { keepPrincipal, keptPrincipalSchema, restorePrincipal } from "propylon/kit";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
-
-/** Whose an agent is. */
-export const ownerSchema = z.object({
-  ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
-  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
-  claims: z.record(z.string(), z.unknown()).exactOptional(),
-  expiresAt: z.number().exactOptional(),
-});
 
 const endSchema = z.discriminatedUnion("status", [
   z.object({ status: z.literal("completed"), summary: z.string() }),
@@ -36,7 +27,7 @@ export const recordSchema = z.object({
   id: z.uuid(),
   contract: z.string(),
   name: z.string(),
-  owner: ownerSchema,
+  owner: keptPrincipalSchema,
   key: z.string().optional(),
   meta: z.record(z.string(), z.unknown()),
   /** Whether the request that made it wanted it to run. */
@@ -67,7 +58,7 @@ export function agentRecordOf(
     id,
     contract,
     name,
-    owner: toOwner(owner),
+    owner: keepPrincipal(owner),
     key,
     meta,
     starts,
@@ -86,23 +77,10 @@ export function agentRecordOf(
 export function restoreAgent(record: AgentRecord, maxOutput: number): ManagedAgent {
   const { contract, name, owner, key, meta, end, endedAt } = record;
   const agent = new ManagedAgent(
-    { contract, name, owner: toPrincipal(owner), key, meta, output: maxOutput },
+    { contract, name, owner: restorePrincipal(owner), key, meta, output: maxOutput },
     record,
   );
   agent.isWanted = record.isWanted;
   if (end) agent.finish(end, endedAt);
   return agent;
-}
-
-function toOwner({ ref, roles, claims, expiresAt }: Principal): AgentRecord["owner"] {
-  return {
-    ref,
-    roles: [...roles],
-    ...(claims !== undefined && { claims }),
-    ...(expiresAt !== undefined && { expiresAt }),
-  };
-}
-
-function toPrincipal({ ref, roles, ...facts }: AgentRecord["owner"]): Principal {
-  return createPrincipal({ ...facts, ...readRef(ref), roles: new Set(roles) });
 }

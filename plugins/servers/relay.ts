@@ -1,18 +1,11 @@
-import { Answer, type Call, createPrincipal, GatewayError, type Principal } from "propylon";
-import { readRef, scanJson } from "propylon/kit";
+import { Answer, type Call, GatewayError } from "propylon";
+import { keepPrincipal, keptErrorSchema, keptPrincipalSchema, scanJson } from "propylon/kit";
 import { z } from "zod";
 
 /** What gateways ask each other about servers. */
 export const RELAY_TOPIC = "placed";
 
 const jsonSchema = z.record(z.string(), z.unknown());
-
-const principalSchema = z.object({
-  ref: z.string(),
-  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
-  claims: jsonSchema.exactOptional(),
-  expiresAt: z.number().exactOptional(),
-});
 
 const callSchema = z.object({
   id: z.string(),
@@ -24,7 +17,7 @@ const callSchema = z.object({
   params: jsonSchema.optional(),
   meta: jsonSchema.optional(),
   timeout: z.number().optional(),
-  principal: principalSchema,
+  principal: keptPrincipalSchema,
   /** Whether its client wants to hear of progress. */
   reports: z.boolean(),
   keepsTask: z.boolean(),
@@ -38,16 +31,6 @@ const callSchema = z.object({
 
 /** A call as it is told to the gateway that runs its server. */
 export type RelayedCall = z.output<typeof callSchema>;
-
-const errorSchema = z.object({
-  code: z.string(),
-  message: z.string(),
-  hint: z.string().optional(),
-  data: jsonSchema.optional(),
-});
-
-/** An error as gateways tell it each other. */
-type RelayedError = z.output<typeof errorSchema>;
 
 const common = {
   server: z.string(),
@@ -73,7 +56,7 @@ export const questionSchema = z.discriminatedUnion("verb", [
     id: z.string(),
     key: z.string(),
     result: jsonSchema.optional(),
-    error: errorSchema.optional(),
+    error: keptErrorSchema.optional(),
   }),
   /** Tells how the server is, its lists, and what it says on its own. */
   z.object({ ...common, verb: z.literal("follow"), from: z.string(), id: z.string() }),
@@ -104,7 +87,7 @@ export const callMessageSchema = z.union([
   z.object({ withdraw: z.string() }),
   z.object({ keep: z.object({ key: z.string(), task: z.string() }) }),
   z.object({ answer: z.string() }),
-  z.object({ error: errorSchema }),
+  z.object({ error: keptErrorSchema }),
 ]);
 
 /** One of them. */
@@ -113,7 +96,6 @@ export type CallMessage = z.output<typeof callMessageSchema>;
 /** A call as it is told to another gateway. */
 export function toRelayed(call: Call): RelayedCall {
   const { id, method, source, endpoint, name, args, params, meta, timeout, principal, peer } = call;
-  const { ref, roles, claims, expiresAt } = principal;
   return {
     id,
     method,
@@ -124,12 +106,7 @@ export function toRelayed(call: Call): RelayedCall {
     params,
     meta,
     timeout,
-    principal: {
-      ref,
-      roles: [...roles],
-      ...(claims && { claims }),
-      ...(expiresAt !== undefined && { expiresAt }),
-    },
+    principal: keepPrincipal(principal),
     reports: call.progress !== undefined,
     keepsTask: peer.keepTask !== undefined,
     peer: {
@@ -139,11 +116,6 @@ export function toRelayed(call: Call): RelayedCall {
       logLevel: peer.logLevel,
     },
   };
-}
-
-/** Who makes a call that another gateway tells of. */
-export function principalOf({ principal: { ref, roles, ...rest } }: RelayedCall): Principal {
-  return createPrincipal({ ...rest, ...readRef(ref), roles: new Set(roles) });
 }
 
 /** An answer as text, to the last digit as its server wrote it. */
@@ -165,18 +137,4 @@ export function toAnswer(text: string, maxDepth: number): Answer {
   if (fault !== undefined || !id)
     throw new GatewayError("upstream_error", "The gateway that runs the server sent no answer.");
   return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
-}
-
-/** An error as it is told to another gateway; its cause stays in the log of the one where it came about. */
-export function toRelayedError({ code, message, hint, data }: GatewayError): RelayedError {
-  return { code, message, hint, ...(data && { data: { ...data } }) };
-}
-
-/** The error that another gateway told of. */
-export function toError({ code, message, hint, data }: RelayedError): GatewayError {
-  const known = code as GatewayError["code"];
-  return new GatewayError(known, message, {
-    ...(hint !== undefined && { hint }),
-    ...(data && { data }),
-  });
 }

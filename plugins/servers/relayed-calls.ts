@@ -6,17 +6,17 @@ import {
   type Server,
   toGatewayError,
 } from "propylon";
-import { FairQuota, setTicker, tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/kit";
-import { CoalescingQueue } from "./coalescing-queue.ts";
 import {
-  type CallMessage,
-  principalOf,
-  type RelayQuestion,
-  type RelayedCall,
-  toError,
-  toRelayedError,
-  toText,
-} from "./relay.ts";
+  FairQuota,
+  keepError,
+  restoreError,
+  restorePrincipal,
+  setTicker,
+  tooManyQuestions,
+  WITHDRAWN_QUESTION,
+} from "propylon/kit";
+import { CoalescingQueue } from "./coalescing-queue.ts";
+import { type CallMessage, type RelayQuestion, type RelayedCall, toText } from "./relay.ts";
 
 /** Calls of other gateways that run here at a time: of all servers, and of one principal. */
 const MAX_CALLS = 500;
@@ -48,7 +48,7 @@ export class RelayedCalls {
     signal: AbortSignal,
   ): AsyncIterable<CallMessage> {
     const { id, from, task } = question;
-    const principal = principalOf(question.call);
+    const principal = restorePrincipal(question.call.principal);
     if (this.#open.size >= MAX_CALLS || this.#shares.of(principal.ref) >= MAX_OF_ONE) throw busy();
     const queue = new CoalescingQueue<CallMessage>();
     const peer = new RelayedPeer(question.call, queue);
@@ -60,7 +60,7 @@ export class RelayedCalls {
         const answer = task === undefined ? server.request(call) : server.resume!(call, task);
         answer.then(
           (given) => queue.end({ answer: toText(given) }),
-          (thrown: unknown) => queue.end({ error: toRelayedError(toGatewayError(thrown)) }),
+          (thrown: unknown) => queue.end({ error: keepError(toGatewayError(thrown)) }),
         );
         return queue.read();
       });
@@ -73,7 +73,7 @@ export class RelayedCalls {
 
   /** What a client says to a question of a call that runs here. */
   answer({ id, key, result, error }: AnswerQuestion): void {
-    this.#open.get(id)?.settle(key, error ? toError(error) : (result ?? {}));
+    this.#open.get(id)?.settle(key, error ? restoreError(error) : (result ?? {}));
   }
 
   /** Does something for another gateway as long as that is there: one that died cancels nothing. */
@@ -146,7 +146,7 @@ function toCall(relayed: RelayedCall, { server, peer, queue, signal }: CallParts
       method === "tools/call"
         ? server.catalogue.tools.find((tool) => tool.name === name)
         : undefined,
-    principal: principalOf(relayed),
+    principal: restorePrincipal(relayed.principal),
     progress: reports ? (progress) => queue.push({ progress }, "progress") : undefined,
   };
 }

@@ -10,8 +10,10 @@ import {
 import {
   abortableOf,
   abortError,
+  keepError,
   pause,
   type ProbeReport,
+  restoreError,
   setTimer,
   type Store,
   timeoutSignal,
@@ -23,9 +25,7 @@ import {
   type RelayQuestion,
   RELAY_TOPIC,
   toAnswer,
-  toError,
   toRelayed,
-  toRelayedError,
 } from "./relay.ts";
 
 /** Wait before a gateway that could not be followed is followed again, in milliseconds. */
@@ -181,7 +181,7 @@ export class RemoteServer {
     for await (const message of this.#ask(question, signal)) {
       const read = callMessageSchema.parse(message);
       if ("answer" in read) outcome = toAnswer(read.answer, maxDepth);
-      else if ("error" in read) outcome = toError(read.error);
+      else if ("error" in read) outcome = restoreError(read.error);
       else client.hear(read);
     }
     if (outcome === undefined)
@@ -193,7 +193,7 @@ export class RemoteServer {
   async #answer(answer: AnswerQuestion): Promise<void> {
     await this.#tell(answer).catch((error: unknown) => {
       const { id, key } = answer;
-      return this.#tell({ verb: "answer", id, key, error: toRelayedError(toGatewayError(error)) });
+      return this.#tell({ verb: "answer", id, key, error: keepError(toGatewayError(error)) });
     });
   }
 
@@ -271,7 +271,7 @@ class RelayedClient {
         verb: "answer" as const,
         id,
         key,
-        error: toRelayedError(toGatewayError(error)),
+        error: keepError(toGatewayError(error)),
       }),
     );
     void reply

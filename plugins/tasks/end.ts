@@ -1,5 +1,5 @@
-import { Answer, type ErrorCode, GatewayError, type Json, toGatewayError } from "propylon";
-import { DEEPEST, parseInexact } from "propylon/kit";
+import { Answer, type Json, toGatewayError } from "propylon";
+import { DEEPEST, keepError, keptErrorSchema, parseInexact, restoreError } from "propylon/kit";
 import { z } from "zod";
 
 /** How every response in {@link TaskEnd} begins; the id stands between 22 and 23. */
@@ -9,12 +9,7 @@ const HEAD = '{"jsonrpc":"2.0","id":0,';
 export const endSchema = z.union([
   z.object({ response: z.string().startsWith(HEAD), isInvalid: z.boolean().optional() }),
   z.object({
-    error: z.object({
-      code: z.string(),
-      message: z.string(),
-      hint: z.string().optional(),
-      data: z.record(z.string(), z.unknown()).optional(),
-    }),
+    error: keptErrorSchema,
   }),
 ]);
 
@@ -33,13 +28,12 @@ export function toEnd(outcome: Answer | Error): TaskEnd {
       return toEnd(toGatewayError(thrown));
     }
   }
-  const { code, message, hint, data } = toGatewayError(outcome);
-  return { error: { code, message, hint, data } };
+  return { error: keepError(toGatewayError(outcome)) };
 }
 
 /** The answer again; throws what there is in place of one. */
 export function answerOfEnd(end: TaskEnd): Answer {
-  if ("error" in end) throw errorOf(end.error);
+  if ("error" in end) throw restoreError(end.error);
   const bytes = Buffer.from(end.response);
   const { value, inexact } = parseInexact(bytes, DEEPEST);
   const { result } = value as { readonly result?: Json };
@@ -58,15 +52,6 @@ function responseOf(answer: Answer): string {
   if (answer.isRpcError) return `${HEAD}"error":${JSON.stringify(answer.error)}}`;
   const pieces = answer.encodeEdited(0, { names: [], change: () => ({}) });
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString("utf8");
-}
-
-type KeptError = Extract<TaskEnd, { error: unknown }>["error"];
-
-function errorOf({ code, message, hint, data }: KeptError): GatewayError {
-  return new GatewayError(code as ErrorCode, message, {
-    ...(hint !== undefined && { hint }),
-    ...(data && { data }),
-  });
 }
 
 function wordsOf({ content }: Json): string {

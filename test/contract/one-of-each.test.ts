@@ -30,6 +30,7 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "reader of JSON pointers": [/"~1"/, "core/kit/json-pointer.ts"],
   "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
   "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
+  "principal that is written down": [/\(\?:anonymous\|key\|user/, "core/kit/kept.ts"],
   "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
   // What is apart: builds, and their stand-in for what is missing; a kit and an exporter that take other codes for it, too.
   "import of what may be missing": [

@@ -4,7 +4,8 @@ import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError, toGatewayError } from "../../../core/errors.ts";
 import { createGateway } from "../../../core/gateway/create.ts";
 import { CoalescingQueue } from "../../../plugins/servers/coalescing-queue.ts";
-import { toAnswer, toError, toRelayedError, toText } from "../../../plugins/servers/relay.ts";
+import { toAnswer, toText } from "../../../plugins/servers/relay.ts";
+import { keepError, restoreError } from "../../../core/kit/index.ts";
 
 const MAX_DEPTH = 64;
 
@@ -33,9 +34,9 @@ it("an error of a server stays one, and so do its code, hint and data", () => {
   expect([refusal.isRpcError, refusal.error]).toEqual([true, { code: -32602, message: "No." }]);
   const cause = new Error("/home/ada/secret");
   const error = new GatewayError("timeout", "Late.", { hint: "Wait.", data: { ms: 5 }, cause });
-  const told = JSON.stringify(toRelayedError(error));
+  const told = JSON.stringify(keepError(error));
   expect(told).not.toContain("secret");
-  expect(toError(JSON.parse(told))).toMatchObject({
+  expect(restoreError(JSON.parse(told))).toMatchObject({
     code: "timeout",
     message: "Late.",
     hint: "Wait.",

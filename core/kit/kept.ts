@@ -1,0 +1,87 @@
+import { z } from "zod";
+import type { Principal } from "../call/types.ts";
+import { type ErrorCode, GatewayError } from "../errors.ts";
+import { createPrincipal, readRef } from "../http/auth/principal.ts";
+
+/**
+ * A principal as it is written down, or told to another gateway of the store.
+ *
+ * @example const recordSchema = z.object({ owner: keptPrincipalSchema });
+ */
+export const keptPrincipalSchema = z.object({
+  ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
+  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
+  claims: z.record(z.string(), z.unknown()).exactOptional(),
+  expiresAt: z.number().exactOptional(),
+});
+
+/**
+ * A principal as {@link keptPrincipalSchema} reads it.
+ *
+ * @example const owner: KeptPrincipal = { ref: "user:ada", roles: ["caller"] };
+ */
+export type KeptPrincipal = z.output<typeof keptPrincipalSchema>;
+
+/**
+ * A principal to be written down.
+ *
+ * @example const record = { owner: keepPrincipal(call.principal) };
+ */
+export function keepPrincipal({ ref, roles, claims, expiresAt }: Principal): KeptPrincipal {
+  return {
+    ref,
+    roles: [...roles],
+    ...(claims !== undefined && { claims }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  };
+}
+
+/**
+ * The principal that was written down.
+ *
+ * @throws {GatewayError} `internal` for one that is none
+ * @example const owner = restorePrincipal(record.owner);
+ */
+export function restorePrincipal({ ref, roles, ...facts }: KeptPrincipal): Principal {
+  return createPrincipal({ ...facts, ...readRef(ref), roles: new Set(roles) });
+}
+
+/**
+ * An error as it is written down, or told to another gateway of the store: what its caller is told, without its cause.
+ *
+ * @example const endSchema = z.object({ error: keptErrorSchema });
+ */
+export const keptErrorSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  hint: z.string().optional(),
+  data: z.record(z.string(), z.unknown()).optional(),
+});
+
+/**
+ * An error as {@link keptErrorSchema} reads it.
+ *
+ * @example const late: KeptError = { code: "timeout", message: "The server did not answer in time." };
+ */
+export type KeptError = z.output<typeof keptErrorSchema>;
+
+/**
+ * An error to be written down.
+ *
+ * @example const end = { error: keepError(toGatewayError(thrown)) };
+ */
+export function keepError({ code, message, hint, data }: GatewayError): KeptError {
+  return { code, message, hint, ...(data && { data: { ...data } }) };
+}
+
+/**
+ * The error that was written down.
+ *
+ * @example throw restoreError(end.error);
+ */
+export function restoreError({ code, message, hint, data }: KeptError): GatewayError {
+  return new GatewayError(code as ErrorCode, message, {
+    ...(hint !== undefined && { hint }),
+    ...(data && { data }),
+  });
+}
