@@ -54,20 +54,26 @@ export class StoreLog<T> implements Log<T> {
     let working: Promise<void> | undefined;
     let isBehind = false;
     const readOn = async (): Promise<void> => {
-      do {
-        isBehind = false;
-        const entries = await this.#connection.again(() => this.read({ after: last }), end.signal);
-        for (const entry of entries) {
-          if (end.signal.aborted) return;
-          last = entry.seq;
-          listener(entry);
-        }
-        isBehind ||= entries.length > 0;
-      } while (isBehind && !end.signal.aborted);
+      try {
+        do {
+          isBehind = false;
+          const read = (): Promise<readonly LogEntry<T>[]> => this.read({ after: last });
+          const entries = await this.#connection.again(read, end.signal);
+          for (const entry of entries) {
+            if (end.signal.aborted) return;
+            last = entry.seq;
+            listener(entry);
+          }
+          isBehind ||= entries.length > 0;
+        } while (isBehind && !end.signal.aborted);
+      } finally {
+        // Not a turn later: what is told in between would be lost.
+        working = undefined;
+      }
     };
     const work = (): Promise<void> => {
       isBehind = true;
-      working ??= readOn().finally(() => (working = undefined));
+      working ??= readOn();
       return working;
     };
     const stop = await this.#connection.run((driver) =>

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
 
 it("entries that are too old, and not dropped yet, hide none that are young", async () => {
   vi.useFakeTimers({ toFake: ["Date"], now: 1_000_000 });
@@ -18,4 +19,32 @@ it("entries that are too old, and not dropped yet, hide none that are young", as
   vi.setSystemTime(3_000_000);
   expect(await visits.read()).toEqual([]);
   await stop();
+});
+
+it("an entry that is told of while a follower ends its last look is not forgotten", async () => {
+  /** Nothing is behind a look until some turns after it. */
+  class Late extends MemoryDriver {
+    turns = 0;
+
+    override async read(...args: Parameters<MemoryDriver["read"]>) {
+      const entries = await super.read(...args);
+      if (entries.length === 0) void this.#write(args[0], this.turns--);
+      return entries;
+    }
+
+    async #write(log: string, turns: number): Promise<void> {
+      if (turns <= 0) return;
+      for (let turn = 0; turn < turns; turn++) await undefined;
+      await this.append(log, ["1:7"]);
+    }
+  }
+  const driver = new Late();
+  const gateway = new GatewayStore(driver, pino({ level: "silent" }));
+  onTestFinished(() => gateway.close());
+  const log = gateway.scope("tests").log<number>("visits", { maxEntries: 1_000 });
+  let told = 0;
+  driver.turns = 40;
+  await log.follow(0, () => told++);
+  // One more after each look that found nothing, each a turn earlier than the one before.
+  await vi.waitFor(() => expect(told).toBe(40));
 });
