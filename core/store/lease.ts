@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "../errors.ts";
-import { pause, setTicker } from "../timers.ts";
+import { pause, setTimer } from "../timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Entry, Lease, LeaseOptions } from "./store.ts";
@@ -101,11 +101,13 @@ export class StoreLeases {
     const over = AbortSignal.any([lost.signal, released.signal, this.#connection.closed]);
     let rev = fence;
     let renewedAt = since;
-    const isOver = (): boolean => performance.now() - renewedAt >= claim.ttl - margin;
-    const watchdog = setTicker(() => {
-      if (isOver()) lost.abort();
-      if (over.aborted) clearInterval(watchdog);
-    }, claim.ttl / 12).unref();
+    const left = (): number => renewedAt + claim.ttl - margin - performance.now();
+    let watchdog: NodeJS.Timeout | undefined;
+    const watch = (): void => {
+      if (left() <= 0) lost.abort();
+      else if (!over.aborted) watchdog = setTimer(watch, Math.max(left(), 1)).unref();
+    };
+    watch();
     const renew = async (): Promise<void> => {
       for (;;) {
         await pause(claim.ttl / 3, over);
@@ -123,12 +125,12 @@ export class StoreLeases {
       fence,
       signal: lost.signal,
       get isHeld() {
-        return !lost.signal.aborted && !released.signal.aborted && !isOver();
+        return !lost.signal.aborted && !released.signal.aborted && left() > 0;
       },
       release: async () => {
         if (released.signal.aborted) return;
         released.abort();
-        clearInterval(watchdog);
+        clearTimeout(watchdog);
         await renewing;
         if (!lost.signal.aborted) await this.#kv.delete(key, rev).catch(() => {});
       },
