@@ -138,6 +138,7 @@ export { Fernet, type FernetTimes } from "./fernet.ts";
 export { createSealer, passingSealer, secretKeysSchema } from "./sealer.ts";
 
 // The store
+export { isUnheard } from "../store/ask.ts";
 export type {
   ListOptions,
   LoggedValue,

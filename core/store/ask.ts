@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError, type ErrorCode } from "../errors.ts";
+import { pause } from "../timers.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
+import { StoreKv } from "./kv.ts";
 import type { Replicas } from "./replicas.ts";
 import { StoreTopic } from "./topic.ts";
 
@@ -17,12 +19,22 @@ const MAX_QUESTIONS = 1_000;
 const MAX_TEXT = 1_000_000;
 /** What of an answer may wait for a slow reader, in UTF-16 code units. */
 const MAX_WAITING = 4_000_000;
+/** Gateways of which it is known what was heard of each last. One that heard more in its life says nothing of it when it leaves. */
+const MAX_ASKERS = 1_000;
+/** How long it is known what a gateway had heard before it left, in milliseconds. */
+const LEFT_MS = 60_000;
+/** How long the last answers of one that left may take, in milliseconds. */
+const LATE_MS = 500;
+
+const GONE = "The gateway that was asked is gone.";
 
 /** What gateways send each other. Texts longer than a piece come as several: all but the last with `more`, and all but the first of a question with `rest`. */
 type Message = AskMessage | AnswerMessage;
 
 interface AskMessage {
   readonly id: string;
+  /** Among the questions of who asks. Those of versions before have none. */
+  readonly place?: number;
   readonly ask: string;
   readonly text: string;
   readonly more?: true;
@@ -33,7 +45,11 @@ type AnswerMessage = { readonly id: string } & (
   | { readonly part: string; readonly more?: true }
   | { readonly beat: true }
   | { readonly end: true }
-  | { readonly error: { readonly code: ErrorCode; readonly message: string } }
+  /** `isUnheard`: it was not begun, and will not be. */
+  | {
+      readonly error: { readonly code: ErrorCode; readonly message: string };
+      readonly isUnheard?: true;
+    }
   | { readonly cancel: true }
 );
 
@@ -54,19 +70,49 @@ interface Waiting {
 
 type Handler = (body: never, signal: AbortSignal) => AsyncIterable<unknown>;
 
+/** What a gateway leaves behind: the last question of each other one that it heard. It begins none that comes later. */
+interface Left {
+  readonly heard: Readonly<Record<string, number>>;
+}
+
+class Unheard extends GatewayError {}
+
+/**
+ * Whether an `ask` failed because the gateway had left before the question reached it, or does not answer such questions: nothing was
+ * carried out, so another gateway may be asked.
+ *
+ * @example if (isUnheard(error)) return askTheNext();
+ */
+export function isUnheard(error: unknown): boolean {
+  return error instanceof Unheard;
+}
+
 /** Requests from one gateway of a store to another, over their topics. */
 export class Asking {
   readonly #connection: StoreConnection;
   readonly #handlers = new Map<string, Handler>();
   readonly #waiting = new Map<string, Waiting>();
   readonly #questions = new Map<string, Question>();
-  #listening: Promise<unknown> | undefined;
-
   readonly #replicas: Pick<Replicas, "whenGone">;
+  readonly #left: StoreKv<Left>;
+  /** The last question of each gateway that was heard here. */
+  readonly #heard = new Map<string, number>();
+  #listening: Promise<unknown> | undefined;
+  /** Questions of this gateway until now. */
+  #count = 0;
+  #hasLeft = false;
 
   constructor(connection: StoreConnection, replicas: Pick<Replicas, "whenGone">) {
     this.#connection = connection;
     this.#replicas = replicas;
+    this.#left = new StoreKv(connection, "core/left", { ttl: LEFT_MS }, () => {});
+  }
+
+  /** Begins no question any more, and tells which were heard. To be called before the gateway is seen to have left. */
+  async leave(): Promise<void> {
+    this.#hasLeft = true;
+    if (!this.#listening || this.#heard.size > MAX_ASKERS) return;
+    await this.#left.put(this.#connection.replica, { heard: Object.fromEntries(this.#heard) });
   }
 
   async answer(topic: string, handler: Handler): Promise<Unsubscribe> {
@@ -86,13 +132,14 @@ export class Asking {
   ): AsyncIterable<T> {
     await this.#listen();
     const id = randomUUID();
+    const place = ++this.#count;
     const inbox = new Inbox();
     this.#waiting.set(id, inbox);
-    const stop = this.#replicas.whenGone(replica, () => inbox.close());
+    const stop = this.#replicas.whenGone(replica, () => void this.#end(inbox, replica, place));
     let isOver = false;
     try {
       for (const piece of pieces(JSON.stringify(body ?? null)))
-        await this.#send(replica, { id, ask: topic, ...piece });
+        await this.#send(replica, { id, place, ask: topic, ...piece });
       let text = "";
       for (;;) {
         const message = await inbox.next(signal);
@@ -104,7 +151,8 @@ export class Asking {
         } else if ("end" in message || "error" in message) {
           isOver = true;
           if ("end" in message) return;
-          throw new GatewayError(message.error.code, message.error.message);
+          const { code, message: words } = message.error;
+          throw message.isUnheard ? new Unheard(code, words) : new GatewayError(code, words);
         }
       }
     } finally {
@@ -112,6 +160,17 @@ export class Asking {
       stop();
       if (!isOver) await this.#send(replica, { id, cancel: true }).catch(() => {});
     }
+  }
+
+  /** Who was asked is gone. */
+  async #end(inbox: Inbox, replica: string, place: number): Promise<void> {
+    const left = await this.#left.get(replica).catch(() => undefined);
+    if (!left) return inbox.close(gone(GONE));
+    const { [this.#connection.replica]: last = 0 } = left.value.heard;
+    if (place > last) return inbox.close(new Unheard("unavailable", GONE));
+    // It took part until it had answered: that may be behind the word that it left.
+    await pause(LATE_MS, this.#connection.closed);
+    inbox.close(gone(GONE));
   }
 
   /** One subscription for all, made with the first use. */
@@ -137,7 +196,10 @@ export class Asking {
     if (question?.isWhole === false) this.#questions.delete(id);
   }
 
-  #collect({ id, ask, text, more, rest }: AskMessage, from: string): void {
+  #collect({ id, place, ask, text, more, rest }: AskMessage, from: string): void {
+    if (this.#hasLeft) return rest ? undefined : this.#refuse(id, from, GONE, true);
+    if (place !== undefined && this.#heard.size <= MAX_ASKERS)
+      this.#heard.set(from, Math.max(place, this.#heard.get(from) ?? 0));
     const question = rest ? this.#questions.get(id) : this.#begin(id);
     // The rest of one that was refused is no question of its own.
     if (!question)
@@ -169,8 +231,9 @@ export class Asking {
       if (!isWhole && heardAt < before) this.#questions.delete(id);
   }
 
-  #refuse(id: string, to: string, message: string): void {
-    this.#send(to, { id, error: { code: "unavailable", message } }).catch(() => {});
+  #refuse(id: string, to: string, message: string, isNotHere?: true): void {
+    const error = { code: "unavailable", message } as const;
+    this.#send(to, { id, error, ...(isNotHere && { isUnheard: true }) }).catch(() => {});
   }
 
   async #reply(id: string, to: string, topic: string, { text, end }: Question): Promise<void> {
@@ -181,7 +244,8 @@ export class Asking {
     beat.unref();
     try {
       const handler = this.#handlers.get(topic);
-      if (!handler) return this.#refuse(id, to, "The gateway that was asked does not answer this.");
+      if (!handler)
+        return this.#refuse(id, to, "The gateway that was asked does not answer this.", true);
       const signal = AbortSignal.any([end.signal, this.#connection.closed]);
       for await (const part of handler(JSON.parse(text) as never, signal)) {
         if (signal.aborted) return;
@@ -220,11 +284,11 @@ class Inbox {
   readonly #messages: Message[] = [];
   #size = 0;
   #wake = (): void => {};
-  #isClosed = false;
+  #end: GatewayError | undefined;
 
   /** Nothing more comes. */
-  close(): void {
-    this.#isClosed = true;
+  close(reason: GatewayError): void {
+    this.#end = reason;
     this.#wake();
   }
 
@@ -237,9 +301,9 @@ class Inbox {
     this.#wake();
   }
 
-  /** @throws {GatewayError} `unavailable` when nothing more comes, after a long silence, and when too much waits to be read; the signal's reason */
+  /** @throws {GatewayError} why nothing more comes; `unavailable` after a long silence, and when too much waits to be read; the signal's reason */
   async next(signal: AbortSignal): Promise<Message> {
-    if (this.#messages.length === 0 && !this.#isClosed) await this.#wait(signal);
+    if (this.#messages.length === 0 && !this.#end) await this.#wait(signal);
     signal.throwIfAborted();
     if (this.#isTooMuch) throw gone("The answer came faster than it was read.");
     const message = this.#messages.shift();
@@ -247,7 +311,7 @@ class Inbox {
       this.#size -= sizeOf(message);
       return message;
     }
-    throw gone("The gateway that was asked is gone.");
+    throw this.#end ?? gone(GONE);
   }
 
   get #isTooMuch(): boolean {

@@ -46,6 +46,8 @@ export class GatewayStore {
   }
 
   async close(): Promise<void> {
+    // Whoever sees that it left looks for what it had heard.
+    await this.#asking.leave().catch(() => {});
     await this.#replicas.leave();
     await this.#relational?.then((data) => data.close());
     await this.connection.close();

@@ -6,25 +6,31 @@ import type { Replica } from "./store.ts";
 
 /** How long a gateway that shows no life is still listed, in milliseconds. */
 const TTL_MS = 6_000;
+/** How often it shows life, in milliseconds. */
+const SHOW_MS = TTL_MS / 3;
 
 /** The gateways of a store: each shows life by writing its entry again. */
 export class Replicas {
+  readonly #connection: StoreConnection;
   readonly #kv: StoreKv<Replica>;
   readonly #own: Replica;
   #timer: NodeJS.Timeout | undefined;
   #rev = 0;
   /** Who wants to hear that a gateway is gone, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
-  #isWatching = false;
+  /** Until when one that was there need not be read again: what changes in its entry is told. */
+  readonly #there = new Map<string, number>();
+  #watching: "no" | "soon" | "yes" = "no";
 
   constructor(connection: StoreConnection) {
+    this.#connection = connection;
     this.#kv = new StoreKv(connection, "core/replicas", { ttl: TTL_MS }, () => {});
     this.#own = { id: connection.replica, version: VERSION, since: Date.now() };
   }
 
   async join(): Promise<void> {
     await this.#show();
-    this.#timer = setTicker(() => void this.#show().catch(() => {}), TTL_MS / 3).unref();
+    this.#timer = setTicker(() => void this.#show().catch(() => {}), SHOW_MS).unref();
   }
 
   async list(): Promise<readonly Replica[]> {
@@ -43,9 +49,8 @@ export class Replicas {
     if (!this.#timer) return () => {};
     const listeners = this.#waiting.get(id) ?? new Set();
     this.#waiting.set(id, listeners.add(listener));
-    if (!this.#isWatching) this.#kv.watchKeys((key) => this.#note(key)).catch(() => {});
-    this.#isWatching = true;
-    void this.#look(id);
+    this.#watch();
+    if (performance.now() > (this.#there.get(id) ?? 0)) void this.#look(id);
     return () => {
       if (listeners.delete(listener) && listeners.size === 0 && this.#waiting.get(id) === listeners)
         this.#waiting.delete(id);
@@ -59,17 +64,33 @@ export class Replicas {
 
   async leave(): Promise<void> {
     clearInterval(this.#timer);
-    await this.remove(this.#own.id);
+    // A store that is away is not waited for once more: the entry ends by itself.
+    if (this.#connection.awayFor === 0) await this.remove(this.#own.id);
+  }
+
+  #watch(): void {
+    if (this.#watching !== "no") return;
+    this.#watching = "soon";
+    const watching = this.#kv.watchKeys((key) => this.#note(key));
+    watching.then(
+      () => (this.#watching = "yes"),
+      () => {},
+    );
   }
 
   #note(key: string | undefined): void {
+    if (key === undefined) this.#there.clear();
+    else this.#there.delete(key);
     const ids = key === undefined ? [...this.#waiting.keys()] : [key];
     for (const id of ids) if (this.#waiting.has(id)) void this.#look(id);
   }
 
   async #look(id: string): Promise<void> {
-    const isThere = await this.#kv.get(id).then(Boolean, () => true);
-    if (isThere) return;
+    // Before it is read: a change that is told meanwhile has it read again.
+    if (this.#watching === "yes") this.#there.set(id, performance.now() + SHOW_MS);
+    const entry = await this.#kv.get(id).catch(() => null);
+    if (!entry) this.#there.delete(id);
+    if (entry !== undefined) return;
     const listeners = this.#waiting.get(id) ?? [];
     this.#waiting.delete(id);
     for (const listener of listeners) listener();

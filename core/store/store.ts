@@ -54,7 +54,7 @@ export interface Store {
   replicas(): Promise<readonly Replica[]>;
   /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.
-   * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there; what the answer threw
+   * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there (`isUnheard`: nothing was carried out); what the answer threw
    * @example for await (const piece of gateway.store.ask<Status>(replica, "status", { id }, signal)) show(piece);
    */
   ask<T>(replica: string, topic: string, body: unknown, signal: AbortSignal): AsyncIterable<T>;

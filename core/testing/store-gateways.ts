@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { GatewayError } from "../errors.ts";
+import { isUnheard } from "../store/ask.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { storeKey } from "../store/store-key.ts";
 import type { Store } from "../store/store.ts";
@@ -178,6 +179,27 @@ export function testStoreGateways(under: StoreUnderTest): void {
         await other.close();
       },
     );
+
+    it("tell what one that left never heard from what it may have begun", async () => {
+      const other = new GatewayStore(unclosed(under.driver), log);
+      await other.join();
+      const name = part();
+      let isAsked = false;
+      await other.scope("tests").answer(name, async function* (_: unknown, ended: AbortSignal) {
+        isAsked = true;
+        await new Promise((resolve) => ended.addEventListener("abort", resolve));
+        yield "late";
+      });
+      const { replica } = other.connection;
+      const failure = (): Promise<unknown> =>
+        collect(store.ask(replica, name, {}, signal)).catch((error: unknown) => error);
+      const begun = failure();
+      await vi.waitFor(() => expect(isAsked).toBe(true), 5_000);
+      await other.close();
+      const [maybe, never] = await Promise.all([begun, failure()]);
+      expect([maybe, never]).toMatchObject([{ code: "unavailable" }, { code: "unavailable" }]);
+      expect([isUnheard(maybe), isUnheard(never)]).toEqual([false, true]);
+    });
 
     it("give up on one that is gone", { timeout: 20_000 }, async () => {
       const gone = collect(store.ask("00000000-0000-0000-0000-000000000000", part(), {}, signal));

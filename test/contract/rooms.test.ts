@@ -203,6 +203,7 @@ it("the files of a folder that other folders import are these", () => {
         "tool-call",
       ],
       "store": [
+        "ask",
         "database",
         "driver",
         "gateway-store",
