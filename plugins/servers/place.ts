@@ -37,6 +37,6 @@ export function place(
     catalogue,
     maxDepth,
     patience: config.connectTimeout,
-    create: (shown, kill) => new Upstream({ ...options, catalogue: shown, kill }),
+    create: (known) => new Upstream({ ...options, ...known }),
   });
 }

@@ -3,6 +3,7 @@ import {
   type Answer,
   type Call,
   type Catalogue,
+  type Era,
   GatewayError,
   type ManagedServer,
   type Server,
@@ -18,6 +19,7 @@ import {
   type ProbeReport,
   type Store,
   timeoutSignal,
+  within,
 } from "propylon/kit";
 import { Gate } from "./gate.ts";
 import type { FollowMessage } from "./relay-followers.ts";
@@ -25,13 +27,13 @@ import type { Placed } from "./placement-lease.ts";
 import type { Placements } from "./placements.ts";
 import { isElsewhere, RemoteServer } from "./remote-server.ts";
 import { isWatching, type Watching } from "./subscriptions.ts";
-import type { Upstream } from "./upstream.ts";
+import type { Upstream, UpstreamOptions } from "./upstream.ts";
 import { Wants } from "./wants.ts";
 
 /** How soon a gateway that did not run the server is asked again, in milliseconds. */
 const RETRY_MS = 250;
-/** How long answers may still come from where the server ran, in milliseconds. */
-const LATE_MS = 1_000;
+/** How long the last answers may take from a gateway that gave the server up and had them all, in milliseconds. */
+const LATE_MS = 5_000;
 
 /** What a {@link PlacedServer} is made of. */
 export interface PlacedServerOptions {
@@ -44,8 +46,8 @@ export interface PlacedServerOptions {
   /** Longest time that a call waits for a gateway to run the server, in milliseconds. */
   readonly patience: number;
   readonly maxDepth: number;
-  /** Makes the server itself. @param kill its children are gone when it aborts */
-  create(catalogue: Catalogue, kill: AbortSignal): Upstream;
+  /** Makes the server itself, with what is known of it. */
+  create(known: Pick<UpstreamOptions, "catalogue" | "era" | "kill">): Upstream;
 }
 
 /** What calls go to: the server itself, or the gateway that runs it. */
@@ -63,11 +65,14 @@ export class PlacedServer implements Placed, Watching {
   #local: Upstream | undefined;
   #remote: RemoteServer | undefined;
   #catalogue: Catalogue;
+  /** What it speaks, wherever it ran last: asking again may take seconds. */
+  #era: Era | undefined;
   /** As the gateway that runs it tells. */
   #told: ServerStatus | undefined;
   #shown: ServerStatus;
   #unlisten = (): void => {};
   #change = new Gate();
+  readonly #uses = new Set<Promise<unknown>>();
   #state: "idle" | "open" | "closed" = "idle";
 
   constructor(options: PlacedServerOptions) {
@@ -107,16 +112,19 @@ export class PlacedServer implements Placed, Watching {
 
   async close(graceMs: number): Promise<void> {
     const { placements } = this.#options;
+    const until = performance.now() + graceMs;
+    // Those that another gateway runs, or that wait for one, have the same time.
+    if (this.#uses.size > 0) await within(Promise.allSettled(this.#uses), graceMs);
     this.#state = "closed";
     this.#leave(0);
-    await this.#placement.leave(this, graceMs);
+    await this.#placement.leave(this, Math.max(0, until - performance.now()));
     if (this.#placement.isEmpty) placements.forget(this.name, this.#placement);
     this.#show();
   }
 
   begin(kill: AbortSignal): void {
-    this.#leave();
-    const local = this.#options.create(this.#catalogue, kill);
+    const era = this.#era;
+    const local = this.#options.create({ catalogue: this.#catalogue, era, kill });
     this.#local = local;
     this.#unlisten = local.on((event) => {
       if (event.type === "state") this.#show();
@@ -131,6 +139,7 @@ export class PlacedServer implements Placed, Watching {
     const local = this.#local;
     if (!local) return;
     this.#catalogue = local.catalogue;
+    this.#era = local.status.era ?? this.#era;
     this.#local = undefined;
     this.#unlisten();
     this.#changed();
@@ -139,8 +148,9 @@ export class PlacedServer implements Placed, Watching {
 
   moved(): void {
     const { store, maxDepth } = this.#options;
-    const { gateway = null, fence = 0 } = this.#placement.record ?? {};
-    this.#leave();
+    const { gateway = null, fence = 0, taken = false } = this.#placement.record ?? {};
+    // What one that died had said was there long before its lease ended.
+    this.#leave(taken ? 0 : LATE_MS);
     if (gateway !== null && gateway !== store.replica && this.#state === "open")
       this.#remote = new RemoteServer({
         name: this.name,
@@ -207,8 +217,16 @@ export class PlacedServer implements Placed, Watching {
     return this.#remote;
   }
 
-  /** Uses it where it runs; waits while it moves. */
-  async #use<T>(use: (target: Target) => Promise<T>, signal: AbortSignal): Promise<T> {
+  #use<T>(use: (target: Target) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const used = this.#useWhereItRuns(use, signal);
+    const end = (): boolean => this.#uses.delete(used);
+    this.#uses.add(used);
+    used.then(end, end);
+    return used;
+  }
+
+  /** Waits while it moves. */
+  async #useWhereItRuns<T>(use: (target: Target) => Promise<T>, signal: AbortSignal): Promise<T> {
     const until = performance.now() + this.#options.patience;
     while (this.#state !== "closed") {
       const change = this.#change.promise;
@@ -240,7 +258,7 @@ export class PlacedServer implements Placed, Watching {
   }
 
   /** Follows nobody any more. */
-  #leave(patience = LATE_MS): void {
+  #leave(patience: number): void {
     this.#remote?.close(this.#moves(), patience);
     this.#remote = undefined;
     this.#told = undefined;
@@ -258,6 +276,7 @@ export class PlacedServer implements Placed, Watching {
 
   #tell(status: ServerStatus | undefined): void {
     this.#told = status;
+    this.#era = status?.era ?? this.#era;
     this.#show();
   }
 

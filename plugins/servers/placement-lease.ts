@@ -26,6 +26,8 @@ export const placementSchema = z.object({
   /** Of its lease, or the last one's. */
   fence: z.number(),
   moves: z.number(),
+  /** Whether the gateway before had not given it up: it died, or lost it. */
+  taken: z.boolean().exactOptional(),
 });
 
 /** Where a server runs, as the store has it. */
@@ -128,13 +130,14 @@ export class PlacementLease {
   async #hold(lease: Lease): Promise<void> {
     const { name, store, log } = this.#options;
     try {
+      if (this.#over.signal.aborted || !lease.isHeld) return;
+      // Before the others are told of it: whoever asks then is served, and the child starts meanwhile.
+      this.lease = lease;
+      for (const server of this.#placed) server.begin(lease.signal);
       const here = { gateway: store.replica, host: hostname(), since: new Date().toISOString() };
       const record = await this.#write(lease.fence, here);
-      if (this.#over.signal.aborted || !lease.isHeld) return;
-      this.lease = lease;
       this.tell(record);
       log.info({ server: name, moves: record.moves }, "the server runs at this gateway");
-      for (const server of this.#placed) server.begin(lease.signal);
       await untilAborted(AbortSignal.any([lease.signal, this.#over.signal]));
     } finally {
       await this.#end(lease);
@@ -160,9 +163,15 @@ export class PlacementLease {
     const key = storeKey(name);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = await records.get(key);
-      const { fence: last = fence, moves = 0 } = before?.value ?? {};
+      const { fence: last = fence, moves = 0, gateway = null } = before?.value ?? {};
       if (last > fence) break;
-      const record = { ...where, fence, moves: last < fence ? moves + 1 : moves };
+      const hasMoved = last < fence;
+      const record = {
+        ...where,
+        fence,
+        moves: hasMoved ? moves + 1 : moves,
+        taken: hasMoved && gateway !== null,
+      };
       if ((await records.update(key, record, before?.rev ?? 0)) !== undefined) return record;
     }
     throw new Error("Somebody else wrote where the server runs.");

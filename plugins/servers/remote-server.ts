@@ -10,6 +10,7 @@ import {
 import {
   abortableOf,
   abortError,
+  isUnheard,
   keepError,
   pause,
   type ProbeReport,
@@ -219,7 +220,8 @@ export class RemoteServer {
       }
     } catch (error) {
       // Before anything else it looks whether it runs it; what a server says comes as an answer.
-      if (!isDone && isGatewayError(error) && error.code === "not_found") throw new Elsewhere();
+      const isNotThere = isGatewayError(error) && error.code === "not_found";
+      if (!isDone && (isNotThere || isUnheard(error))) throw new Elsewhere();
       throw error;
     }
   }

@@ -46,6 +46,8 @@ export interface UpstreamOptions {
   readonly log: Logger;
   /** Lists to show until the server's own arrive. */
   readonly catalogue?: Catalogue;
+  /** What it spoke before; default: it is asked. */
+  readonly era?: Era | undefined;
   readonly clock?: Clock;
   /** Puts on a call who makes it; default: the server is not told. */
   readonly identify?: (call: Call) => Promise<Call>;
@@ -91,6 +93,7 @@ export class Upstream implements OwnServer, Watching {
     const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
     this.#options = options;
+    this.#era = options.era;
     this.#credentials = credentialsOf(name, config, options.accountOf ?? (() => undefined));
     this.#clock = options.clock ?? SYSTEM_CLOCK;
     this.#dropped = new Dropped(name, log);

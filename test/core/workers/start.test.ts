@@ -3,11 +3,13 @@ import { readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../../fixtures/until.ts";
 import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
 
 const place = usePlace();
+const COUNTER = fileURLToPath(new URL("../../fixtures/upstreams/counter.mjs", import.meta.url));
 const TIMEOUT = PATIENCE * 120_000;
 const SESSIONS = Number(process.env["WORKER_SESSIONS"] ?? 5);
 
@@ -317,6 +319,59 @@ it("a reload is one of all workers or of none", { timeout: TIMEOUT }, async () =
   const page = await (await ask(`${gateway.url}/metrics`)).text();
   expect(page).toContain("\nconfig_generation 2\n");
 });
+
+it(
+  "a server with placement one is one process of all workers: after a reload that changes it, and when its worker dies",
+  { timeout: TIMEOUT },
+  async () => {
+    const log = join(place.folder, "counter.log");
+    const config = (more: object = {}): object => ({
+      servers: {
+        counter: { command: process.execPath, args: [COUNTER, log], placement: "one", ...more },
+      },
+    });
+    const gateway = await begin(config());
+    await pidsOf(gateway);
+    const headers = await openSession(gateway.url);
+    let id = 0;
+    const count = async (): Promise<{ readonly count: number; readonly pid: number }> => {
+      const params = { name: "count", arguments: {} };
+      const text = await (await post(gateway.url, headers, ++id, "tools/call", params)).text();
+      const [, said, pid] = /\\"count\\":(\d+),\\"pid\\":(\d+)/.exec(text) ?? [];
+      return { count: Number(said), pid: Number(pid) };
+    };
+    /** The process that every worker calls, once it is another one than before. */
+    const settle = async (before: number): Promise<number> => {
+      const first = await until(async () => {
+        const said = await count();
+        return said.pid > 0 && said.pid !== before && said;
+      }, 30_000);
+      for (let each = 1; each <= 12; each++)
+        expect(await count()).toEqual({ count: first.count + each, pid: first.pid });
+      const started = (await readFile(log, "utf8")).matchAll(/^start (\d+) /gm);
+      const isOne = (): boolean => [...pids].filter(isAlive).length === 1;
+      const pids = [...started].map(([, pid]) => Number(pid));
+      await until(isOne);
+      return first.pid;
+    };
+    const first = await settle(0);
+    const port = Number(new URL(gateway.url).port);
+    await writeFile(
+      join(place.folder, `gateway-${port}.json`),
+      JSON.stringify(configOf(port, config({ ping: "7s" }), {})),
+    );
+    const reloaded = gateway.line("reloaded: ");
+    gateway.signal("SIGHUP");
+    await reloaded;
+    const second = await settle(first);
+    // The worker that runs it is its parent.
+    const [, , , parent] = (await readFile(`/proc/${second}/stat`, "utf8")).split(" ");
+    const isBack = gateway.line("a worker serves again");
+    process.kill(Number(parent), "SIGKILL");
+    await settle(second);
+    await isBack;
+  },
+);
 
 it(
   "SIGTERM gives the notice of all workers before any of them refuses, a second one ends it",
