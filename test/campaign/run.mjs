@@ -152,11 +152,17 @@ const CAMPAIGNS = {
     times: 1,
     each: "two times 20 rounds of a project of --with cluster at 300 calls a second, on PostgreSQL and on NATS, whose three gateways are stopped and started as another version one after the other",
   },
+  switches: {
+    args: vitest("test/plugins/gating/replicas.test.ts"),
+    env: { SWITCHES: "500", SWITCHES_BROKEN: "500" },
+    times: 1,
+    each: "500 switches of a tool between three gateways, 300 at once, and 500 while the connections of one break, for PostgreSQL and for NATS each",
+  },
   leader: {
     args: vitest("test/e2e/leader.test.ts"),
-    env: { LEADER_ROUNDS: "25" },
+    env: { LEADER_ROUNDS: "50" },
     times: 1,
-    each: "25 holders of a lease stopped with SIGSTOP and 25 cut off from their store, for PostgreSQL and for NATS each",
+    each: "50 holders of a lease stopped with SIGSTOP and 50 cut off from their store, for PostgreSQL and for NATS each",
   },
   placement: {
     args: vitest("test/e2e/placement.test.ts"),

@@ -28,10 +28,19 @@ async function startOne(store: string, url: string, driver: PluginEntry): Promis
   return started;
 }
 
+/** For the page with the figures. Sorts them. */
+function tell(what: string, times: number[]): void {
+  times.sort((left, right) => left - right);
+  const at = (share: number): string => times[Math.floor((times.length - 1) * share)]!.toFixed(1);
+  process.stdout.write(
+    `${what}, ${times.length} times: ${at(0.5)} ms (median), ${at(0.99)} ms (p99), ${at(1)} ms at most\n`,
+  );
+}
+
 it.each(STORES)(
   "a switch counts at all gateways of one %s within 250 ms, and of 300 at once none is lost",
-  { timeout: PATIENCE * 120_000 },
-  async (_name, start, driver) => {
+  { timeout: PATIENCE * (120_000 + TIMED * 250) },
+  async (name, start, driver) => {
     const server = await start();
     const { url } = await fakeUpstream(
       Object.fromEntries(TOOLS.map((tool) => [tool, () => "here"])),
@@ -49,8 +58,8 @@ it.each(STORES)(
       await until(() => fleet.every((each) => isOn(each, "t0") === enabled));
       times.push(performance.now() - begin);
     }
+    tell(`${name}: a switch counts everywhere`, times);
     // The slowest of a hundred may be one that the machine held up.
-    times.sort((a, b) => a - b);
     expect(times[Math.floor(times.length * 0.99) - 1]).toBeLessThan(PATIENCE * 250);
     await Promise.all(
       TOOLS.map((tool, at) =>
@@ -66,7 +75,8 @@ it.each(STORES)(
 
 it.each(STORES)(
   "a switch of the moment in which a gateway of one %s loses its connections counts there within a second",
-  async (_name, start, driver) => {
+  { timeout: PATIENCE * (60_000 + BROKEN * 1_000) },
+  async (name, start, driver) => {
     const server = await start();
     const { url } = await fakeUpstream({ t0: () => "here" });
     const plugin = driver();
@@ -90,6 +100,7 @@ it.each(STORES)(
       );
       times.push(performance.now() - begin);
     }
-    expect(Math.max(...times)).toBeLessThan(1_000);
+    tell(`${name}: a switch counts after a reset`, times);
+    expect(times.at(-1)).toBeLessThan(1_000);
   },
 );
