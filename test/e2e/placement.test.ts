@@ -141,7 +141,7 @@ class Move {
   /** Until another gateway held the lease. */
   readonly lease: number;
   /** Until the program had loaded itself, or what of it there is. */
-  readonly start: number;
+  readonly load: number;
   /** Until a call was answered. */
   readonly answer: number;
   readonly all: number;
@@ -149,7 +149,7 @@ class Move {
   constructor(killed: number, { placement }: ServerStatus, started: number, answered: number) {
     const held = Date.parse(placement!.since!);
     this.lease = held - killed;
-    this.start = started - held;
+    this.load = started - held;
     this.answer = answered - started;
     this.all = answered - killed;
   }
@@ -186,9 +186,9 @@ describe.each([
           fleet.map(async (each, at) => (each === holder ? open(each) : clients[at]!)),
         );
       }
-      for (const { all, lease, start, answer } of moves)
+      for (const { all, lease, load, answer } of moves)
         process.stdout.write(
-          `moved after ${all} ms: lease ${lease}, start ${start}, answer ${answer}\n`,
+          `moved after ${all} ms: lease ${lease}, load ${load}, answer ${answer}\n`,
         );
       expect(Math.max(...moves.map(({ all }) => all))).toBeLessThan(LIMIT_MS);
       expect(children.most).toBe(1);

@@ -34,7 +34,7 @@ it("an entry that is told of while a follower ends its last look is not forgotte
 
     async #write(log: string, turns: number): Promise<void> {
       if (turns <= 0) return;
-      for (let turn = 0; turn < turns; turn++) await undefined;
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       await this.append(log, ["1:7"]);
     }
   }

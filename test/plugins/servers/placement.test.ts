@@ -96,7 +96,7 @@ class Fleet {
       store: "shared:memory",
       plugins: { "shared-memory": {} },
       servers: { counter: this.entry(changes) },
-    } as never);
+    });
   }
 
   start({ isLate = false } = {}): Promise<TestGateway> {
@@ -108,7 +108,7 @@ class Fleet {
     const servers = { counter: this.entry({ placement: "one" }) };
     return setupGateway({
       plugins: [store],
-      config: { store: "shared:memory", servers } as never,
+      config: { store: "shared:memory", servers },
       client: { capabilities: { elicitation: {} } },
     });
   }
