@@ -2,11 +2,11 @@ import { setTimer } from "../timers.ts";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { ProcessTimeouts } from "../workers/protocol.ts";
 
 /** What a process needs from the gateway it runs. */
 export interface ProcessGateway {
-  readonly config: { readonly timeouts: Pick<GatewayConfig["timeouts"], "grace" | "notice"> };
+  readonly config: { readonly timeouts: ProcessTimeouts };
   giveNotice(): void;
   drain(): void;
   close(options?: { readonly grace?: number }): Promise<void>;

@@ -37,6 +37,7 @@ export async function startPrimary(
     log,
     store,
     config: { text },
+    timeouts: config.values.timeouts,
     ...(file && { read: () => readConfig(file) }),
     onLines: (lines) => writeLines(log, lines),
     onApplied: (report) => tellReload(report, log),
@@ -45,10 +46,9 @@ export async function startPrimary(
   // One whose loop is stuck would not notice that it is alone.
   process.once("exit", () => primary.kill());
   const close = (): Promise<void> => primary.close();
-  const { timeouts } = config.values;
   runProcess(
     {
-      config: { timeouts },
+      config: primary,
       giveNotice: () => primary.giveNotice(),
       drain: () => {},
       close,

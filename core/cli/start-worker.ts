@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { createLogger } from "../log.ts";
 import { type ChannelPort, WorkerChannel } from "../workers/channel.ts";
-import { type Orders, WORKER } from "../workers/protocol.ts";
+import { type InForce, type Orders, WORKER } from "../workers/protocol.ts";
 import { WorkerSeat } from "../workers/worker-seat.ts";
 import { tellFailure } from "./exit.ts";
 import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
@@ -32,11 +32,12 @@ async function serve(
   const log = plain.child({ worker: orders.number });
   const seat = new WorkerSeat(channel, orders);
   const gateway = await openGateway(checked, { cwd, log, seat, ...(file && { file }) });
-  const tellSources = (): void => {
+  const tellInForce = (): void => {
     const { texts, code } = gateway.sources;
-    channel.tell(WORKER.sources, [...texts, ...code]);
+    const inForce: InForce = { sources: [...texts, ...code], timeouts: gateway.config.timeouts };
+    channel.tell(WORKER.inForce, inForce);
   };
-  gateway.hook("reload:done", tellSources);
+  gateway.hook("reload:done", tellInForce);
   // The primary waits, for all of them.
   runProcess(gateway, { log, host, isNotified: true });
   const giveNotice = (): void => gateway.giveNotice();
@@ -47,7 +48,7 @@ async function serve(
     return gateway.describe();
   });
   channel.answer(WORKER.ping, () => {});
-  tellSources();
+  tellInForce();
   channel.tell(WORKER.ready);
 }
 

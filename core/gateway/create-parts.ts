@@ -43,7 +43,7 @@ export function createParts(first: Config, options: StartedWith, log: Logger): G
     store: GatewayStore.inMemory(log),
     seat: options.seat,
     pool: new ServerPool({ log, onEvent: (name, event) => reportEvent(made, name, event) }),
-    sockets: new Sockets(log, { leases, backlog }),
+    sockets: new Sockets(log, { leases, backlog, keeper: options.seat?.keeper }),
     leases,
     guesses: new Guesses((by) => made.hooks.emit("auth:throttled", by)),
     backlog,

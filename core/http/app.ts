@@ -7,6 +7,7 @@ import type { Guard } from "./guard.ts";
 import type { Leases } from "./auth/leases.ts";
 import type { Principal } from "../call/types.ts";
 import type { Backlog } from "./backlog.ts";
+import type { ConnectionKeeper } from "./http-messages.ts";
 import type { Check } from "./probes.ts";
 import type { NodeHandler, PageHandler, Socket } from "./route.ts";
 
@@ -14,6 +15,8 @@ import type { NodeHandler, PageHandler, Socket } from "./route.ts";
 export interface Custody {
   readonly leases: Leases;
   readonly backlog: Backlog;
+  /** Who answers when this process is killed; a worker has one. */
+  readonly keeper?: ConnectionKeeper | undefined;
 }
 
 /** A WebSocket handshake that may go on, and who takes the connection. */

@@ -9,6 +9,7 @@ const REASON: Readonly<Record<number, string>> = {
   408: "Request Timeout",
   413: "Payload Too Large",
   431: "Request Header Fields Too Large",
+  503: "Service Unavailable",
 };
 
 /** How long a refused connection is still read from, so that its client can read the refusal. */
@@ -63,12 +64,31 @@ export function sendBody(
 /** Answers on a bare socket, when the bytes were no request that Node could read, and closes it. */
 export function refuseSocket(socket: Duplex, status: number, error: GatewayError): void {
   if (!socket.writable) return;
-  const body = JSON.stringify(toEnvelope(error));
-  socket.end(
-    `HTTP/1.1 ${status} ${REASON[status] ?? "Error"}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  socket.end(bareAnswer(status, JSON.stringify(toEnvelope(error)), error.headers));
   linger(socket);
+}
+
+/** Answers on a socket of which nobody knows what was asked: as at an MCP endpoint, whose clients look for nothing else. */
+export function refuseUnknown(socket: Duplex, error: GatewayError): void {
+  socket.on("error", () => {});
+  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: toRpcError(error) });
+  socket.end(bareAnswer(error.status, body, error.headers));
+  linger(socket);
+}
+
+function bareAnswer(
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  const head = {
+    Connection: "close",
+    "Content-Type": "application/json",
+    "Content-Length": Buffer.byteLength(body),
+    ...headers,
+  };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${status} ${REASON[status] ?? "Error"}\r\n${lines.join("")}\r\n${body}`;
 }
 
 /** Closing at once with bytes unread would reset the connection and take the answer along. */

@@ -6,7 +6,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import type { Principal } from "../call/types.ts";
 import type { Admission, Custody, ListenerApp } from "./app.ts";
 import type { NodeHandler } from "./route.ts";
-import { pathOf, type HttpAnswer } from "./http-messages.ts";
+import { type ConnectionKeeper, pathOf, type HttpAnswer } from "./http-messages.ts";
 import type { Backlog } from "./backlog.ts";
 import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
@@ -46,6 +46,7 @@ export class Listener {
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
   readonly #backlog: Backlog;
+  readonly #keeper: ConnectionKeeper | undefined;
   readonly #connections: Connections;
   readonly #webSockets: WebSockets;
   #server: Server | undefined;
@@ -62,6 +63,8 @@ export class Listener {
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
     this.#backlog = options.backlog;
+    // Nobody but this process can write into TLS.
+    this.#keeper = this.tls ? undefined : options.keeper;
     this.#connections = new Connections(this.#log, this.#limits.connections);
     this.#webSockets = new WebSockets(this.#limits.body, options);
   }
@@ -75,6 +78,7 @@ export class Listener {
       this.#serve(req, res as HttpAnswer),
     );
     this.#connections.watch(server, this.tls);
+    if (this.#keeper) keepConnections(server, this.#keeper);
     server.on("upgrade", (req, socket, head) => {
       void this.#upgrade({ req, socket: socket as Socket, head });
     });
@@ -129,6 +133,7 @@ export class Listener {
 
   #serve(req: IncomingMessage, res: HttpAnswer): void {
     res.backlog = this.#backlog;
+    res.keeper = this.#keeper;
     this.#connections.enter(req, res);
     try {
       if (this.#leaving) res.shouldKeepAlive = false;
@@ -275,6 +280,12 @@ export class Listener {
     if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
     else sendError(res, error);
   }
+}
+
+function keepConnections(server: Server, keeper: ConnectionKeeper): void {
+  server.on("connection", (socket: Socket) => keeper.keep(socket));
+  for (const event of ["upgrade", "connect"])
+    server.prependListener(event, ({ socket }: IncomingMessage) => keeper.begin(socket));
 }
 
 const ABOUT_TO_END: Check = {

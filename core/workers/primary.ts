@@ -4,7 +4,14 @@ import type { ReloadReport } from "../plugin/hooks.ts";
 import { toGatewayError } from "../errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { toFailure } from "./channel.ts";
-import { type Change, type Orders, type Refused, WORKER } from "./protocol.ts";
+import {
+  type Change,
+  type InForce,
+  type Orders,
+  type ProcessTimeouts,
+  type Refused,
+  WORKER,
+} from "./protocol.ts";
 import { Rounds } from "./rounds.ts";
 import { serveStore } from "./serve-store.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -25,6 +32,8 @@ export interface PrimaryOptions {
   readonly store: StoreDriver | undefined;
   /** The config that they begin with. */
   readonly config: ReadConfig;
+  /** Those of that config. */
+  readonly timeouts: ProcessTimeouts;
   /** Reads the config again and checks it; absent where it stands in no file. */
   readonly read?: () => Promise<ReadConfig>;
   /** Gets what workers write. */
@@ -43,13 +52,14 @@ export class Primary {
   readonly #metrics = new WorkerMetrics();
   #config: ReadConfig;
   #generation = 1;
-  #sources: readonly string[] = [];
+  #inForce: InForce;
   #isLeaving = false;
 
   constructor(options: PrimaryOptions) {
     this.#options = options;
     this.#config = options.config;
-    const { count, log } = options;
+    const { count, log, timeouts } = options;
+    this.#inForce = { sources: [], timeouts };
     this.#supervisor = new Supervisor({
       count,
       log,
@@ -73,7 +83,12 @@ export class Primary {
 
   /** Files that plugins read, beside those of the config. */
   get sources(): readonly string[] {
-    return this.#sources;
+    return this.#inForce.sources;
+  }
+
+  /** Those of the config in force. */
+  get timeouts(): ProcessTimeouts {
+    return this.#inForce.timeouts;
   }
 
   /** What a worker runs, once its servers are settled. */
@@ -114,7 +129,7 @@ export class Primary {
     channel.answer(WORKER.metrics, () => this.#metrics.collect(this.#supervisor.workers));
     channel.answer(WORKER.vote, (round: number) => this.#rounds.vote(round));
     channel.answer(WORKER.reload, () => this.reload());
-    channel.answer(WORKER.sources, (files: readonly string[]) => void (this.#sources = files));
+    channel.answer(WORKER.inForce, (inForce: InForce) => void (this.#inForce = inForce));
     channel.answer(WORKER.change, ({ id, text }: Change) =>
       this.#attempt(
         () => Promise.resolve({ text }),
@@ -140,6 +155,7 @@ export class Primary {
       generation: this.#generation,
       store: store && { durable: store.durable },
       status: this.#supervisor.status,
+      keepsConnections: worker.keepsConnections,
     };
   }
 

@@ -1,3 +1,4 @@
+import type { GatewayConfig } from "../config/schema.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { Failure } from "./channel.ts";
 
@@ -37,8 +38,10 @@ export const WORKER = {
   reload: "reload",
   /** Primary: a config was refused, {@link Refused} says why. */
   refused: "refused",
-  /** Worker: these files of my plugins are to be watched, besides those of the config. */
-  sources: "sources",
+  /** Worker: these connections are closed; their places may be given again once that is answered. */
+  closed: "closed",
+  /** Worker: what the primary follows of the config that I run, {@link InForce}. */
+  inForce: "in-force",
 } as const;
 
 /** What a worker is to run. */
@@ -51,7 +54,19 @@ export interface Orders {
   /** The store that the primary keeps; absent when all workers share that of the config anyway. */
   readonly store?: { readonly durable: boolean } | undefined;
   readonly status: readonly WorkerStatus[];
+  /** Whether the primary holds the worker's connections too. */
+  readonly keepsConnections: boolean;
 }
+
+/** What the primary follows of the config in force. */
+export interface InForce {
+  /** Files of plugins to be watched, besides those of the config. */
+  readonly sources: readonly string[];
+  readonly timeouts: ProcessTimeouts;
+}
+
+/** How long the end of a process takes. */
+export type ProcessTimeouts = Pick<GatewayConfig["timeouts"], "grace" | "notice">;
 
 /** A config that all are to apply, or none. */
 export interface Round {

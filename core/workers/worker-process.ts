@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { GatewayError } from "../errors.ts";
 import { pause, within } from "../timers.ts";
 import { WorkerChannel } from "./channel.ts";
+import { KeptConnections } from "./kept-connections.ts";
 import { WORKER } from "./protocol.ts";
 import { WORKER_VARIABLE } from "./role.ts";
 
@@ -33,7 +34,6 @@ export function prepareWorkers(): void {
     });
   // Not round robin: a connection on its way to a worker that dies would stay open, and its client would wait.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
-  cluster.setupPrimary({ serialization: "advanced", stdio: ["ignore", "pipe", "inherit", "ipc"] });
 }
 
 /** One life of a worker. */
@@ -49,17 +49,25 @@ export class WorkerProcess {
   /** Which gateway of the store it is, once it has said so. */
   replica: string | undefined;
   readonly #worker: Worker;
+  readonly #kept: KeptConnections | undefined;
 
   /** @param onLines gets what it writes, whole lines only */
   constructor(number: number, onLines: (text: string) => void) {
     this.number = number;
-    this.#worker = cluster.fork({ [WORKER_VARIABLE]: String(number) });
+    this.#kept = createKept();
+    this.#worker = fork(number, this.#kept?.marks);
     this.channel = new WorkerChannel(this.#worker);
     this.ended = endOf(this.#worker);
     this.settled = Promise.race([this.ended, this.#readiness()]);
     // One that reads nothing any more, or has closed its side, is of no use.
     this.channel.closed.addEventListener("abort", () => this.kill());
+    if (this.#kept) this.#keep(this.#kept);
     joinLines(this.#worker.process.stdout!, onLines);
+  }
+
+  /** Whether its connections are held here, too. */
+  get keepsConnections(): boolean {
+    return this.#kept !== undefined;
   }
 
   get pid(): number | null {
@@ -83,6 +91,17 @@ export class WorkerProcess {
     }
   }
 
+  #keep(kept: KeptConnections): void {
+    this.#worker.on("message", (message: unknown, handle: unknown) => kept.take(message, handle));
+    this.channel.answer(WORKER.closed, (places: readonly number[]) => kept.drop(places));
+    // What it sent may still be read when it has ended; one that never began has sent nothing.
+    const isRead = new Promise<unknown>((resolve) => this.#worker.once("disconnect", resolve));
+    void this.ended.then(async ({ code }) => {
+      if (this.pid !== null) await isRead;
+      kept.close(code !== 0);
+    });
+  }
+
   #readiness(): Promise<void> {
     return new Promise((resolve) =>
       this.channel.answer(WORKER.ready, () => {
@@ -91,6 +110,21 @@ export class WorkerProcess {
       }),
     );
   }
+}
+
+/** Nothing where no temporary file can be made, e.g. in a container whose files are read-only. */
+function createKept(): KeptConnections | undefined {
+  try {
+    return new KeptConnections();
+  } catch {
+    return undefined;
+  }
+}
+
+function fork(number: number, marks: number | undefined): Worker {
+  const stdio = ["ignore", "pipe", "inherit", "ipc", marks ?? "ignore"] as const;
+  cluster.setupPrimary({ serialization: "advanced", stdio: [...stdio] });
+  return cluster.fork({ [WORKER_VARIABLE]: String(number) });
 }
 
 function endOf(worker: Worker): Promise<WorkerEnd> {

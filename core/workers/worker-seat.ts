@@ -7,6 +7,7 @@ import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { ChannelDriver } from "./channel-driver.ts";
 import { toError, type WorkerChannel } from "./channel.ts";
+import { WorkerKeeper } from "./worker-keeper.ts";
 import { type Change, type Orders, type Refused, type Round, WORKER } from "./protocol.ts";
 
 /** What a gateway does in a round of all workers. */
@@ -23,6 +24,8 @@ export interface Applier {
 
 /** The place of a gateway among the workers of its machine. */
 export class WorkerSeat {
+  /** Holds this worker's connections, to answer when it is killed. */
+  readonly keeper: WorkerKeeper | undefined;
   readonly #channel: WorkerChannel;
   readonly #orders: Orders;
   #status: readonly WorkerStatus[];
@@ -34,6 +37,7 @@ export class WorkerSeat {
     this.#channel = channel;
     this.#orders = orders;
     this.#status = orders.status;
+    if (orders.keepsConnections) this.keeper = new WorkerKeeper(channel);
     channel.answer(WORKER.status, (status: readonly WorkerStatus[]) => this.#note(status));
     channel.answer(WORKER.write, (change: number) => this.#writes.get(change)?.());
   }

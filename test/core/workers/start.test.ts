@@ -1,6 +1,6 @@
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,6 +23,9 @@ export default definePlugin({
   setup(gateway) {
     const { bad, word } = gateway.config;
     if (process.env.PROPYLON_WORKER === String(bad)) throw new Error("this worker cannot");
+    const begun = new TextEncoder().encode("begun");
+    const endless = () => new ReadableStream({ start: (stream) => stream.enqueue(begun) });
+    gateway.route("GET", "/endless", { access: "public", mutates: false }, () => new Response(endless()));
     gateway.route("GET", "/pid", { access: "public", mutates: false }, () => ({ pid: process.pid, word }));
     gateway.tool("pid", {
       description: "Where it runs.",
@@ -32,6 +35,11 @@ export default definePlugin({
   },
 });
 `;
+
+interface Unanswered {
+  readonly id: unknown;
+  readonly error: { readonly data: { readonly code: string } };
+}
 
 interface Told {
   readonly pid: number;
@@ -182,6 +190,53 @@ it(
   },
 );
 
+/** What comes back on a connection of one request, until that is closed. */
+class Wire {
+  text = "";
+  readonly closed: Promise<unknown>;
+
+  constructor(url: string, request: string) {
+    const { hostname, port, host } = new URL(url);
+    const socket = connect(Number(port), hostname).setEncoding("utf8");
+    onTestFinished(() => void socket.destroy());
+    this.closed = new Promise((resolve) => socket.once("close", resolve));
+    socket.on("data", (text: string) => (this.text += text)).on("error", () => {});
+    socket.write(request.replace("\r\n", `\r\nhost: ${host}\r\n`));
+  }
+}
+
+it(
+  "what waits at one that is killed gets a code, and nothing is written into an answer that has begun",
+  { timeout: TIMEOUT },
+  async () => {
+    const gateway = await begin();
+    const headers = await openSession(gateway.url);
+    const params = { name: "pid", arguments: { ms: 600_000 } };
+    const call = (id: number): string => {
+      const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
+      return `POST /mcp HTTP/1.1\r\nmcp-session-id: ${headers["mcp-session-id"]}\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    };
+    const endless = (): string => "GET /endless HTTP/1.1\r\n\r\n";
+    const wires = (request: (id: number) => string): Wire[] =>
+      [1, 2, 3, 4].map((id) => new Wire(gateway.url, request(id)));
+    const [waiting, begun] = [wires(call), wires(endless)];
+    await until(async () => {
+      const page = await (await ask(`${gateway.url}/metrics`)).text();
+      return page.includes("\ntool_calls_in_flight 4\n");
+    });
+    await until(() => begun.every(({ text }) => text.includes("begun")));
+    for (const pid of await pidsOf(gateway)) process.kill(pid, "SIGKILL");
+    await Promise.all([...waiting, ...begun].map(({ closed }) => closed));
+    for (const { text } of waiting) {
+      expect(text).toMatch(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n/);
+      expect(text).toContain("\r\nretry-after: 1\r\n");
+      const { id, error } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as Unanswered;
+      expect([id, error.data.code]).toEqual([null, "unavailable"]);
+    }
+    for (const { text } of begun) expect(text).toMatch(/^HTTP\/1\.1 200 [^]*begun\r\n$/);
+  },
+);
+
 it("one that is stuck is killed and started again", { timeout: TIMEOUT }, async () => {
   const gateway = await begin();
   const [first] = await pidsOf(gateway);
@@ -226,8 +281,7 @@ it("what is wrong is told once, and nothing is left running", { timeout: TIMEOUT
   await once(taken, "listening");
   gateway.start();
   expect(await gateway.death()).toBe(1);
-  expect(gateway.lines).toHaveLength(1);
-  expect(gateway.lines[0]).toMatch(/port \d+ on 127.0.0.1 is already in use/);
+  expect(gateway.lines).toEqual([expect.stringMatching(/port \d+ on 127.0.0.1 is already in use/)]);
   const uneven = await createWorkers({}, { bad: 2 });
   uneven.start();
   expect(await uneven.death()).toBe(1);
@@ -377,7 +431,14 @@ it(
   "SIGTERM gives the notice of all workers before any of them refuses, a second one ends it",
   { timeout: TIMEOUT },
   async () => {
-    const gateway = await begin({ timeouts: { notice: "10m" } });
+    const gateway = await begin();
+    // The primary follows the config in force, not that of its start.
+    const port = Number(new URL(gateway.url).port);
+    const config = configOf(port, { timeouts: { notice: "10m" } }, {});
+    await writeFile(join(place.folder, `gateway-${port}.json`), JSON.stringify(config));
+    const isApplied = gateway.line("reloaded: ");
+    gateway.signal("SIGHUP");
+    await isApplied;
     const readiness = async (): Promise<number> => (await ask(`${gateway.url}/readyz`)).status;
     const pids = await pidsOf(gateway);
     expect(await readiness()).toBe(200);

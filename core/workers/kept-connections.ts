@@ -1,0 +1,93 @@
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "node:fs";
+import { Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../errors.ts";
+import { refuseUnknown } from "../http/failure.ts";
+
+/** Connections of one worker that are kept; a client of a further one sees its connection break with the worker. */
+export const MAX_KEPT = 4_096;
+/** The file with the marks, as a worker has it. */
+export const MARKS_FD = 4;
+
+/** What a worker sends along with a connection: its place in the marks. */
+export interface KeptConnection {
+  readonly keep: number;
+}
+
+/** A connection that is open in this process, too, and neither read nor written here. */
+interface Handle {
+  close(): void;
+}
+
+/**
+ * The connections of one worker. As long as they are open here, those of a worker that is killed are not: whoever waits for an
+ * answer gets one with a code. A connection that nobody waits at gets it, too, and is closed, as servers do at idle ones with 408.
+ */
+export class KeptConnections {
+  /** Marks of the worker, one byte for each place: 1 for one that must not be written into. */
+  readonly marks: number;
+  readonly #handles = new Map<number, Handle>();
+
+  /** @throws where no temporary file can be made */
+  constructor() {
+    const folder = mkdtempSync(join(tmpdir(), "propylon-"));
+    try {
+      this.marks = openSync(join(folder, "marks"), "wx+", 0o600);
+      // Now, and not when the disk is full.
+      writeSync(this.marks, new Uint8Array(MAX_KEPT));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  /** Takes a connection, if that is what a message brings. */
+  take(message: unknown, handle: unknown): void {
+    const place = (message as Partial<KeptConnection> | null)?.keep;
+    if (!isHandle(handle) || !isPlace(place)) return;
+    this.drop([place]);
+    this.#handles.set(place, handle);
+  }
+
+  /** Gives up connections that their worker has closed: until then their clients do not see it. */
+  drop(places: readonly number[]): void {
+    for (const place of places) {
+      this.#handles.get(place)?.close();
+      this.#handles.delete(place);
+    }
+  }
+
+  /**
+   * Ends with the worker.
+   *
+   * @param isKilled whether somebody may wait for its answers
+   */
+  close(isKilled: boolean): void {
+    const marks = new Uint8Array(MAX_KEPT);
+    readSync(this.marks, marks, 0, MAX_KEPT, 0);
+    closeSync(this.marks);
+    for (const [place, handle] of this.#handles)
+      if (isKilled && marks[place] === 0) refuseUnknown(socketOf(handle), lost());
+      else handle.close();
+    this.#handles.clear();
+  }
+}
+
+function isHandle(handle: unknown): handle is Handle {
+  return typeof (handle as Partial<Handle> | null | undefined)?.close === "function";
+}
+
+function isPlace(place: unknown): place is number {
+  return Number.isInteger(place) && (place as number) >= 0 && (place as number) < MAX_KEPT;
+}
+
+function socketOf(handle: Handle): Socket {
+  return new Socket({ handle } as object);
+}
+
+function lost(): GatewayError {
+  return new GatewayError("unavailable", "The worker that had this request is gone.", {
+    hint: "It is not known whether the request did its work. Make it again where that does no harm.",
+    headers: { "retry-after": "1" },
+  });
+}
