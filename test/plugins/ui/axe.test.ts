@@ -1,17 +1,17 @@
 import { expect, it } from "vitest";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { openPage } from "./kit.ts";
-import { problemsOf, LOOKS } from "./looks.ts";
+import { problemsOf } from "./looks.ts";
 import { ALL_PAGES, startShop } from "./pages.ts";
 
 const VIEWS = [...ALL_PAGES, "/servers?add=1"];
 
-it.each(LOOKS)(
-  "2: axe finds nothing on any page in %s",
-  { timeout: PATIENCE * 120_000 },
-  async (_, options) => {
+it(
+  "2: axe finds nothing on any page, in any look",
+  { timeout: PATIENCE * 240_000 },
+  async () => {
     const { url } = await startShop();
-    expect(await problemsOf(url, VIEWS, options)).toEqual([]);
+    expect(await problemsOf(url, VIEWS)).toEqual([]);
   },
 );
 
