@@ -14,6 +14,8 @@ import { startFleet, type Program } from "./fleet.ts";
 const SECONDS = Number(process.env["LIMIT_KILL_SECONDS"] ?? 12);
 /** Part of what one bucket would let through. In a short run on a machine with other work the starts of the killed take most of the time. */
 const SHARE = SECONDS < 60 ? 0.5 : 0.9;
+/** Pauses of the load in ms: a short run asks for five times what a rate lets through, a campaign for more. */
+const PAUSES = SECONDS < 60 ? { refused: 20, held: 40 } : { refused: 5, held: 20 };
 const KILL_MS = 5_000;
 const RATE = 100;
 const BURST = 100;
@@ -105,7 +107,7 @@ describe.each([
         while (!isOver) {
           const from = performance.now();
           if (await call(pick(fleet, at), "talk")) ran.push({ from, to: performance.now() });
-          else await setTimeout(5);
+          else await setTimeout(PAUSES.refused);
         }
       };
       // 10:1:1, and a call that is refused is not made again at once.
@@ -136,7 +138,10 @@ describe.each([
       };
       const loads = Array.from({ length: 30 }, (_, at) => load(at % 3));
       await until(() => watch.open.size === BOUND, 30_000);
-      const letting = setInterval(() => [...watch.open].slice(0, 3).forEach((each) => each()), 20);
+      const letting = setInterval(
+        () => [...watch.open].slice(0, 3).forEach((each) => each()),
+        PAUSES.held,
+      );
       onTestFinished(() => clearInterval(letting));
       const kills = await killInTurn(fleet, end);
       isOver = true;
