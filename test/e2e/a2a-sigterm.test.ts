@@ -101,7 +101,9 @@ async function terminate(
 
 /** Resolves once the runtime says that it shuts down. */
 async function draining({ url }: RuntimeProcess): Promise<void> {
-  const status = async (): Promise<number> => (await fetch(`${url}/health`)).status;
+  // A connection that is kept would be closed under the next request.
+  const init = { headers: { connection: "close" } };
+  const status = async (): Promise<number> => (await fetch(`${url}/health`, init)).status;
   await expect.poll(status, { interval: 5 }).toBe(503);
 }
 

@@ -2,7 +2,7 @@ import { createFileGateway, createGateway } from "../../core/gateway/create.ts";
 import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -203,7 +203,9 @@ describe("acceptance 5: reload under load", () => {
       expect(broken).toHaveLength(50);
       const quiet: string[] = [];
       for (const [index, text] of broken.entries()) {
-        await writeFile(file, text);
+        // In one step: the watcher would see, and tell of, a file that is half written.
+        await writeFile(`${file}.next`, text);
+        await rename(`${file}.next`, file);
         await watcher.look();
         expect(failures).toHaveLength(index + 1);
         const { code, place, message } = failures[index]!;
