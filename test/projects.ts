@@ -49,14 +49,16 @@ export const ALONE: readonly string[] = [
   "test/plugins/ui/{csp,shell,truth}.test.ts",
 ];
 
-/** Kills, signals, loads, builds, whole projects, and most of what a browser looks at: more than five seconds each. */
+/**
+ * Kills, signals, loads, builds, whole projects, and most of what a browser looks at: more than five seconds each. They share their
+ * modules, as `parts` do.
+ */
 export const LONG: readonly string[] = [
   "test/contract/checkout.test.ts",
   "test/core/build/{boot,build,bundlers}.test.ts",
   "test/core/cli/{check,commands,compose,project,wrong}.test.ts",
   "test/core/config/write.test.ts",
   "test/core/kit/lock.test.ts",
-  "test/core/process/supervision.test.ts",
   "test/core/store/database.test.ts",
   "test/core/workers/*.test.ts",
   "test/create-gateway/**/*.test.ts",
@@ -76,7 +78,7 @@ export const LONG: readonly string[] = [
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/mcp/replicas.test.ts",
   "test/plugins/nats/{away,driver,kill}.test.ts",
-  "test/plugins/oauth/{clients,flood,page}.test.ts",
+  "test/plugins/oauth/{clients,page}.test.ts",
   "test/plugins/oauth-client/{command,heap,principals}.test.ts",
   "test/plugins/openapi/{call,mcpo,timeout}.test.ts",
   "test/plugins/payloads/{bucket,fleet}.test.ts",
@@ -89,6 +91,12 @@ export const LONG: readonly string[] = [
   "test/plugins/telemetry/queue.test.ts",
   "test/plugins/ui/{accountability,activity,axe,browser-admin,clicks,clients,config,cuts,keyboard,live}.test.ts",
   "test/plugins/ui/{narrow,panels,proxy,read-only,roles,session,try}.test.ts",
+];
+
+/** Of those, what measures its process as `ALONE` does. */
+export const LONG_ALONE: readonly string[] = [
+  "test/core/process/supervision.test.ts",
+  "test/plugins/oauth/flood.test.ts",
 ];
 
 /** What starts first in its project: more than twenty seconds each in `long`, more than eight in the others. */

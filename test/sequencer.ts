@@ -2,7 +2,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { SLOWEST } from "./projects.ts";
 
 /** In which order projects start: the longest files first, and at the end those that fill every gap. */
-const PROJECTS = ["long", "alone", "parts", "unit"];
+const PROJECTS = ["long", "long-alone", "alone", "parts", "unit"];
 
 /** Starts the slowest files first: one that starts last ends alone. vitest itself knows only what files took on this machine before. */
 export class SlowestFirst extends BaseSequencer {

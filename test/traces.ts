@@ -3,7 +3,7 @@ import { isMainThread } from "node:worker_threads";
 import { afterAll, afterEach, assert, vi } from "vitest";
 import { descendantsOf, isAlive } from "./e2e/descendants.ts";
 
-/** Files of unit and parts share a process: what one leaves behind in it would be the fault of another. */
+/** Files share a process, but for those of `alone`: what one leaves behind in it would be the fault of another. */
 const before = { env: { ...process.env }, folder: process.cwd() };
 
 /** How long the end of a child may take, in milliseconds. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { PATIENCE } from "./fixtures/ci.ts";
-import { ALONE, LONG, UNIT } from "./projects.ts";
+import { ALONE, LONG, LONG_ALONE, UNIT } from "./projects.ts";
 import { SlowestFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
 
@@ -64,14 +64,36 @@ export default defineConfig({
         test: {
           name: "parts",
           include: ["test/**/*.test.ts"],
-          exclude: without(UNIT, ALONE, LONG),
+          exclude: without(UNIT, ALONE, LONG, LONG_ALONE),
           // To load the modules anew for each file is more work than all the tests.
           isolate: false,
           setupFiles: "test/traces.ts",
         },
       },
-      { extends: true, test: { name: "alone", include: [...ALONE], exclude: without() } },
-      { extends: true, test: { name: "long", include: [...LONG], exclude: without() } },
+      {
+        extends: true,
+        test: {
+          name: "alone",
+          include: [...ALONE],
+          exclude: without(),
+          setupFiles: "test/chromium.ts",
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "long",
+          include: [...LONG],
+          exclude: without(),
+          isolate: false,
+          // The hooks of the last come first.
+          setupFiles: ["test/traces.ts", "test/chromium.ts"],
+        },
+      },
+      {
+        extends: true,
+        test: { name: "long-alone", include: [...LONG_ALONE], exclude: without() },
+      },
     ],
   },
 });

@@ -1,21 +1,14 @@
 import { execFile } from "node:child_process";
-import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import {
-  chromium,
-  type Browser,
-  type BrowserContextOptions,
-  type Locator,
-  type Page,
-} from "playwright-core";
-import { afterAll, expect, onTestFinished } from "vitest";
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { expect, onTestFinished } from "vitest";
 import type { AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
-import { requirePresent } from "../../fixtures/programs.ts";
+import { openBrowser } from "../../fixtures/chromium.ts";
 
 /** A page of the web interface in a real browser. */
 export interface OpenPage {
@@ -26,47 +19,13 @@ export interface OpenPage {
   readonly complaints: readonly string[];
 }
 
-/** One for a file: those of the projects `alone` and `long` have their modules to themselves. */
-let browser: Promise<Browser> | undefined;
-
-afterAll(async () => {
-  await (await browser)?.close();
-  browser = undefined;
-});
-
-/** What Chromium is called by Debian, and on the machines of a CI. */
-const NAMES = ["chromium", "google-chrome", "chromium-browser"];
-
-/** Where Chromium is; `undefined` where there is none. */
-function findChromium(): string | undefined {
-  const folders = (process.env["PATH"] ?? "").split(delimiter);
-  return NAMES.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Opens a page; one browser serves a whole file of tests. Skips the running test where there is no Chromium. */
 export async function openPage(
   address: string,
   options: BrowserContextOptions = {},
 ): Promise<OpenPage> {
-  const executablePath = findChromium();
-  requirePresent("chromium", executablePath !== undefined);
-  // A container has no user namespaces for its sandbox, and what it shows here is ours.
-  browser ??= chromium.launch({
-    executablePath: executablePath!,
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
-  });
-  const context = await (
-    await browser
-  ).newContext({
+  const browser = await openBrowser();
+  const context = await browser.newContext({
     viewport: { width: 1280, height: 800 },
     reducedMotion: "reduce",
     ...options,
