@@ -6,14 +6,10 @@ import { ALL_PAGES, startShop } from "./pages.ts";
 
 const VIEWS = [...ALL_PAGES, "/servers?add=1"];
 
-it(
-  "2: axe finds nothing on any page, in any look",
-  { timeout: PATIENCE * 240_000 },
-  async () => {
-    const { url } = await startShop();
-    expect(await problemsOf(url, VIEWS)).toEqual([]);
-  },
-);
+it("2: axe finds nothing on any page, in any look", { timeout: PATIENCE * 240_000 }, async () => {
+  const { url } = await startShop();
+  expect(await problemsOf(url, VIEWS)).toEqual([]);
+});
 
 it("20: a server is found, switched off and removed with the keyboard alone", async () => {
   const { url, gateway } = await startShop();

@@ -48,7 +48,10 @@ export async function problemsInAllLooks(page: Page, name: string): Promise<read
 }
 
 /** Looks at some pages. @returns what axe finds, and what is wider than the screen */
-export async function problemsOf(url: string, views: readonly string[]): Promise<readonly string[]> {
+export async function problemsOf(
+  url: string,
+  views: readonly string[],
+): Promise<readonly string[]> {
   const { page } = await openPage(`${url}/ui/`);
   const found: string[] = [];
   for (const path of views) {
