@@ -10,6 +10,7 @@ import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
 import { authenticatorsOf, describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import type { GatewayParts } from "./parts.ts";
+import { renew } from "./renew.ts";
 import { metricsOf } from "./taking-part.ts";
 
 /** The gateway as its management plugins see it: always the current generation. */
@@ -46,6 +47,7 @@ export function createControl(parts: () => GatewayParts): Control {
     get eventKinds() {
       return parts().generation.compiled.events?.list ?? [];
     },
+    renew: (record) => renew(parts().generation, record),
     refusal: (principal, policy) => parts().generation.compiled.guard.refusal(principal, policy),
     shows: (item, principal) => parts().generation.compiled.shows(item, principal),
     exists: (item, principal) => parts().generation.compiled.exists(item, principal),

@@ -145,11 +145,14 @@ export type {
   LogRetention,
   OpenStore,
   PutOptions,
+  QueueDelivery,
+  QueuedItem,
   StoreDriver,
   StoredEntry,
   StoredValue,
   StoreHost,
   Unsubscribe,
+  WorkQueue,
 } from "../store/driver.ts";
 export type { Migration } from "../store/database.ts";
 export { LocalEvents } from "../store/local-events.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Principal } from "../call/types.ts";
 import { type ErrorCode, GatewayError } from "../errors.ts";
-import { createPrincipal, readRef } from "../http/auth/principal.ts";
+import { createPrincipal, originOf, readRef } from "../http/auth/principal.ts";
 
 /**
  * A principal as it is written down, or told to another gateway of the store.
@@ -13,6 +13,8 @@ export const keptPrincipalSchema = z.object({
   roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
   claims: z.record(z.string(), z.unknown()).exactOptional(),
   expiresAt: z.number().exactOptional(),
+  /** Name of the authenticator that vouched for it, for `Control.renew`. */
+  origin: z.string().exactOptional(),
 });
 
 /**
@@ -27,17 +29,20 @@ export type KeptPrincipal = z.output<typeof keptPrincipalSchema>;
  *
  * @example const record = { owner: keepPrincipal(call.principal) };
  */
-export function keepPrincipal({ ref, roles, claims, expiresAt }: Principal): KeptPrincipal {
+export function keepPrincipal(principal: Principal): KeptPrincipal {
+  const { ref, roles, claims, expiresAt } = principal;
+  const origin = originOf(principal);
   return {
     ref,
     roles: [...roles],
     ...(claims !== undefined && { claims }),
     ...(expiresAt !== undefined && { expiresAt }),
+    ...(origin !== undefined && { origin }),
   };
 }
 
 /**
- * The principal that was written down.
+ * The principal that was written down, with the rights of then. Nobody vouches for it; for the rights of now see `Control.renew`.
  *
  * @throws {GatewayError} `internal` for one that is none
  * @example const owner = restorePrincipal(record.owner);

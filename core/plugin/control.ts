@@ -4,6 +4,7 @@ import type { CallHead, Principal } from "../call/types.ts";
 import type { GatewayDescription } from "./description.ts";
 import type { DeclaredEventKind } from "./plugin-event.ts";
 import type { GatewayConfig } from "../config/schema.ts";
+import type { KeptPrincipal } from "../kit/kept.ts";
 import type { Listed } from "./filters.ts";
 import type { CheckedPanel } from "./panel.ts";
 import type { RouteOptions } from "../http/route.ts";
@@ -56,6 +57,13 @@ export interface Control {
   readonly panels: readonly CheckedPanel[];
   /** Kinds of events that the plugins of the config in force declare. */
   readonly eventKinds: readonly DeclaredEventKind[];
+  /**
+   * Somebody whom a store kept, with the rights of now: the role that their key has by now. Where an authenticator cannot tell that
+   * without the credential (tokens), they have the rights of then until their `expiresAt`.
+   *
+   * @returns `undefined` for whoever would not be let in any more: the key or the authenticator is gone, or the token has expired
+   */
+  renew(record: KeptPrincipal): Principal | undefined;
   /** Why somebody may not use a route of this policy; `undefined` for whoever may. For pages that show what can be done. */
   refusal(
     principal: Principal,

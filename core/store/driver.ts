@@ -73,6 +73,53 @@ export interface LogRetention {
 }
 
 /**
+ * A piece of work in a queue.
+ *
+ * @example const item: QueuedItem = { key: ticket, group: digestOf(principal.ref), size: 512 };
+ */
+export interface QueuedItem {
+  /** Its own, printable ASCII without spaces, at most 64 characters. The same key again within two minutes is added once. */
+  readonly key: string;
+  /** Whose it is, in the same form. */
+  readonly group: string;
+  /** What it takes, in whatever unit its owner counts. */
+  readonly size: number;
+}
+
+/**
+ * A piece of work that was handed to this gateway. Unless it is {@link QueueDelivery.keep kept}, another gateway gets it after 6
+ * seconds: this gateway may have died.
+ *
+ * @example await delivery.ack();
+ */
+export interface QueueDelivery {
+  readonly text: string;
+  /** Says that somebody is still at it, which is to be done every 2 seconds. Best effort, never throws. */
+  keep(): void;
+  /** Done: it is never delivered again. @throws when the queue cannot be reached; may be called again */
+  ack(): Promise<void>;
+  /** Gives it back, to be delivered again after so many milliseconds. Best effort. */
+  giveBack(delay: number): void;
+}
+
+/**
+ * Work that waits until a gateway does it: each piece is delivered to one gateway at a time, until one acks it. What was begun first
+ * is delivered first.
+ *
+ * @example
+ * const queue: WorkQueue = gateway.store.queue("reports");
+ * await queue.add({ key: id, group: digestOf(principal.ref), size: 1 }, JSON.stringify({ id }));
+ */
+export interface WorkQueue {
+  /** Resolves when it is stored. */
+  add(item: QueuedItem, text: string): Promise<void>;
+  /** Waits for a piece of work. Resolves with `undefined` when there was none for a while, or the signal aborts. */
+  next(signal: AbortSignal): Promise<QueueDelivery | undefined>;
+  /** All that was added and not acked, in no order. */
+  items(): Promise<readonly QueuedItem[]>;
+}
+
+/**
  * Ends a subscription; safe to call twice.
  *
  * @example
@@ -136,6 +183,8 @@ export interface StoreDriver {
   /** Sends a message to every subscriber there is now, this gateway's own included: at most once, in order. At most 8 KB. */
   publish(topic: string, message: string): Promise<void>;
   subscribe(topic: string, listener: (message: string) => void): Promise<Unsubscribe>;
+  /** Work that waits for a gateway; absent where the store cannot hand any out. */
+  queue?(name: string): WorkQueue;
   /** For relational data; absent where it cannot hold any. Asked once. */
   dialect?(): Promise<Dialect>;
   /** Waits for what is under way, and gives everything back. */

@@ -10,6 +10,7 @@ import { StoreKv } from "./kv.ts";
 import { StoreLeases } from "./lease.ts";
 import { StoreLog } from "./store-log.ts";
 import { StoreMeter } from "./meter.ts";
+import { StoreQueue } from "./store-queue.ts";
 import { checkKey, scopedName, storeKey } from "./store-key.ts";
 import { Replicas } from "./replicas.ts";
 import type { Store } from "./store.ts";
@@ -72,6 +73,7 @@ export class GatewayStore {
         new StoreMeter(connection, scopedName(owner, "meters"), checkKey(storeKey(name)), options),
       lease: (name, options) =>
         new StoreLeases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
+      queue: (name) => new StoreQueue(connection, scopedName(owner, name)),
       replicas: () => this.#replicas.list(),
       ask: (to, topic, body, signal) =>
         this.#asking.ask(to, scopedName(owner, topic), body, signal),

@@ -1,7 +1,7 @@
 import type { Kysely } from "kysely";
 import type { ZodType } from "zod";
 import type { Migration } from "./database.ts";
-import type { Unsubscribe } from "./driver.ts";
+import type { Unsubscribe, WorkQueue } from "./driver.ts";
 
 /**
  * Where a plugin keeps what is to outlive its process, and what the gateways of one store share. Every plugin has names of its own.
@@ -50,6 +50,12 @@ export interface Store {
    * await lease.release();
    */
   lease(name: string, options: LeaseOptions): Promise<Lease>;
+  /**
+   * Work that waits until a gateway of the store does it. Needs `store: nats://...`.
+   * @throws {GatewayError} `invalid` with a store that hands out no work
+   * @example const delivery = await gateway.store.queue("reports").next(signal);
+   */
+  queue(name: string): WorkQueue;
   /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**

@@ -6,6 +6,8 @@ import type { RequestHandler } from "./tasks/request-handler.ts";
 export function registerMetrics(registry: Registry, handler: RequestHandler): void {
   registry.registerMetric(handler.counts.ends);
   registry.registerMetric(handler.counts.durations);
+  registry.registerMetric(handler.counts.deliveries);
+  registry.registerMetric(handler.counts.refusals);
   registry.registerMetric(
     new Gauge({
       name: "a2a_tasks",

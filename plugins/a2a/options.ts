@@ -301,6 +301,12 @@ export const optionsSchema = z.strictObject({
     .default(300_000)
     .describe("How long clients may keep the card (Cache-Control); a bare number is seconds."),
   skills: skillsSchema,
+  execution: z
+    .enum(["here", "queue"])
+    .default("here")
+    .describe(
+      "Which gateway works on a task: here, the one that its message came to; or queue, any gateway of the store that has room, which needs store: nats://... and the same skills at all of them.",
+    ),
   tasks: tasksSchema,
   sessions: sessionsSchema,
   push: pushSchema.describe("Push notifications (A2A 1.0)."),

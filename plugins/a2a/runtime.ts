@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { PluginContext } from "propylon";
+import { GatewayError, type PluginContext } from "propylon";
 import { readVariable, setTicker } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { TaskService } from "propylon/plugins/tasks";
@@ -12,6 +12,7 @@ import { environment, type A2aOptions } from "./options.ts";
 import { placeRuntime } from "./place.ts";
 import { standardFace } from "./standard/routes.ts";
 import { Conversations } from "./tasks/conversations.ts";
+import type { QueueDependencies } from "./tasks/queue-execution.ts";
 import type { RequestHandler } from "./tasks/request-handler.ts";
 import { RuntimeTasks } from "./tasks/runtime-tasks.ts";
 
@@ -35,6 +36,14 @@ export async function serveRuntime(
   { agents, tasks }: RuntimeServices,
 ): Promise<void> {
   const { config } = gateway;
+  if (config.execution === "queue" && config.push.enabled)
+    throw new GatewayError(
+      "invalid",
+      "plugins.a2a.push.enabled does not go with execution: queue.",
+      {
+        hint: "Leave one of them out.",
+      },
+    );
   const conversations = gateway.keep(
     "conversations",
     () => new Conversations(gateway.store),
@@ -52,13 +61,18 @@ export async function serveRuntime(
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
     const call: PluginContext["call"] = (input) => gateway.call(input);
     const giveBack = handler.adopt({ options: config.tasks, skills, call, log: gateway.log });
+    // One that is only looked at opens no store, and takes no tasks.
+    const isHandedOut = config.execution === "queue" && !gateway.control.dryRun;
+    const takeTasks = isHandedOut ? handler.handOut(queueOf(gateway)) : undefined;
     await conversations.load(config.sessions);
     await handler.load();
     const endAnswers = await handler.serveOthers();
+    const endQueue = await takeTasks?.();
     const stop = sweepNowAndThen(config, handler, conversations);
     const leave = tasks?.join(new RuntimeTasks(handler));
     return () => {
       leave?.();
+      endQueue?.();
       endAnswers();
       stop();
       giveBack();
@@ -67,6 +81,19 @@ export async function serveRuntime(
   gateway.hook("gateway:drain", () => handler.drain());
   // At a shutdown programs end before the process does; at a reload they go on.
   gateway.onDispose(() => (handler.isDraining ? handler.close() : undefined));
+}
+
+/** @throws {GatewayError} `invalid` with a store that hands out no work */
+function queueOf({ store, control, log }: PluginContext): QueueDependencies {
+  try {
+    return { queue: store.queue("tasks"), log, renew: (sender) => control.renew(sender) };
+  } catch (cause) {
+    const reason = (cause as Error).message;
+    throw new GatewayError("invalid", `plugins.a2a.execution is queue. ${reason}`, {
+      cause,
+      hint: "Set store: nats://... in the config, or leave plugins.a2a.execution out.",
+    });
+  }
 }
 
 /** @returns stops it */

@@ -9,6 +9,7 @@ import type {
   StoredEntry,
   StoredValue,
   Unsubscribe,
+  WorkQueue,
 } from "propylon/kit";
 import { setTicker } from "propylon/kit";
 import { Link } from "./link.ts";
@@ -16,6 +17,7 @@ import type { Opened } from "./linking.ts";
 import { Listening, type Listener } from "./listening.ts";
 import { Logs } from "./logs.ts";
 import { Parts } from "./parts.ts";
+import { Queues } from "./queues.ts";
 import { apiErrorOf } from "./refusal.ts";
 import { StoreRequest } from "./request.ts";
 import type { NatsSettings } from "./settings.ts";
@@ -39,7 +41,7 @@ const LINK = {
   ping: 2_000,
 };
 
-/** A store in NATS JetStream: one stream for values, one for logs, and subjects for messages. */
+/** A store in NATS JetStream: one stream for values, one for logs, one for work that waits, and subjects for messages. */
 export class NatsDriver implements StoreDriver {
   readonly shared = true;
   readonly durable = true;
@@ -49,6 +51,7 @@ export class NatsDriver implements StoreDriver {
   readonly #values: Values;
   readonly #logs: Logs;
   readonly #sweeper: Sweeper;
+  readonly #queues: Queues;
   readonly #listeners = new Listening();
   readonly #pending = new Set<Promise<unknown>>();
   readonly #tickers: readonly NodeJS.Timeout[];
@@ -66,10 +69,20 @@ export class NatsDriver implements StoreDriver {
     this.#values = new Values(subjects, parts, later, broken);
     this.#logs = new Logs(subjects, parts, later, broken);
     this.#sweeper = new Sweeper(subjects, parts, this.#values, timing);
+    this.#queues = new Queues({
+      subjects,
+      nats,
+      link: () => this.#link,
+      run: (work) => this.#run(work),
+      refused: (words) => log.warn({ words }, "NATS refuses a request for work"),
+    });
     this.#link = new Link({ ...LINK, nats }, log, {
-      provide: (jetstream) => provideStore(jetstream, this.#opened!, subjects, nats),
+      provide: async (jetstream) => {
+        await provideStore(jetstream, this.#opened!, subjects, nats);
+        await this.#queues.provide(jetstream);
+      },
       opened: (opened) => this.#adopt(opened),
-      interrupted: () => {},
+      interrupted: () => this.#queues.interrupt(),
       forbidden: (error) => log.warn({ hint: error.hint }, error.message),
     });
     this.#link.onStatus(() => this.#look());
@@ -168,6 +181,10 @@ export class NatsDriver implements StoreDriver {
     });
   }
 
+  queue(name: string): WorkQueue {
+    return this.#queues.queue(name);
+  }
+
   /** Removes what nobody can read any more; done now and then by itself. */
   async sweep(): Promise<void> {
     await this.#sweeper.sweep(() => this.#request());
@@ -219,6 +236,7 @@ export class NatsDriver implements StoreDriver {
   #adopt(opened: Opened): void {
     this.#opened = opened;
     this.#listeners.adopt(opened.connection);
+    this.#queues.adopt(opened);
   }
 
   /** Back again: what was said meanwhile was not heard. */

@@ -3,6 +3,7 @@ import { openNats } from "./open.ts";
 import { optionsSchema } from "./options.ts";
 import { PACKAGES } from "./packages.ts";
 
+export type { Delivery, Line } from "./delivery.ts";
 export { factsOf, type DeliveryFacts, readHeaders } from "./facts.ts";
 export { Link } from "./link.ts";
 export type { Followers, Jetstream, LinkOptions, LinkStatus, Opened, Said } from "./linking.ts";
@@ -16,6 +17,7 @@ export {
   provideStream,
   type StreamPlan,
 } from "./provision.ts";
+export { Puller, type PullerOptions } from "./puller.ts";
 export { type ApiError, apiErrorOf, forbiddenOf } from "./refusal.ts";
 export { type Identity, natsOf, type NatsSettings, type TlsFiles } from "./settings.ts";
 

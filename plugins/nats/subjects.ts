@@ -9,12 +9,15 @@ export class Subjects {
   readonly kvStream: string;
   /** Stream of logs and their parts. */
   readonly logStream: string;
+  /** Stream of work that waits. */
+  readonly queueStream: string;
   readonly #prefix: string;
 
   constructor(prefix: string) {
     this.#prefix = prefix;
     this.kvStream = `${prefix}_kv`;
     this.logStream = `${prefix}_log`;
+    this.queueStream = `${prefix}_queue`;
   }
 
   /** All of a stream. */
@@ -24,6 +27,21 @@ export class Subjects {
 
   get allLogs(): string {
     return `${this.#prefix}.log.>`;
+  }
+
+  get allQueued(): string {
+    return `${this.#prefix}.queue.>`;
+  }
+
+  /** Work of a queue, by parts that keys may hold; of all of it with `>` as the last. */
+  queued(queue: string, parts: readonly string[]): string {
+    const tokens = parts.map((part) => (part === ">" ? part : encodePart(part)));
+    return [this.#prefix, "queue", encodeToken(queue), ...tokens].join(".");
+  }
+
+  /** The parts of {@link queued}. */
+  queuedParts(subject: string): readonly string[] {
+    return subject.split(".").slice(3).map(decodePart);
   }
 
   /** What the server tells once it has stored something, without its body. */

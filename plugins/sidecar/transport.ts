@@ -1,30 +1,10 @@
 import type { StreamEvent, Task } from "propylon/contract";
-import type { LinkStatus } from "propylon/plugins/nats";
+import type { Delivery, LinkStatus } from "propylon/plugins/nats";
+
+export type { Delivery } from "propylon/plugins/nats";
 
 /** Headers of a message, by the name they came under. */
 export type Headers = Readonly<Record<string, string>>;
-
-/** One delivery of one task. Whoever has it must {@link Delivery.keep keep} it until it is acked or given back. */
-export interface Delivery {
-  readonly data: Uint8Array;
-  readonly headers: Headers;
-  readonly subject: string;
-  /** Place in the stream; with {@link storedAt} it names the task, however often it is delivered. */
-  readonly sequence: number;
-  /** When the task was handed in, in milliseconds since 1970. */
-  readonly storedAt: number;
-  /** Counts deliveries, from 1. */
-  readonly attempt: number;
-  /** Says that somebody is still at it. Best effort, never throws. */
-  keep(): void;
-  /**
-   * Done: it is never delivered again. Resolves when the queue has confirmed it.
-   * @throws when the queue cannot be reached; may be called again
-   */
-  ack(): Promise<void>;
-  /** Gives it back, to be delivered again after so many milliseconds. Best effort: without it that happens after `ackWait`. */
-  giveBack(delay: number): void;
-}
 
 /** A result as the ledger has it. */
 export interface LedgerEntry {

@@ -144,7 +144,7 @@ const CAMPAIGNS = {
     args: vitest("test/e2e/cluster-kill.test.ts"),
     env: { CLUSTER_CALLS: "10000", CLUSTER_TASKS: "2000", CLUSTER_SECONDS: "900" },
     times: 1,
-    each: "two times 15 minutes of a project of --with cluster, on PostgreSQL and on NATS, whose gateways are killed with SIGKILL one after the other each 5 s",
+    each: "three times 15 minutes of a project of --with cluster, on PostgreSQL, on NATS, and on NATS with execution: queue, whose gateways are killed with SIGKILL one after the other each 5 s",
   },
   rolling: {
     args: vitest("test/e2e/rolling.test.ts"),

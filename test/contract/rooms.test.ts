@@ -147,6 +147,7 @@ it("the files of a folder that other folders import are these", () => {
         "json",
         "json-grammar",
         "json-scan",
+        "kept",
         "libraries",
         "lock",
         "problem-text",

@@ -27,7 +27,7 @@ export interface Additions {
 }
 
 /** Something that takes a moment, as a tool and over A2A. */
-const WORK: Additions = {
+export const WORK: Additions = {
   plugin: `
 import { setTimeout } from "node:timers/promises";
 import { definePlugin } from "propylon";
@@ -53,6 +53,12 @@ export default definePlugin({
     skills:
       - { id: work, description: Works., tool: { server: work, name: work, argument: text } }
 `,
+};
+
+/** {@link WORK}, done by whichever gateway has room. */
+export const QUEUED_WORK: Additions = {
+  ...WORK,
+  config: WORK.config.replace("    workDir:", "    execution: queue\n    workDir:"),
 };
 
 /** What compose.yaml of a project says of its services. */

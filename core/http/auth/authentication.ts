@@ -99,6 +99,8 @@ export interface Authenticator extends AuthenticatorOptions {
   /** Name of the plugin that brings it; `undefined` for those of the config. */
   readonly plugin: string | undefined;
   readonly authenticate: Authenticate;
+  /** Who has a ref now, with the rights of now; absent where that cannot be told without the credential. */
+  readonly renew?: (ref: string) => Principal | undefined;
 }
 
 /** Decides who makes a request and what they may, for a whole listener. */

@@ -72,6 +72,7 @@ function keysLink(holderOf: ReturnType<typeof createKeyring>): Authenticator {
         throw new GatewayError("unauthorized", "The API key is incomplete or mistyped.");
       return holder;
     },
+    renew: (ref) => holderOf.all().find((holder) => holder.ref === ref),
   };
 }
 
@@ -131,7 +132,11 @@ function checkNames(ofPlugins: readonly Authenticator[]): void {
 }
 
 /** Who holds a key; `undefined` when nobody does. */
-type Keyring = (key: string) => Principal | undefined;
+interface Keyring {
+  (key: string): Principal | undefined;
+  /** Everybody who holds one. */
+  all(): readonly Principal[];
+}
 
 /**
  * Makes the look-up of `auth.apiKey` and `auth.keys`. Keys are found by their digest, so the time it takes tells something about
@@ -162,5 +167,6 @@ export function createKeyring({ apiKey, keys }: GatewayConfig["auth"]): Keyring 
       makePrincipal({ id: MASTER, kind: "key", roles: ALL_ROLES }, KEYS),
     );
   }
-  return (key) => holders.get(digestOf(key));
+  const holderOf = (key: string): Principal | undefined => holders.get(digestOf(key));
+  return Object.assign(holderOf, { all: () => [...holders.values()] });
 }

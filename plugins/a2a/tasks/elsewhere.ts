@@ -1,6 +1,8 @@
 import { GatewayError, isGatewayError } from "propylon";
-import { type Store, timeoutSignal } from "propylon/kit";
+import { type KeptPrincipal, keptPrincipalSchema, type Store, timeoutSignal } from "propylon/kit";
 import {
+  type Message,
+  messageSchema,
   STATES,
   type StreamEvent,
   streamEventSchema,
@@ -19,6 +21,7 @@ const LOOK_MS = 2_000;
 const CANCEL_MS = 30_000;
 const TOPIC = "task";
 const EVENTS = "events";
+const ANSWERS = "answers";
 
 const questionSchema = z.object({
   id: z.string(),
@@ -29,10 +32,17 @@ const questionSchema = z.object({
 
 const followSchema = questionSchema.pick({ id: true, owner: true });
 
+const answerSchema = followSchema.extend({
+  message: messageSchema,
+  sender: keptPrincipalSchema,
+});
+
 /** What this gateway does about tasks for others. */
 export interface TaskHost {
   get(id: string, owner: TaskOwner): { readonly task: Task };
   cancel(id: string, owner: TaskOwner): Promise<Task>;
+  /** Hands a message to the call that waits for it. */
+  answer(message: Message, sender: KeptPrincipal): Promise<void>;
   /** Tells of every event of a task here, the first with the whole task. @returns stops telling */
   watch(id: string, owner: TaskOwner, listener: (event: StreamEvent) => void): () => void;
 }
@@ -56,9 +66,15 @@ export class TasksElsewhere {
     const endEvents = await this.#store.answer(EVENTS, (body: unknown, signal) =>
       eventsOf(host, followSchema.parse(body), signal),
     );
+    const endAnswers = await this.#store.answer(ANSWERS, async function* (body: unknown) {
+      const { message, sender, owner } = answerSchema.parse(body);
+      if (sender.ref !== owner) throw new GatewayError("not_found", "There is no such task.");
+      yield await host.answer(message, sender);
+    });
     return () => {
       void end();
       void endEvents();
+      void endAnswers();
     };
   }
 
@@ -90,8 +106,16 @@ export class TasksElsewhere {
     return () => gone.abort();
   }
 
+  /** Hands a message to the call of a task that waits for it. @throws {GatewayError} `unavailable`; what the other gateway says */
+  async answer({ task, owner, replica }: TaskRecord, message: Message, sender: KeptPrincipal) {
+    const question = { id: task.id, owner, message: { ...message, taskId: task.id }, sender };
+    await this.#first(replica, ANSWERS, question, CANCEL_MS);
+  }
+
   /** A task as it is now. One whose gateway cannot be asked, or has just ended it, is told as it was stored. */
   async look(record: TaskRecord): Promise<Task> {
+    // It waits for a gateway.
+    if (record.replica === "") return record.task;
     return this.#ask(record, "look", LOOK_MS).catch(() => record.task);
   }
 
@@ -106,10 +130,14 @@ export class TasksElsewhere {
     limit: number,
   ): Promise<Task> {
     const question = { id: task.id, owner, verb };
+    return taskSchema.parse(await this.#first(replica, TOPIC, question, limit));
+  }
+
+  /** The answer of a gateway that gives but one. */
+  async #first(replica: string, topic: string, question: object, limit: number): Promise<unknown> {
     const signal = timeoutSignal(limit);
     try {
-      for await (const answer of this.#store.ask(replica, TOPIC, question, signal))
-        return taskSchema.parse(answer);
+      for await (const answer of this.#store.ask(replica, topic, question, signal)) return answer;
     } catch (error) {
       if (isGatewayError(error)) throw error;
     }

@@ -15,7 +15,7 @@ import type { SkillArtifact } from "../define.ts";
 import type { TaskOwner, RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
 import { TaskAudience } from "./task-audience.ts";
-import type { TaskRecord } from "./task-record.ts";
+import type { Queued, TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "./size.ts";
 import { isSettled, mayFollow } from "./transitions.ts";
@@ -57,6 +57,10 @@ export class LiveTask implements RunningTask {
   isAbandoned = false;
   /** Whether it was ended because whoever waited for it went away. */
   isForsaken = false;
+  /** Whether another gateway goes on with it: what happens here counts no more, and nobody is told. */
+  isForeign = false;
+  /** How the work on its last message was handed out, where a queue does that. */
+  queued: Queued | undefined;
   /** What the skill answered when it had but a word to say. */
   reply: Message | undefined;
   readonly #most: number;
@@ -94,6 +98,7 @@ export class LiveTask implements RunningTask {
     isAbandoned,
     changedAt,
     createdAt = changedAt,
+    queued,
   }: TaskRecord): void {
     const { history = [], artifacts = [] } = task;
     this.#said = jsonSize(history) ?? 0;
@@ -104,11 +109,12 @@ export class LiveTask implements RunningTask {
     this.isAbandoned = isAbandoned;
     this.changedAt = changedAt;
     this.createdAt = createdAt;
+    this.queued = queued;
   }
 
   /** What the store keeps of it. @param replica the gateway that goes on with it */
   toRecord(replica: string): TaskRecord {
-    const { owner, skill, reply, isAsking, isAbandoned, changedAt, createdAt } = this;
+    const { owner, skill, reply, isAsking, isAbandoned, changedAt, createdAt, queued } = this;
     const history = this.#task.history ?? [];
     return {
       owner: owner.ref,
@@ -121,6 +127,7 @@ export class LiveTask implements RunningTask {
       changedAt,
       createdAt,
       replica,
+      ...(queued && (!this.isSettled || isAsking) && { queued }),
     };
   }
 
@@ -143,6 +150,11 @@ export class LiveTask implements RunningTask {
 
   get isFinal(): boolean {
     return STATES[this.state].isFinal;
+  }
+
+  /** The message that was taken last: the one in its history. */
+  get lastMessage(): Message {
+    return this.#accepted.at(-1)!;
   }
 
   get isSettled(): boolean {
@@ -322,6 +334,7 @@ export class LiveTask implements RunningTask {
 
   /** What it came to is not in the store, so nobody may rely on it. */
   #lose(): void {
+    if (this.isForeign) return;
     const message = this.say([{ text: LOST }]);
     const status = { state: "failed" as const, timestamp: new Date().toISOString(), message };
     const event = { statusUpdate: { ...this.#ids, status } };

@@ -8,6 +8,42 @@ export const ABANDONED = "The gateway ended while this task was under way. Send 
 /** Why work ends with the gateway. */
 export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
 
+/** Why a task of a queue failed that was begun again and again. */
+export function lostTooOften(runs: number): GatewayError {
+  return new GatewayError(
+    "internal",
+    `The work was begun ${runs} times, and each time its gateway ended before it did.`,
+  );
+}
+/** Why a task of a queue failed that was not begun. */
+export const NOT_LET_IN = new GatewayError(
+  "unauthorized",
+  "The credential of its sender is no longer valid.",
+);
+/** Why a task of a queue failed in the middle of whose work something was asked. */
+export const CALL_GONE = new GatewayError("cancelled", ABANDONED);
+
+/** A task that is not there, or somebody else's. */
+export function unknownTask(): GatewayError {
+  return new GatewayError("not_found", "There is no such task.", {
+    hint: "Tasks that ended are kept for a while only.",
+  });
+}
+
+/** A task that no gateway is at in this moment. */
+export function inMotion(): GatewayError {
+  return new GatewayError("unavailable", "The task is between two gateways.", {
+    hint: "Make the request again.",
+  });
+}
+
+/** A message to a task that another gateway is at. */
+export function refuseElsewhere(): GatewayError {
+  return new GatewayError("exists", "Another gateway is at this task.", {
+    hint: "Wait until it has ended or asks for something.",
+  });
+}
+
 /** A message to a task that takes none. */
 export function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
   return new GatewayError("exists", `The task is ${state} and does not accept messages.`, {

@@ -1,6 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type Principal } from "propylon";
-import { Semaphore, type Store, timeoutSignal } from "propylon/kit";
+import { GatewayError, isGatewayError, type Principal } from "propylon";
+import {
+  type KeptPrincipal,
+  keepPrincipal,
+  Semaphore,
+  type Store,
+  timeoutSignal,
+} from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type {
   ListedTask,
@@ -17,7 +23,18 @@ import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { Succession } from "./succession.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { TaskRecords } from "./task-records.ts";
-import { NO_ANSWER, refuseCancel, refuseLost, refuseMessage, refuseReuse } from "./refusals.ts";
+import { QueueExecution, type QueueDependencies, type QueueHost } from "./queue-execution.ts";
+import {
+  inMotion,
+  NO_ANSWER,
+  NOT_LET_IN,
+  refuseCancel,
+  refuseElsewhere,
+  refuseLost,
+  refuseMessage,
+  refuseReuse,
+  unknownTask,
+} from "./refusals.ts";
 import { passes, TaskStore } from "./task-store.ts";
 import { TaskCounts } from "./task-counts.ts";
 import { isSettled } from "./transitions.ts";
@@ -51,6 +68,10 @@ export class RequestHandler implements RuntimeService {
   readonly #watchers = new Set<Watcher>();
   readonly #listings = new Semaphore(MAX_LISTINGS);
   #dependencies: TaskDependencies | undefined;
+  /** Set where any gateway of the store may work on a task. */
+  #queue: QueueExecution | undefined;
+  readonly #leaving = new Set<() => void>();
+  #renew: QueueDependencies["renew"] = () => undefined;
   #draining = false;
 
   /** @param store where tasks outlive the process, if they do */
@@ -64,6 +85,11 @@ export class RequestHandler implements RuntimeService {
       finish: (task, move) => this.#finish(task, move),
       tell: (task, event) => this.#tell(task, event),
       waits: (task) => this.#waits(task),
+      isHandedOut: (record) => this.#queue !== undefined && record.queued !== undefined,
+      putBack: async (record) => {
+        if (record.replica === "" || (await this.#records.isAbandoned(record)))
+          await this.#queue?.putBack(record);
+      },
     });
   }
 
@@ -76,6 +102,26 @@ export class RequestHandler implements RuntimeService {
   /** Tells other gateways of the store of tasks at work here. @returns ends that */
   serveOthers(): Promise<() => void> {
     return this.#elsewhere.serve(this);
+  }
+
+  /**
+   * Has messages worked on by whichever gateway of the store has room.
+   * @returns begins to take tasks here, and returns what ends all that
+   */
+  handOut(dependencies: QueueDependencies): () => Promise<() => void> {
+    const queue = new QueueExecution(this.#queueHost(), dependencies);
+    this.#queue = queue;
+    this.#renew = dependencies.renew;
+    return async () => {
+      const leave = await queue.start();
+      this.#leaving.add(leave);
+      return () => {
+        leave();
+        this.#leaving.delete(leave);
+        // A reload sets up the next one before it ends this one.
+        if (this.#queue === queue) this.#queue = undefined;
+      };
+    };
   }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
@@ -102,6 +148,18 @@ export class RequestHandler implements RuntimeService {
   }
 
   async send(message: Message, options: SendOptions): Promise<RunningTask> {
+    if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
+    try {
+      return await (this.#queue
+        ? this.#queue.send(message, options)
+        : this.#send(message, options));
+    } catch (error) {
+      if (isGatewayError(error) && error.code === "rate_limited") this.counts.refusals.inc();
+      throw error;
+    }
+  }
+
+  async #send(message: Message, options: SendOptions): Promise<RunningTask> {
     // Without a store a message is taken in the turn in which it comes.
     if (this.#records.isKept) await this.#succession.fetch(message, options);
     if (this.#draining) throw new GatewayError("draining", "The runtime is shutting down.");
@@ -140,9 +198,7 @@ export class RequestHandler implements RuntimeService {
   get(id: string, principal: TaskOwner): LiveTask {
     const task = this.find(id, principal);
     if (task) return task;
-    throw new GatewayError("not_found", "There is no such task.", {
-      hint: "Tasks that ended are kept for a while only.",
-    });
+    throw unknownTask();
   }
 
   async look(id: string, principal: TaskOwner): Promise<Task> {
@@ -203,6 +259,8 @@ export class RequestHandler implements RuntimeService {
     lost: (error: GatewayError) => void,
   ): Promise<() => void> {
     const record = await this.#succession.locate(id, principal);
+    const queued = this.#queue && (record ?? (await this.#records.read(id, principal)));
+    if (queued) return this.#queue!.follow(queued, listener);
     if (record) return this.#elsewhere.follow(record, listener, lost);
     return this.watch(id, principal, listener);
   }
@@ -217,6 +275,10 @@ export class RequestHandler implements RuntimeService {
 
   async cancel(id: string, principal: TaskOwner): Promise<Task> {
     const record = await this.#succession.locate(id, principal);
+    if (record?.replica === "")
+      return (await this.#queue?.cancel(record)) ?? this.cancel(id, principal);
+    // It is on its way to or from this gateway.
+    if (record && this.#records.isOwn(record)) throw inMotion();
     if (record) return this.#elsewhere.cancel(record);
     const task = this.get(id, principal);
     if (task.isFinal) throw refuseCancel(task);
@@ -231,15 +293,23 @@ export class RequestHandler implements RuntimeService {
     return () => void this.#watchers.delete(listener);
   }
 
+  async answer(message: Message, sender: KeptPrincipal): Promise<void> {
+    const principal = this.#renew(sender);
+    if (!principal) throw NOT_LET_IN;
+    await this.#send(message, { principal });
+  }
+
   /** Takes no more messages; what is at work goes on, but for what waits for one. */
   drain(): void {
     this.#draining = true;
+    for (const leave of this.#leaving) leave();
     this.#atWork.drain();
   }
 
   /** Ends everything at work, and waits until nothing of it goes on. */
   async close(): Promise<void> {
     this.drain();
+    this.#queue?.handBack();
     await this.#atWork.close();
     await this.#records.close();
   }
@@ -313,15 +383,103 @@ export class RequestHandler implements RuntimeService {
     });
   }
 
+  /** What a queue needs to hand tasks out, and to work on those that are handed to it. */
+  #queueHost(): QueueHost {
+    return {
+      records: this.#records,
+      options: () => this.#current.options,
+      create: (message, options) => this.#create(message, options),
+      read: (record) => this.#read(record),
+      restore: (record) => {
+        this.#forgetKnown(record);
+        return this.#succession.restore(record);
+      },
+      forgetKnown: (record) => this.#forgetKnown(record),
+      forget: (task) => this.#store.forget(task),
+      room: async (signal) => {
+        while (this.#atWork.places >= this.#current.options.maxRunning && !signal.aborted)
+          await this.#atWork.freed(signal);
+      },
+      work: (task, options) => {
+        this.#atWork.reserve(task);
+        return this.#atWork.start(task, task.lastMessage, options);
+      },
+      refuse: async (task, { message, code }) => {
+        task.isAbandoned = code === "cancelled";
+        this.#finish(task, () => task.move("failed", [{ text: message }], { code }));
+        await task.confirmed;
+      },
+      cancel: async (task) => {
+        this.#finish(task, () => task.move("canceled"));
+        await task.confirmed;
+        return task.task;
+      },
+      answer: (record, message, { principal }) =>
+        this.#records.isOwn(record)
+          ? this.#send(message, { principal, id: record.task.id }).then(() => {})
+          : this.#elsewhere.answer(record, message, keepPrincipal(principal)),
+      follow: (record, listener, lost) =>
+        this.#records.isOwn(record)
+          ? this.#followHere(record, listener, lost)
+          : this.#elsewhere.follow(record, listener, lost),
+      isDraining: () => this.#draining,
+      count: (outcome) => this.counts.deliveries.inc({ outcome }),
+    };
+  }
+
+  /** A task as it is stored, which nobody is told of. */
+  #read(record: TaskRecord): LiveTask {
+    const { task, owner, skill } = record;
+    return new LiveTask({
+      id: task.id,
+      contextId: task.contextId!,
+      owner: { ref: owner },
+      skill,
+      most: this.#current.options.maxTaskSize,
+      record,
+    });
+  }
+
+  /** What is here of a task is of before. */
+  #forgetKnown({ task: { id }, owner }: TaskRecord): void {
+    const known = this.find(id, { ref: owner });
+    if (known) this.#store.forget(known);
+  }
+
+  #followHere(
+    { task: { id }, owner }: TaskRecord,
+    listener: (event: StreamEvent) => void,
+    lost: (error: GatewayError) => void,
+  ): () => void {
+    try {
+      return this.watch(id, { ref: owner }, listener);
+    } catch (error) {
+      lost(error as GatewayError);
+      return () => {};
+    }
+  }
+
   #make(given: Omit<LiveTaskOptions, "most" | "hear" | "confirm">): LiveTask {
     const { isKept } = this.#records;
     const task: LiveTask = new LiveTask({
       ...given,
       most: this.#current.options.maxTaskSize,
       hear: (event) => this.#hear(task, event),
-      ...(isKept && { confirm: () => this.#records.save(task, { persists: true }) }),
+      ...(isKept && { confirm: () => this.#keepEnd(task) }),
     });
     return task;
+  }
+
+  /** Another gateway that was handed the task meanwhile goes on with it, and this one is refused. */
+  async #keepEnd(task: LiveTask): Promise<void> {
+    if (task.isForeign) throw refuseElsewhere();
+    try {
+      await this.#records.save(task, { persists: true });
+    } catch (error) {
+      task.isForeign =
+        task.queued !== undefined && isGatewayError(error) && error.code === "exists";
+      throw error;
+    }
   }
 
   async #begin(task: LiveTask, message: Message, options: SendOptions): Promise<LiveTask> {
@@ -337,7 +495,7 @@ export class RequestHandler implements RuntimeService {
     if (task.isFinal) this.#atWork.release(task);
     if (task.isFinal) return task;
     if (isAsking) this.#atWork.goOn(task, message, options);
-    else this.#atWork.start(task, message, options);
+    else void this.#atWork.start(task, message, options);
     return task;
   }
 
@@ -359,7 +517,7 @@ export class RequestHandler implements RuntimeService {
   #finish(task: LiveTask, move: () => void): void {
     move();
     this.#store.weigh(task);
-    if (!task.isFinal) return;
+    if (!task.isFinal || task.isForeign) return;
     this.counts.count(task);
     this.#store.file(task);
     this.#store.sweep(this.#current.options, this.#drop);

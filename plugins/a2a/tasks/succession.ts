@@ -1,10 +1,10 @@
-import { GatewayError, isGatewayError } from "propylon";
+import { isGatewayError } from "propylon";
 import { pause } from "propylon/kit";
 import { STATES, type Message, type StreamEvent } from "propylon/contract";
 import type { SendOptions, TaskOwner } from "../service.ts";
 import type { LiveTask, LiveTaskOptions } from "./live-task.ts";
-import { ABANDONED } from "./refusals.ts";
-import type { TaskRecord } from "./task-record.ts";
+import { ABANDONED, refuseElsewhere } from "./refusals.ts";
+import { isUnderWay, knowsIdOf, type TaskRecord } from "./task-record.ts";
 import type { TaskRecords } from "./task-records.ts";
 import type { TaskStore } from "./task-store.ts";
 
@@ -18,6 +18,10 @@ export interface SuccessionHost {
   make(given: Omit<LiveTaskOptions, "most" | "hear" | "confirm">): LiveTask;
   finish(task: LiveTask, move: () => void): void;
   tell(task: LiveTask, event: StreamEvent): void;
+  /** Whether a queue has a task begun again whose gateway died. */
+  isHandedOut(record: TaskRecord): boolean;
+  /** Sees to it that a task whose gateway died is in that queue. */
+  putBack(record: TaskRecord): Promise<void>;
   /** Whether a task can be answered here. */
   waits(task: LiveTask): boolean;
 }
@@ -37,7 +41,7 @@ export class Succession {
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     this.#isLoaded = true;
-    for await (const record of this.#host.records.load()) await this.#takeOver(record);
+    for await (const record of this.#host.records.load()) await this.#inherit(record);
   }
 
   /**
@@ -61,7 +65,7 @@ export class Succession {
 
   /** Takes over what other gateways left that died since. */
   async sweep(): Promise<void> {
-    for await (const record of this.#host.records.abandoned()) await this.#takeOver(record);
+    for await (const record of this.#host.records.abandoned()) await this.#inherit(record);
     for (const { id, owner } of this.#elsewhere.values()) {
       const record = await this.#host.records.find(id, owner);
       if (record) await this.#takeOver(record);
@@ -91,7 +95,7 @@ export class Succession {
   rewind(task: LiveTask): boolean {
     const before = this.#host.records.rewind(task);
     this.#host.store.drop(task);
-    if (before) this.#restore(before);
+    if (before) this.restore(before);
     return before !== undefined;
   }
 
@@ -100,7 +104,7 @@ export class Succession {
     for (;;) {
       const record = await this.#host.records.find(id, principal);
       if (!record || (await this.#takeOver(record))) return;
-      if (!hasTaken(record, message)) throw refuseElsewhere();
+      if (!knowsIdOf(record, message.messageId)) throw refuseElsewhere();
       await pause(LOOK_MS, signal ?? new AbortController().signal);
       signal?.throwIfAborted();
     }
@@ -119,13 +123,21 @@ export class Succession {
     }
   }
 
+  /** What a dead gateway may have left: fails, unless a queue hands it out again. */
+  async #inherit(record: TaskRecord): Promise<void> {
+    const isHandedOut = isUnderWay(record) && this.#host.isHandedOut(record);
+    if (isHandedOut) await this.#host.putBack(record);
+    else await this.#takeOver(record);
+  }
+
   /** @returns whether it is this gateway's now */
   async #takeOver(record: TaskRecord): Promise<boolean> {
     const { store, records } = this.#host;
-    const { isAsking, task } = record;
+    const { task } = record;
     const owner = { ref: record.owner };
-    const { isFinal, isInterrupted } = STATES[task.status.state];
-    const isSettled = isFinal || (isInterrupted && !isAsking);
+    const { isFinal } = STATES[task.status.state];
+    const isSettled = !isUnderWay(record);
+    if (!isSettled && this.#host.isHandedOut(record)) return false;
     if (!isSettled && !(await records.isAbandoned(record))) {
       this.#elsewhere.set(keyOf(task.id, owner), { id: task.id, owner });
       records.forget({ id: task.id, owner });
@@ -133,7 +145,7 @@ export class Succession {
     }
     this.#elsewhere.delete(keyOf(task.id, owner));
     if (store.find(task.id, owner)) return true;
-    const live = this.#restore(record);
+    const live = this.restore(record);
     if (!isSettled) this.#host.finish(live, () => abandon(live));
     else if (isFinal) store.file(live);
     store.weigh(live);
@@ -141,7 +153,8 @@ export class Succession {
     return true;
   }
 
-  #restore(record: TaskRecord): LiveTask {
+  /** Makes a task of this gateway of what is stored. */
+  restore(record: TaskRecord): LiveTask {
     const { store } = this.#host;
     const { task, skill, owner } = record;
     const contextId = task.contextId!;
@@ -159,17 +172,6 @@ export class Succession {
 function abandon(task: LiveTask): void {
   task.isAbandoned = true;
   task.move("failed", [{ text: ABANDONED }], { code: "cancelled" });
-}
-
-function hasTaken({ task, taken }: TaskRecord, { messageId }: Message): boolean {
-  if (messageId === undefined) return false;
-  return taken.some((place) => task.history?.[place]?.messageId === messageId);
-}
-
-function refuseElsewhere(): GatewayError {
-  return new GatewayError("exists", "Another gateway is at this task.", {
-    hint: "Wait until it has ended or asks for something.",
-  });
 }
 
 function keyOf(id: string, { ref }: TaskOwner): string {

@@ -19,6 +19,20 @@ export class TaskCounts {
     registers: [],
   });
 
+  /** How deliveries of the queue ended: those of tasks that had ended are stale. */
+  readonly deliveries = new Counter({
+    name: "a2a_deliveries_total",
+    help: "Tasks that the queue handed to this gateway, by how that ended.",
+    labelNames: ["outcome"],
+    registers: [],
+  });
+  /** Messages that were refused because too much was under way or waiting. */
+  readonly refusals = new Counter({
+    name: "a2a_refused_messages_total",
+    help: "Messages refused because too many tasks were under way or waiting.",
+    registers: [],
+  });
+
   count({ skill, state, begunAt }: LiveTask): void {
     this.ends.inc({ skill, state });
     this.durations.observe({ skill, state }, (performance.now() - begunAt) / 1_000);

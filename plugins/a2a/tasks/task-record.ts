@@ -1,5 +1,24 @@
 import { messageSchema, taskSchema } from "propylon/contract";
+import { keptPrincipalSchema } from "propylon/kit";
+import { STATES } from "propylon/contract";
 import { z } from "zod";
+
+/** How a task waits for a gateway that works on its last message. */
+const queuedSchema = z.object({
+  /** Key of its piece of work; one with another key is of before. */
+  ticket: z.string(),
+  /** How often the work was begun. */
+  runs: z.int().min(0),
+  /** Messages that it had taken when it began to wait: answers in the middle of the work come on top. */
+  taken: z.int().min(1),
+  /** Who sent the last one. */
+  sender: keptPrincipalSchema,
+  /** `_meta` for the call. */
+  meta: z.record(z.string(), z.unknown()).exactOptional(),
+});
+
+/** {@link queuedSchema} as a type. */
+export type Queued = Readonly<z.output<typeof queuedSchema>>;
 
 /** A task as the store keeps it: what is needed to show it, to go on with it, and to tell whose it is. */
 export const taskRecordSchema = z.object({
@@ -18,11 +37,25 @@ export const taskRecordSchema = z.object({
   changedAt: z.number(),
   /** The same of its beginning. */
   createdAt: z.number().optional(),
-  /** The gateway that goes on with it. */
+  /** The gateway that goes on with it; empty while it waits for one. */
   replica: z.string(),
+  /** Set while the work on its last message is handed out by the queue. */
+  queued: queuedSchema.exactOptional(),
 });
 
 export type TaskRecord = Readonly<z.output<typeof taskRecordSchema>>;
+
+/** Whether a gateway is to work on a task, or does. */
+export function isUnderWay({ task, isAsking }: TaskRecord): boolean {
+  const { isFinal, isInterrupted } = STATES[task.status.state];
+  return !isFinal && (!isInterrupted || isAsking);
+}
+
+/** Whether it has taken a message of an id. */
+export function knowsIdOf({ task, taken }: TaskRecord, messageId: string | undefined): boolean {
+  if (messageId === undefined) return false;
+  return taken.some((place) => task.history?.[place]?.messageId === messageId);
+}
 
 /**
  * An abandoned task as it was before it took its last message, for a queue that delivers that one again; `undefined` when that was

@@ -1,8 +1,7 @@
 import type { TaskOwner } from "../service.ts";
-import { STATES } from "propylon/contract";
-import { type Kv, Records, type Store, storeKey, within } from "propylon/kit";
+import { type Entry, type Kv, Records, type Store, storeKey, within } from "propylon/kit";
 import type { LiveTask } from "./live-task.ts";
-import { rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
+import { isUnderWay, rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
 
 /** How long the end waits for what is being written, in milliseconds. */
 const LAST_MS = 2_000;
@@ -44,7 +43,7 @@ export class TaskRecords {
   /** One that was made elsewhere since. */
   async find(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
     if (!this.#store.shared) return undefined;
-    const entry = await this.#kv.get(keyOf(owner, id));
+    const entry = await this.#kv.get(taskKey(owner, id));
     if (entry) this.#records.adopt(entry);
     return entry?.value;
   }
@@ -58,7 +57,7 @@ export class TaskRecords {
 
   /** One as it is in the store, for a look only. */
   async read(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
-    return (await this.#kv.get(keyOf(owner, id)))?.value;
+    return (await this.#kv.get(taskKey(owner, id)))?.value;
   }
 
   /**
@@ -68,7 +67,33 @@ export class TaskRecords {
    */
   save(task: LiveTask, options?: { readonly persists: boolean }): Promise<void> {
     const render = (): TaskRecord => task.toRecord(this.#store.replica);
-    return this.#records.save(keyOf(task.owner, task.id), render, options);
+    return this.#records.save(taskKey(task.owner, task.id), render, options);
+  }
+
+  /** One with its revision, by the key that {@link watchKeys} tells. */
+  entry(key: string): Promise<Entry<TaskRecord> | undefined> {
+    return this.#kv.get(key);
+  }
+
+  /**
+   * Writes over one revision; 0: where nothing is.
+   * @returns the new revision; `undefined` when another is there
+   */
+  async swap(record: TaskRecord, rev: number): Promise<number | undefined> {
+    const key = taskKey({ ref: record.owner }, record.task.id);
+    const next = await this.#kv.update(key, record, rev);
+    if (next !== undefined) this.#records.adopt({ key, rev: next });
+    return next;
+  }
+
+  /** Tells of every task that any gateway wrote, by its key; `undefined`: of all. */
+  watchKeys(listener: (key: string | undefined) => void): Promise<() => void> {
+    return this.#kv.watchKeys(listener).then((end) => () => void end());
+  }
+
+  /** Name of this gateway in records. */
+  get replica(): string {
+    return this.#store.replica;
   }
 
   /** Whether the gateway that worked on a task is gone. */
@@ -79,7 +104,7 @@ export class TaskRecords {
 
   /** Removes a task for good. */
   drop({ owner, id }: LiveTask): Promise<void> {
-    return this.#records.delete(keyOf(owner, id));
+    return this.#records.delete(taskKey(owner, id));
   }
 
   /** An abandoned task as it was before its last message. */
@@ -103,9 +128,7 @@ export class TaskRecords {
     this.#living = new Set(living);
     if (!isAnyGone || living[0] !== this.#store.replica) return;
     for await (const entry of this.#kv.list()) {
-      const { replica, task, isAsking } = entry.value;
-      const { isFinal, isInterrupted } = STATES[task.status.state];
-      if (isFinal || (isInterrupted && !isAsking) || this.#living.has(replica)) continue;
+      if (!isUnderWay(entry.value) || this.#living.has(entry.value.replica)) continue;
       this.#records.adopt(entry);
       yield entry.value;
     }
@@ -113,7 +136,7 @@ export class TaskRecords {
 
   /** Forgets what another gateway goes on with. */
   forget({ owner, id }: Pick<LiveTask, "owner" | "id">): void {
-    this.#records.forget(keyOf(owner, id));
+    this.#records.forget(taskKey(owner, id));
   }
 
   async close(): Promise<void> {
@@ -122,6 +145,7 @@ export class TaskRecords {
   }
 }
 
-function keyOf({ ref }: TaskOwner, id: string): string {
+/** Key of a task. */
+export function taskKey({ ref }: TaskOwner, id: string): string {
   return storeKey(ref, id);
 }

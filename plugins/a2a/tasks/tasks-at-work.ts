@@ -7,7 +7,7 @@ import type { SendOptions, TaskOwner } from "../service.ts";
 import type { Skill } from "../skills.ts";
 import type { LiveTask } from "./live-task.ts";
 import { SHUTDOWN } from "./refusals.ts";
-import { callSkill, follow } from "./turn.ts";
+import { callSkill, follow, type WorkEnd } from "./turn.ts";
 import { Work } from "./work.ts";
 
 /** What tasks are worked on with: of the config in force, so it changes while tasks live. */
@@ -40,6 +40,8 @@ export class TasksAtWork {
   readonly #works = new Map<string, Work>();
   /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
   readonly #asking = new Set<LiveTask>();
+  /** Who waits for a place. */
+  readonly #waiting = new Set<() => void>();
   /** The places of each principal. */
   readonly #shares = new FairQuota();
 
@@ -55,6 +57,20 @@ export class TasksAtWork {
   /** How many of them a principal has. */
   placesOf({ ref }: TaskOwner): number {
     return this.#shares.of(ref);
+  }
+
+  /** Resolves when a place was given back, or the signal aborts. */
+  freed(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#waiting.delete(end);
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      this.#waiting.add(end);
+      signal.addEventListener("abort", end);
+      if (signal.aborted) end();
+    });
   }
 
   has(task: LiveTask): boolean {
@@ -75,14 +91,21 @@ export class TasksAtWork {
   /** The work does not begin. */
   release(task: LiveTask): void {
     if (this.#busy.delete(task) && !this.#asking.delete(task)) this.#shares.remove(task.owner.ref);
+    this.#tellFreed();
   }
 
-  start(task: LiveTask, message: Message, options: SendOptions): void {
+  #tellFreed(): void {
+    for (const end of this.#waiting) end();
+  }
+
+  /** @returns resolves when nothing of it goes on any more */
+  start(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
     // Whoever starts a task has it, and can watch it, before anything happens.
     const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
       this.#work(task, new Work(task, message), options),
     );
     this.#busy.set(task, work);
+    return work;
   }
 
   /** The call under way gets its answer; from now on it is also for whoever gave it. */
@@ -98,6 +121,7 @@ export class TasksAtWork {
     if (isAsking !== this.#asking.has(task)) {
       this.#asking[isAsking ? "add" : "delete"](task);
       this.#shares[isAsking ? "remove" : "add"](task.owner.ref);
+      if (isAsking) this.#tellFreed();
     }
     return isAsking;
   }
@@ -135,6 +159,8 @@ export class TasksAtWork {
       works: this.#works,
       isDraining,
     });
+    // A queue has it begun anew by another gateway.
+    if (task.queued && isEndedByShutdown(end, isDraining())) task.isForeign = true;
     const { cancelTimeout } = dependencies.options;
     const over = within(work.over, isDraining() ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout);
     const finish = (): void =>
@@ -146,4 +172,8 @@ export class TasksAtWork {
     this.release(task);
     if (!isHurried) finish();
   }
+}
+
+function isEndedByShutdown({ state, metadata }: WorkEnd, isDraining: boolean): boolean {
+  return isDraining && state === "failed" && metadata?.["code"] === SHUTDOWN.code;
 }

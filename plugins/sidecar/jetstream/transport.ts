@@ -1,7 +1,14 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { GatewayError, isGatewayError } from "propylon";
 import { pause } from "propylon/kit";
-import { Link, readHeaders, type Jetstream, type Opened, type Said } from "propylon/plugins/nats";
+import {
+  Link,
+  Puller,
+  readHeaders,
+  type Jetstream,
+  type Opened,
+  type Said,
+} from "propylon/plugins/nats";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../subjects.ts";
@@ -14,7 +21,6 @@ import type {
   Transport,
   TransportStatus,
 } from "../transport.ts";
-import { Puller } from "./puller.ts";
 import { probe } from "./probe.ts";
 import { refusedStore } from "./refusal.ts";
 import { provision } from "./streams.ts";

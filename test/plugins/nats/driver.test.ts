@@ -352,3 +352,54 @@ describe("two drivers", () => {
     expect(values).toEqual(["26'", "27", "27'", "28", "28'", "29", "29'"]);
   });
 });
+
+describe("work that waits", () => {
+  const SOON = AbortSignal.timeout(60_000);
+
+  it("is delivered to one at a time until it is acked, also when it was given back", async () => {
+    const { url } = await useServer();
+    const [one, two] = [await useDriver(url), await useDriver(url)];
+    const add = (key: string) =>
+      one.queue("plugin/work").add({ key, group: "ada/1", size: 7 }, `work ${key}`);
+    await add("a");
+    await add("a");
+    await add("b");
+    expect(await two.queue("plugin/work").items()).toEqual([
+      { key: "a", group: "ada/1", size: 7 },
+      { key: "b", group: "ada/1", size: 7 },
+    ]);
+    expect(await two.queue("plugin/other").items()).toEqual([]);
+    const first = await two.queue("plugin/work").next(SOON);
+    const second = await one.queue("plugin/work").next(SOON);
+    expect([first?.text, second?.text]).toEqual(["work a", "work b"]);
+    first!.giveBack(0);
+    await second!.ack();
+    const again = await one.queue("plugin/work").next(SOON);
+    expect(again?.text).toBe("work a");
+    await again!.ack();
+    expect(await one.queue("plugin/work").items()).toEqual([]);
+    const left = new AbortController();
+    const nothing = one.queue("plugin/work").next(left.signal);
+    left.abort();
+    expect(await nothing).toBeUndefined();
+  });
+
+  it("is there behind a restart of the server, and asked for again by itself", async () => {
+    const server = await useServer();
+    const driver = await useDriver(server.url);
+    const queue = driver.queue("plugin/work");
+    await queue.add({ key: "a", group: "g", size: 1 }, "before");
+    await server.kill();
+    await server.start();
+    let found = await queue.next(SOON).catch(() => undefined);
+    while (!found) found = await queue.next(SOON).catch(() => undefined);
+    expect(found.text).toBe("before");
+    await until(() =>
+      found.ack().then(
+        () => true,
+        () => false,
+      ),
+    );
+    expect(await queue.items()).toEqual([]);
+  });
+});

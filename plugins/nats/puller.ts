@@ -1,6 +1,5 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
-import type { Delivery } from "../transport.ts";
-import { NatsDelivery, type Line } from "./delivery.ts";
+import { type Delivery, type Line, NatsDelivery } from "./delivery.ts";
 
 /** How long the server holds a request for a task, in milliseconds. */
 const EXPIRES_MS = 20_000;
@@ -9,7 +8,11 @@ const LATE_MS = 2_000;
 /** Pause after a request that was refused, in milliseconds: the next would be, too. */
 const REFUSED_MS = 1_000;
 
-/** What a puller asks for, and of whom. */
+/**
+ * What a puller asks for, and of whom.
+ *
+ * @example const options: PullerOptions = { connection, line, stream: "TASKS", consumer: "coder", onRefusal, createInbox };
+ */
 export interface PullerOptions {
   readonly connection: NatsConnection;
   readonly line: Line;
@@ -25,6 +28,8 @@ type Waiter = (delivery: Delivery | undefined) => void;
 /**
  * Asks the consumer for one task at a time. Not the client's `next()`: what the server sends in the moment we stop listening would
  * be dropped there and come again only after `ackWait`. Here it is given back at once.
+ *
+ * @example const delivery = await new Puller(options).next(signal);
  */
 export class Puller {
   readonly #options: PullerOptions;

@@ -1,11 +1,41 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { factsOf, readHeaders } from "propylon/plugins/nats";
-import type { Delivery, Headers } from "../transport.ts";
+import { factsOf, readHeaders } from "./facts.ts";
 
 /** Longest wait for the confirmation of an ack, in milliseconds. */
 const CONFIRM_MS = 5_000;
 
-/** The way back to the consumer: whatever connection there is by then, for a task may outlive the one it came by. */
+/**
+ * One delivery of one message. Whoever has it must {@link Delivery.keep keep} it until it is acked or given back.
+ *
+ * @example await delivery.ack();
+ */
+export interface Delivery {
+  readonly data: Uint8Array;
+  /** By the name they came under. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly subject: string;
+  /** Place in the stream; with {@link storedAt} it names the message, however often it is delivered. */
+  readonly sequence: number;
+  /** When it was handed in, in milliseconds since 1970. */
+  readonly storedAt: number;
+  /** Counts deliveries, from 1. */
+  readonly attempt: number;
+  /** Says that somebody is still at it. Best effort, never throws. */
+  keep(): void;
+  /**
+   * Done: it is never delivered again. Resolves when the queue has confirmed it.
+   * @throws when the queue cannot be reached; may be called again
+   */
+  ack(): Promise<void>;
+  /** Gives it back, to be delivered again after so many milliseconds. Best effort: without it that happens after `ackWait`. */
+  giveBack(delay: number): void;
+}
+
+/**
+ * The way back to the consumer: whatever connection there is by then, for the work on a message may outlive the one it came by.
+ *
+ * @example const line: Line = { connection: () => newest, isConnected: () => link.status.isConnected, onGone: () => link.verify() };
+ */
 export interface Line {
   /** The newest. */
   readonly connection: () => NatsConnection;
@@ -20,7 +50,7 @@ export interface Line {
  */
 export class NatsDelivery implements Delivery {
   readonly data: Uint8Array;
-  readonly headers: Headers;
+  readonly headers: Delivery["headers"];
   readonly subject: string;
   readonly sequence: number;
   readonly storedAt: number;

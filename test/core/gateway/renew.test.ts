@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+import { createPrincipal, type GatewayConfigInput } from "../../../core/index.ts";
+import { digestOf, keepPrincipal } from "../../../core/kit/index.ts";
+import { setupGateway } from "../../../core/testing/index.ts";
+
+const auth = { keys: { ci: { role: "operator" as const, hash: `sha256:${digestOf("secret")}` } } };
+const CI = { ref: "key:ci", roles: ["caller" as const], origin: "keys" };
+const ANYBODY = { ref: "anonymous:anonymous", roles: ["admin" as const] };
+
+async function start(config: GatewayConfigInput) {
+  const { gateway } = await setupGateway({ config, client: false });
+  return gateway.control;
+}
+
+it("somebody whom a store kept has the rights of now, and nobody who would not be let in", async () => {
+  const control = await start({ auth });
+  expect(control.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["operator"]) });
+  const plugin = keepPrincipal(createPrincipal({ id: "a", kind: "agent", roles: new Set() }));
+  expect(control.renew(plugin)).toMatchObject({ ref: "agent:a", roles: new Set() });
+  const user = { ref: "user:ada", roles: ["caller" as const], expiresAt: Date.now() + 60_000 };
+  expect(control.renew(user)).toMatchObject({ ref: "user:ada" });
+  for (const gone of [
+    { ...CI, ref: "key:gone" },
+    { ...user, expiresAt: Date.now() - 1 },
+    { ...user, origin: "left" },
+    ANYBODY,
+  ])
+    expect(control.renew(gone)).toBeUndefined();
+});
+
+it("where everyone is let in, everyone has the rights of then", async () => {
+  const control = await start({});
+  expect(control.renew(ANYBODY)).toMatchObject({ kind: "anonymous", roles: new Set(["admin"]) });
+  expect(control.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["caller"]) });
+});
