@@ -146,6 +146,23 @@ const CAMPAIGNS = {
     times: 1,
     each: "three times 15 minutes of a project of --with cluster, on PostgreSQL, on NATS, and on NATS with execution: queue, whose gateways are killed with SIGKILL one after the other each 5 s",
   },
+  streams: {
+    args: vitest("test/plugins/mcp/replicas.test.ts"),
+    env: { STREAM_MOVES: "1000", REPLICA_ROUNDS: "1000" },
+    times: 1,
+    each: "1,000 moves of the stream of a session and 1,000 of a subscription between three gateways, on PostgreSQL and on NATS, half of them while a change was on its way",
+  },
+  "replica-kill": {
+    args: vitest("test/e2e/replica-kill.test.ts"),
+    env: {
+      REPLICA_KILLS: "10",
+      REPLICA_CLIENTS: "500",
+      REPLICA_EXCHANGES: "20000",
+      REPLICA_KILL_MS: "5000",
+    },
+    times: 1,
+    each: "20,000 exchanges of 500 sessions at any of three gateways, on PostgreSQL and on NATS, of which one is killed with SIGKILL each 5 s",
+  },
   rolling: {
     args: vitest("test/e2e/rolling.test.ts"),
     env: { ROLLING_ROUNDS: "20", ROLLING_RATE: "300", ROLLING_STORES: "PostgreSQL,NATS" },

@@ -32,6 +32,11 @@ export class Program {
     onTestFinished(() => this.kill());
   }
 
+  /** Of its process, while it has one. */
+  get pid(): number {
+    return this.#child!.pid!;
+  }
+
   async start(): Promise<void> {
     const args = [main, "start", this.#config, "--log-level", "fatal"];
     const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
