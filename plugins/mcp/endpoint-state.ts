@@ -8,7 +8,8 @@ import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
 import { type Session, type SessionEnd, CHANGED, SessionTable } from "./session.ts";
 import { SessionPeers } from "./session-peers.ts";
-import type { SessionWishes } from "./session-record.ts";
+import { changesSince, type SessionWishes } from "./session-record.ts";
+import { SessionStream } from "./session-stream.ts";
 import { SessionStore, type SessionStoreOptions } from "./session-store.ts";
 import { ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
@@ -99,7 +100,8 @@ export class EndpointState {
   }
 
   /** Has a session as its client asked for it elsewhere. */
-  setWishes(session: Session, { logLevel, subscriptions }: SessionWishes): void {
+  setWishes(session: Session, { logLevel, subscriptions, home }: SessionWishes): void {
+    this.#moveTo(session, home);
     this.levels.change(session.logLevel, logLevel);
     session.logLevel = logLevel;
     const { subscriptions: here = new Set() } = session;
@@ -109,6 +111,16 @@ export class EndpointState {
       session,
       subscriptions.filter((uri) => !here.has(uri)),
     );
+  }
+
+  /** Another gateway may tell its client what happens from now on. */
+  #moveTo(session: Session, home: string | undefined): void {
+    session.home = home;
+    const { stream } = session;
+    if (!(stream instanceof SessionStream) || stream.isFollowing) return;
+    if (home === this.#context.host.store.replica) return;
+    session.stream = undefined;
+    stream.end();
   }
 
   /** Tells a session's client which lists changed, if it has a stream and was not told. */
@@ -198,8 +210,10 @@ export class EndpointState {
     const changes = new ViewChanges();
     for (const session of this.sessions) {
       const view = views.of(session.viewer);
-      for (const list of changes.between(session.view ?? view, view))
-        session.changed |= CHANGED[list];
+      if (session.told) session.changed = changesSince(session.told, view);
+      else
+        for (const list of changes.between(session.view ?? view, view))
+          session.changed |= CHANGED[list];
       session.view = view;
       this.tellChanges(session);
     }

@@ -12,6 +12,9 @@ const MAX_STREAMS = 100;
 /** How long a stream that ended can still be resumed, in milliseconds. */
 const TTL_MS = 60_000;
 
+/** What stands in place of a request for the stream of a session itself: no request is encoded as this. */
+const OF_SESSION = "-_";
+
 const NOT_KEPT = {
   code: RPC.server,
   message: "The answer was too large to be kept for a client that had lost its stream.",
@@ -40,6 +43,11 @@ function decodeRequest(text: string): RpcId | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether an event is of the stream of a session itself, not of a call. */
+export function isOfSession(eventId: string): boolean {
+  return EVENT_ID.exec(eventId)?.groups?.["request"] === "_";
 }
 
 /** A reply whose client may read on over another connection. */
@@ -82,14 +90,14 @@ export class Journal {
   readonly stream: string;
   readonly #journals: Journals;
   readonly #session: ResumableSession;
-  readonly #id: RpcId;
+  readonly #id: RpcId | null;
   #kept: Kept[] = [];
   #seq = 0;
   #ended = false;
   #cleared = false;
 
   constructor(
-    parts: { reply: ResumableReply; session: ResumableSession; id: RpcId; stream: string },
+    parts: { reply: ResumableReply; session: ResumableSession; id: RpcId | null; stream: string },
     journals: Journals,
   ) {
     this.reply = parts.reply;
@@ -102,6 +110,16 @@ export class Journal {
   /** Whether the answer is in it. */
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** Number of the last event. */
+  get last(): number {
+    return this.#seq;
+  }
+
+  /** Whether events after the one with this number are not kept any more. */
+  misses(seq: number): boolean {
+    return seq < this.#seq && (this.#kept[0]?.seq ?? Infinity) > seq + 1;
   }
 
   /** The id of the event that opens the stream, which has no message; `undefined` for a revision that does not know it. */
@@ -135,6 +153,12 @@ export class Journal {
     if (this.#kept.length === 0) return 0;
     if (this.#ended && this.#kept.length === 1) return this.#replaceAnswer();
     return this.#kept.shift()!.bytes;
+  }
+
+  /** Lets the oldest events go, but for so many. */
+  keepLast(count: number): void {
+    while (this.#kept.length > count)
+      this.#journals.grow(this.#session, -this.#kept.shift()!.bytes);
   }
 
   /** Lets go of everything; returns its bytes. */
@@ -181,17 +205,20 @@ export class Journals {
     return this.#bytes;
   }
 
-  /** Begins to keep what is sent on a stream. */
-  begin(reply: ResumableReply, session: ResumableSession, id: RpcId): Journal {
+  /**
+   * Begins to keep what is sent on a stream.
+   * @param id of the request that it answers; absent for the stream of the session itself
+   */
+  begin(reply: ResumableReply, session: ResumableSession, id?: RpcId): Journal {
     // A session counts on from the time it was restored, so no stream is called as one of another process was.
     const count = session.restoredAt;
     const resumable = (session.resumable ??= { journals: new Map(), count, bytes: 0 });
-    const stream = `${this.#home}${(resumable.count++).toString(36)}${encodeRequest(id)}`;
-    const journal = new Journal({ reply, session, id, stream }, this);
+    const about = id === undefined ? OF_SESSION : encodeRequest(id);
+    const stream = `${this.#home}${(resumable.count++).toString(36)}${about}`;
+    const journal = new Journal({ reply, session, id: id ?? null, stream }, this);
     resumable.journals.set(stream, journal);
     this.#sessions.add(session);
-    if (resumable.journals.size > MAX_STREAMS)
-      this.forget(session, resumable.journals.values().next().value);
+    if (resumable.journals.size > MAX_STREAMS) this.#forgetOldest(session, resumable);
     return journal;
   }
 
@@ -236,6 +263,12 @@ export class Journals {
     if (!resumable?.journals.delete(journal.stream)) return;
     this.#count(session, journal.clear());
     if (resumable.journals.size === 0) this.#sessions.delete(session);
+  }
+
+  /** That of the session itself stays: it is as old as the session. */
+  #forgetOldest(session: ResumableSession, { journals }: Resumable): void {
+    for (const journal of journals.values())
+      if (!journal.stream.endsWith(OF_SESSION)) return this.forget(session, journal);
   }
 
   /** The session ended. */

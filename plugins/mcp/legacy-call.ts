@@ -62,7 +62,8 @@ export class LegacyCall extends ClientCall implements Cancellable {
 
   /** On the call's own stream; a client that takes no stream there may have one open beside it. */
   #send(message: string): boolean {
-    return this.reply?.event(message) || this.#session.stream?.send(message) || false;
+    const { stream } = this.#session;
+    return this.reply?.event(message) || (stream?.open && stream.send(message)) || false;
   }
 
   protected override finish(call: Call, answer: Answer): Promise<void> | undefined {

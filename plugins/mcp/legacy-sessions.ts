@@ -10,7 +10,7 @@ import { type Reply, resultPieces, sendFault } from "./reply.ts";
 import { type Session, sessionKey } from "./session.ts";
 import { SessionLookup } from "./session-lookup.ts";
 import { sessionFault } from "./session-methods.ts";
-import { changesSince, type SessionRecord } from "./session-record.ts";
+import { changesSince, type SessionRecord, toldLists } from "./session-record.ts";
 import { faultPieces } from "./stream.ts";
 import type { View } from "./view.ts";
 
@@ -130,7 +130,9 @@ export class LegacySessions {
   }
 
   #restore(session: Session, record: SessionRecord, view: View): void {
-    session.changed = changesSince(record, view);
+    const told = toldLists(record);
+    if (this.#context.host.store.shared) session.told = told;
+    session.changed = changesSince(told, view);
     this.#live.setWishes(session, record);
   }
 

@@ -18,15 +18,10 @@ import { isListMethod, type ListMethod } from "./list.ts";
 import { LegacySessions, type SessionRequest } from "./legacy-sessions.ts";
 import { LOST_CALL, NOT_RESUMABLE } from "./lost-streams.ts";
 import { type Fault, RPC } from "./protocol.ts";
-import {
-  type Accepts,
-  type Reply,
-  HttpReply,
-  notification,
-  resultPieces,
-  sendFault,
-} from "./reply.ts";
+import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "./reply.ts";
+import { isOfSession } from "./journal.ts";
 import { SessionMethods } from "./session-methods.ts";
+import { SessionStreams } from "./session-streams.ts";
 import type { Session } from "./session.ts";
 
 /** Batches above this are refused. */
@@ -37,6 +32,7 @@ export class LegacyFace {
   readonly #context: EndpointContext;
   readonly #sessions: LegacySessions;
   readonly #methods: SessionMethods;
+  readonly #streams: SessionStreams;
   readonly #live: EndpointState;
 
   constructor(context: EndpointContext, live: EndpointState) {
@@ -44,6 +40,7 @@ export class LegacyFace {
     this.#live = live;
     this.#sessions = new LegacySessions(context, live);
     this.#methods = new SessionMethods(context, live);
+    this.#streams = new SessionStreams(context, live);
   }
 
   /** Serves one posted message. */
@@ -112,7 +109,8 @@ export class LegacyFace {
   get(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
     this.#sessions.use({ req, res, principal, id: null }, (session) => {
       const last = headerValue(req.headers["last-event-id"]);
-      if (last === undefined) this.#openStream(session, res, principal);
+      if (last === undefined || isOfSession(last))
+        this.#streams.open(session, res, principal, last);
       else this.#resume(session, last, res, principal);
     });
   }
@@ -121,30 +119,6 @@ export class LegacyFace {
   delete(req: IncomingMessage, res: ServerResponse, principal: Principal): void {
     const request = { req, res, principal, id: null };
     this.#sessions.use(request, (session) => this.#sessions.end(session, request));
-  }
-
-  #openStream(session: Session, res: ServerResponse, principal: Principal): void {
-    if (session.stream?.open) {
-      return sendFault(
-        res,
-        { status: 409, code: RPC.server, message: "Only one stream is allowed per session." },
-        null,
-      );
-    }
-    const stream = new EventStream(res, this.#context.streams);
-    // The client waits for the head, and the first event may come much later.
-    res.flushHeaders();
-    session.stream = stream;
-    const release = this.#context.host.leases.open(principal, (reason) => {
-      const words = { level: "warning", logger: "propylon", data: reason };
-      stream.send(notification("notifications/message", words));
-      stream.cut();
-    });
-    res.once("close", () => {
-      release();
-      if (session.stream === stream) session.stream = undefined;
-    });
-    this.#live.tellChanges(session);
   }
 
   #resume(session: Session, eventId: string, res: ServerResponse, principal: Principal): void {
@@ -157,7 +131,7 @@ export class LegacyFace {
       return void peers.resume(session, { gateway, eventId }, res);
     const lost = journals.lost(session, eventId);
     if (lost === undefined) return sendFault(res, NOT_RESUMABLE, null);
-    if (lost.id === undefined) return this.#openStream(session, res, principal);
+    if (lost.id === undefined) return this.#streams.open(session, res, principal);
     new EventStream(res, streams).end(faultPieces(LOST_CALL, lost.id));
   }
 

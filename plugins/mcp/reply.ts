@@ -9,13 +9,12 @@ import {
 } from "./stream.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";
-import type { Journal, Journals } from "./journal.ts";
+import type { Journal, Journals, ResumableSession } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
-import type { Session } from "./session.ts";
 
 /** The call of a session that a reply answers. */
 export interface Answered {
-  readonly session: Session;
+  readonly session: ResumableSession;
   readonly id: RpcId;
   /** Keeps what is sent in answer to it. */
   readonly journals: Journals;

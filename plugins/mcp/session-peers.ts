@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { GatewayError, isGatewayError } from "propylon";
 import {
+  FairQuota,
   LookupQuota,
   pause,
   type RpcId,
@@ -15,6 +16,7 @@ import type { ClientResponse } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import { sendRemote, RemoteStream } from "./remote-stream.ts";
 import type { Session } from "./session.ts";
+import { SessionStream, type StreamPart } from "./session-stream.ts";
 import type { SessionStore } from "./session-store.ts";
 
 /** How long another gateway may take to accept an answer, in milliseconds. */
@@ -23,6 +25,9 @@ const ANSWER_MS = 10_000;
 const RETRY_MS = 500;
 /** Longest answer that goes to another gateway, in characters of JSON. */
 const MAX_ANSWER = 900_000;
+/** Streams that other gateways tell at a time, in all and of one principal; beyond that a client is told that it may have missed something. */
+const MAX_FOLLOWS = 300;
+const MAX_OF_ONE = 150;
 /** Longest id of a request that is told to the others, in characters. */
 const MAX_ID = 1_000;
 
@@ -46,6 +51,8 @@ const responseSchema = z.object({
 const questionSchema = ownerSchema.extend({
   response: responseSchema.optional(),
   eventId: z.string().optional(),
+  /** The stream of the session itself, behind an event if its client has one. */
+  stream: z.object({ eventId: z.string().optional() }).optional(),
 });
 
 /** What one gateway tells all others. */
@@ -64,13 +71,18 @@ export interface KeptEvent {
 export class SessionPeers {
   readonly #context: EndpointContext;
   readonly #store: Store;
-  readonly #sessions: Pick<SessionStore, "find">;
+  readonly #sessions: Pick<SessionStore, "find" | "save" | "saveLater">;
   readonly #topic: string;
   readonly #news: Topic<unknown>;
   readonly #quota = new LookupQuota("calls at other gateways");
+  readonly #follows = new FairQuota();
+  #following = 0;
   readonly #closed = new AbortController();
 
-  constructor(context: EndpointContext, sessions: Pick<SessionStore, "find">) {
+  constructor(
+    context: EndpointContext,
+    sessions: Pick<SessionStore, "find" | "save" | "saveLater">,
+  ) {
     const { store } = context.host;
     this.#context = context;
     this.#store = store;
@@ -127,6 +139,34 @@ export class SessionPeers {
     });
   }
 
+  /**
+   * What another gateway tells a session's client, until it leaves that to this gateway.
+   *
+   * @throws {GatewayError} `not_found` where it does not; `cancelled` where the client reads elsewhere by now; `unavailable`
+   */
+  async *follow(
+    session: Session,
+    { gateway, eventId }: { readonly gateway: string; readonly eventId: string | undefined },
+    signal: AbortSignal,
+  ): AsyncIterable<StreamPart> {
+    const { principal } = session;
+    if (this.#following >= MAX_FOLLOWS || this.#follows.of(principal) >= MAX_OF_ONE)
+      throw new GatewayError("unavailable", "Too many streams come from other gateways.");
+    this.#following++;
+    this.#follows.add(principal);
+    try {
+      if (!(await this.#quota.run(principal, () => this.#isThere(gateway)))) throw notHere();
+      // One whose client went on meanwhile must not take the stream from where it is read now.
+      signal.throwIfAborted();
+      const question = { ...ownerOf(session), stream: eventId === undefined ? {} : { eventId } };
+      const end = AbortSignal.any([signal, this.#closed.signal]);
+      yield* this.#store.ask<StreamPart>(gateway, this.#topic, question, end);
+    } finally {
+      this.#following--;
+      this.#follows.remove(principal);
+    }
+  }
+
   close(): void {
     this.#closed.abort();
   }
@@ -146,17 +186,36 @@ export class SessionPeers {
     }
   }
 
-  async *#reply(body: unknown, signal: AbortSignal): AsyncIterable<string> {
-    const { session: key, principal, response, eventId } = questionSchema.parse(body);
+  async *#reply(body: unknown, signal: AbortSignal): AsyncIterable<string | StreamPart> {
+    const { session: key, principal, response, eventId, stream } = questionSchema.parse(body);
     const session = this.#sessions.find(key, principal);
     if (!session) throw notHere();
     if (response) {
       if (!settleAsk(session, response)) throw notHere();
       return;
     }
+    if (stream) return yield* this.#handOver(session, stream.eventId, signal);
     const found = this.#context.journals.find(session, eventId ?? "");
     if (!found) throw notHere();
     yield* new RemoteStream(signal).follow(found.journal.reply, found.seq);
+  }
+
+  /** Leaves the stream of a session to the gateway that asks; what its client was told is in the store then. */
+  async *#handOver(
+    session: Session,
+    eventId: string | undefined,
+    signal: AbortSignal,
+  ): AsyncIterable<StreamPart> {
+    const { stream } = session;
+    const isHere = stream instanceof SessionStream && !stream.isFollowing;
+    const seq = isHere ? stream.placeOf(eventId) : undefined;
+    if (!isHere || seq === undefined) throw notHere();
+    const reader = stream.lend();
+    if (session.tellChanges()) this.#sessions.saveLater(session);
+    yield* stream.handOver(reader, seq, signal);
+    if (session.stream === stream) session.stream = undefined;
+    stream.end();
+    await this.#sessions.save(session);
   }
 
   #hear(news: unknown): void {

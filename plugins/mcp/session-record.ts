@@ -1,9 +1,9 @@
-import { LISTS, SEVERITIES } from "propylon/kit";
+import { type ListName, LISTS, SEVERITIES } from "propylon/kit";
 import { z } from "zod";
 import { LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
 import { MAX_PER_SUBSCRIBER } from "./resource-watchers.ts";
 import { CHANGED, type Session } from "./session.ts";
-import { digestsOf, type View } from "./view.ts";
+import { digestsOf, type ListDigests, type View } from "./view.ts";
 
 /** What is in the store of a session. */
 export const sessionRecordSchema = z.object({
@@ -22,14 +22,16 @@ export const sessionRecordSchema = z.object({
   lists: z.object({ tools: z.string(), resources: z.string(), prompts: z.string() }),
   /** Those of them that its client had not been told of, as bits. */
   changed: z.int().min(0).max(7),
+  /** The gateway that tells its client what happens, where several have the session. */
+  home: z.string().exactOptional(),
 });
 
 export type SessionRecord = z.infer<typeof sessionRecordSchema>;
 
 /** A session as it is now. */
 export function toSessionRecord(session: Session): SessionRecord {
-  const { principal, version, capabilities, logLevel, subscriptions = [], changed } = session;
-  const lists = digestsOf(session.view!);
+  const { principal, version, capabilities, logLevel, subscriptions = [], told, home } = session;
+  const lists = told ?? digestsOf(session.view!);
   return {
     principal,
     version,
@@ -37,14 +39,18 @@ export function toSessionRecord(session: Session): SessionRecord {
     logLevel,
     subscriptions: [...subscriptions],
     lists,
-    changed,
+    changed: told ? 0 : session.changed,
+    ...(home !== undefined && { home }),
   };
 }
 
 /** What a client asked for of its session. */
-export type SessionWishes = Pick<SessionRecord, "logLevel" | "subscriptions">;
+export type SessionWishes = Pick<SessionRecord, "logLevel" | "subscriptions" | "home">;
 
-/** What a session's client asked for at two gateways since both knew the same: the last log level, and every change of subscriptions. */
+/**
+ * What a session's client asked for at two gateways since both knew the same: the last log level, every change of subscriptions, and
+ * where it opened its stream last.
+ */
 export function mergeWishes(
   known: SessionWishes,
   own: SessionWishes,
@@ -53,24 +59,25 @@ export function mergeWishes(
   const [before, here] = [new Set(known.subscriptions), new Set(own.subscriptions)];
   const kept = others.subscriptions.filter((uri) => here.has(uri) || !before.has(uri));
   const added = own.subscriptions.filter((uri) => !before.has(uri));
+  const home = own.home === known.home ? others.home : own.home;
   return {
+    ...(home !== undefined && { home }),
     logLevel: own.logLevel === known.logLevel ? others.logLevel : own.logLevel,
     subscriptions: [...new Set([...kept, ...added])].slice(0, MAX_PER_SUBSCRIBER),
   };
 }
 
-/** Bits of the lists that a session's client was not told of, here or at the gateway that wrote the record last. */
-export function changesLeft(session: Session, { lists, changed }: SessionRecord): number {
-  const now = digestsOf(session.view!);
-  const isSame = LISTS.every((list) => now[list] === lists[list]);
-  return isSame ? session.changed & changed : session.changed;
+/** The lists that a session's client knows of; none where it was not told of the last change. */
+export function toldLists({ lists, changed }: SessionRecord): ListDigests {
+  const known = (list: ListName): string => ((changed & CHANGED[list]) === 0 ? lists[list] : "");
+  return { tools: known("tools"), resources: known("resources"), prompts: known("prompts") };
 }
 
 /** Bits of the lists that differ from what a session's client was told. */
-export function changesSince({ lists, changed }: SessionRecord, view: View): number {
+export function changesSince(told: ListDigests, view: View): number {
   const now = digestsOf(view);
-  return LISTS.filter((list) => now[list] !== lists[list]).reduce(
+  return LISTS.filter((list) => now[list] !== told[list]).reduce(
     (bits, list) => bits | CHANGED[list],
-    changed,
+    0,
   );
 }

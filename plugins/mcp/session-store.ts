@@ -11,11 +11,12 @@ import {
 } from "propylon/kit";
 import type { Session, SessionEnd, SessionTable } from "./session.ts";
 import {
-  changesLeft,
+  changesSince,
   mergeWishes,
   type SessionRecord,
   sessionRecordSchema,
   type SessionWishes,
+  toldLists,
   toSessionRecord,
 } from "./session-record.ts";
 
@@ -148,6 +149,16 @@ export class SessionStore {
     if (this.#options.store.shared) this.saveLater(session);
   }
 
+  /**
+   * Has a session as it is in the store.
+   * @throws {GatewayError} `unavailable`
+   */
+  refresh(session: Session): Promise<void> {
+    return this.#inTurn(this.#keyOf(session.key), async (key) =>
+      this.#catchUp(key, (await this.#kv.get(key))?.value),
+    );
+  }
+
   /** An open session of this key, for what another gateway has for it. */
   find(key: string, principal: string): Session | undefined {
     const session = this.#followed.get(this.#keyOf(key))?.session;
@@ -177,9 +188,8 @@ export class SessionStore {
   }
 
   #readLater(key: string): void {
-    this.#doLater(`read ${key}`, () =>
-      this.#inTurn(key, async () => this.#catchUp(key, (await this.#kv.get(key))?.value)),
-    );
+    const { session } = this.#followed.get(key)!;
+    this.#doLater(`read ${key}`, () => this.refresh(session));
   }
 
   #keyOf(key: string): string {
@@ -223,8 +233,12 @@ export class SessionStore {
   #merge(followed: Followed, record: SessionRecord): void {
     const { session, known } = followed;
     this.#options.onChange(session, mergeWishes(known, toSessionRecord(session), record));
-    session.changed = changesLeft(session, record);
     followed.known = record;
+    const { shared, replica } = this.#options.store;
+    // The gateway with its stream tells its client, and so knows what was told.
+    if (!shared || session.home === replica) return;
+    session.told = toldLists(record);
+    session.changed = changesSince(session.told, session.view!);
   }
 
   #endHere(session: Session, key: string): void {

@@ -2,7 +2,8 @@ import type { Resumable } from "./journal.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
 import { FairQuota, LISTS, type RpcId, setTicker } from "propylon/kit";
-import type { View } from "./view.ts";
+import type { ListDigests, View } from "./view.ts";
+import type { SessionStream } from "./session-stream.ts";
 import type { EventStream } from "./stream.ts";
 
 /** A request of ours that a client has not answered yet. */
@@ -53,7 +54,12 @@ export class Session {
   usedAt = Date.now();
   #lastCall: Cancellable | undefined = undefined;
   asks: Map<string, PendingAsk> | undefined = undefined;
-  stream: EventStream | undefined = undefined;
+  /** What belongs to no call is sent there. */
+  stream: EventStream | SessionStream | undefined = undefined;
+  /** The gateway that sends it, where several have the session. */
+  home: string | undefined = undefined;
+  /** The lists that its client knows of from another gateway. */
+  told: ListDigests | undefined = undefined;
   /** Who opened it, with what the credential of that time said. */
   owner: Principal | undefined = undefined;
   /** Who used it last: the same principal, with what the credential says by now. */
@@ -87,6 +93,7 @@ export class Session {
       this.stream.send(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`);
     }
     this.changed = 0;
+    this.told = undefined;
     return true;
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -6,12 +7,18 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Call } from "../../../core/call/call.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import type { ServerEvent } from "../../../core/server/server.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import { until } from "../../fixtures/until.ts";
 import { openDriver as openNats, useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, openDriver as openPostgres, startServer } from "../postgres/kit.ts";
-import { FakeServer, openSession, post, serve, type Served, text } from "./kit.ts";
+import { FakeServer, openSession, post, postModern, serve, type Served, text } from "./kit.ts";
+import { StreamReader } from "./stream-reader.ts";
 
 const RESOURCE = { uri: "x://a", name: "a" };
+const OTHER = { uri: "x://b", name: "b" };
+/** How often a stream moves to another gateway; 1,000 times in the campaign. */
+const MOVES = Number(process.env["STREAM_MOVES"] ?? 24);
 /** Exchanges of a test; many more in a campaign. */
 const ROUNDS = Number(process.env["REPLICA_ROUNDS"] ?? 40);
 
@@ -55,7 +62,7 @@ function createServer(running: Map<string, Call>, go: Map<string, () => void>): 
     resources: { subscribe: true },
     logging: {},
   };
-  return new FakeServer("s", { capabilities, resources: [RESOURCE] })
+  return new FakeServer("s", { capabilities, resources: [RESOURCE, OTHER] })
     .tool("echo", ({ args }) => text(String(args!["name"])))
     .tool("ask", async ({ args, peer }) => {
       const message = String(args!["name"]);
@@ -169,7 +176,159 @@ const resume = (
     headers: { ...headers, accept: "text/event-stream", "last-event-id": eventId },
   });
 
+/** Three gateways whose servers hear the same, each by itself and in any order. */
+async function startThree(open: () => Promise<StoreDriver>) {
+  const replicas: Replica[] = [];
+  for (let each = 0; each < 3; each++) replicas.push(await startReplica(await open()));
+  const tell = async (event: ServerEvent): Promise<void> => {
+    const order = replicas.toSorted(() => Math.random() - 0.5);
+    for (const { server } of order) {
+      server.emit(event);
+      if (Math.random() < 0.5) await setImmediate();
+    }
+  };
+  const update = (uri: string, step: number): Promise<void> =>
+    tell({ type: "updated", params: { uri, step } });
+  /** A tool changes its description, and nothing else does. */
+  const relist = (step: number): Promise<void> => {
+    for (const { server } of replicas) {
+      const [first, ...rest] = server.catalogue.tools;
+      const tools = [{ ...first!, description: `As of ${step}.` }, ...rest];
+      server.catalogue = { ...server.catalogue, tools };
+    }
+    return tell({ type: "changed", lists: ["tools"] });
+  };
+  return { replicas, update, relist };
+}
+
 describe.each(STORES)("gateways of one %s", (_name, start) => {
+  it(
+    `the stream of a session moves ${MOVES} times: its client is told everything once, and nobody else`,
+    { timeout: PATIENCE * (90_000 + MOVES * 500) },
+    async () => {
+      const { replicas, update, relist } = await startThree(await start());
+      const headers = await openSession(replicas[0]!.url);
+      const others = await openSession(replicas[0]!.url);
+      const listen = (at: number, own: typeof headers, id?: string): Promise<StreamReader> => {
+        const more = { accept: "text/event-stream", ...(id && { "last-event-id": id }) };
+        return new StreamReader(id).open(replicas[at]!.url, { headers: { ...own, ...more } });
+      };
+      const subscribe = async (own: typeof headers, { uri }: typeof RESOURCE): Promise<void> => {
+        const body = { jsonrpc: "2.0", id: 1, method: "resources/subscribe", params: { uri } };
+        expect(await (await post(replicas[1]!.url, body, own)).json()).toMatchObject({
+          result: {},
+        });
+      };
+      await subscribe(headers, RESOURCE);
+      await subscribe(others, OTHER);
+      let reader = await listen(0, headers);
+      const stays = await listen(1, others);
+      await until(() => reader.lastId && stays.lastId);
+      const readers = [reader];
+      const move = async (at: number): Promise<void> => {
+        const { lastId } = reader;
+        reader.close();
+        reader = await listen(at, headers, lastId);
+        readers.push(reader);
+      };
+      const steps = (): number[] => readers.flatMap((each) => each.stepsOf(RESOURCE.uri));
+      const lists = (): number =>
+        readers.reduce((sum, each) => sum + each.count("notifications/tools/list_changed"), 0);
+      for (let step = 0; step < MOVES; step++) {
+        const isList = step % 4 > 1;
+        // Lists that change twice before anybody is told are one change.
+        const told = lists();
+        await (isList ? relist(step) : update(RESOURCE.uri, step));
+        await update(OTHER.uri, step);
+        const at = (step * 7 + 1) % 3;
+        const isTold = async (): Promise<boolean> => {
+          // As clients do whose stream ends.
+          if (reader.isOver) await move(at);
+          return isList ? lists() > told : steps().includes(step);
+        };
+        // Half of the moves are made while the event is on its way.
+        if (step % 2 === 0) await until(isTold);
+        await move(at);
+        await until(isTold, 20_000);
+      }
+      const updates = Array.from({ length: MOVES }, (_, step) => step).filter((at) => at % 4 < 2);
+      expect(steps()).toEqual(updates);
+      expect(lists()).toBe(MOVES - updates.length);
+      const all = updates.length + lists();
+      expect(readers.reduce((sum, { messages }) => sum + messages.length, 0)).toBe(all);
+      expect(stays.stepsOf(OTHER.uri)).toEqual(Array.from({ length: MOVES }, (_, step) => step));
+      expect(stays.stepsOf(RESOURCE.uri)).toEqual([]);
+
+      // When nothing happens the gateway that the client came to tells by itself, and another one says what may be missing when it dies.
+      const last = reader.lastId!;
+      const home = replicas.find(({ id }) => !last.startsWith(id))!;
+      await move(replicas.indexOf(home));
+      await until(() => reader.lastId?.startsWith(home.id), 20_000);
+      await update(RESOURCE.uri, MOVES);
+      await until(() => steps().includes(MOVES));
+      expect(steps()).toEqual([...updates, MOVES]);
+      await home.die();
+      const at = replicas.findIndex((each) => each !== home);
+      const late = await listen(at, headers, reader.lastId);
+      await until(() => late.messages.length > 0, 20_000);
+      expect(late.messages).toEqual([
+        {
+          jsonrpc: "2.0",
+          method: "notifications/resources/updated",
+          params: { uri: RESOURCE.uri },
+        },
+      ]);
+      replicas[at]!.server.emit({
+        type: "updated",
+        params: { uri: RESOURCE.uri, step: MOVES + 1 },
+      });
+      await until(() => late.stepsOf(RESOURCE.uri).length > 0);
+      expect(late.messages).toHaveLength(2);
+    },
+  );
+
+  it(
+    `a subscription is made anew ${MOVES} times at any of them: what it shows it shows once, and under its own name`,
+    { timeout: PATIENCE * (60_000 + MOVES * 500) },
+    async () => {
+      const { replicas, update, relist } = await startThree(await start());
+      const listen = async (at: number, id: number): Promise<StreamReader> => {
+        const notifications = { toolsListChanged: true, resourceSubscriptions: [RESOURCE.uri] };
+        const { url } = replicas[at]!;
+        const response = await postModern(url, id, "subscriptions/listen", { notifications });
+        const reader = new StreamReader().read(response);
+        await until(() => reader.count("notifications/subscriptions/acknowledged") === 1);
+        return reader;
+      };
+      let reader = await listen(0, 0);
+      const readers = [reader];
+      const countOf = (step: number): number =>
+        readers.flatMap((each) => each.stepsOf(RESOURCE.uri)).filter((at) => at === step).length;
+      const lists = (): number =>
+        readers.reduce((sum, each) => sum + each.count("notifications/tools/list_changed"), 0);
+      for (let step = 0; step < MOVES; step++) {
+        const before = lists();
+        const isList = step % 4 > 1;
+        await (isList ? relist(step) : update(RESOURCE.uri, step));
+        const told = (): number => (isList ? lists() - before : countOf(step));
+        if (step % 2 === 0) await until(() => told() > 0);
+        reader.close();
+        reader = await listen((step * 7 + 1) % 3, step + 1);
+        readers.push(reader);
+        // A new subscription says so first; what came before it is of the one that ended.
+        if (!isList) expect(countOf(step)).toBeLessThanOrEqual(1);
+      }
+      for (const [id, { messages }] of readers.entries()) {
+        // The one step whose list changed while it was open, and that of before where its gateway had yet to notice.
+        const changes = messages.filter(({ method }) => method?.endsWith("list_changed"));
+        expect(changes.length).toBeLessThanOrEqual(2);
+        const names = messages.map(({ params }) => params?._meta);
+        const subscription = { "io.modelcontextprotocol/subscriptionId": id };
+        expect(names).toEqual(messages.map(() => expect.objectContaining(subscription)));
+      }
+    },
+  );
+
   it.each([2, 3])(
     "%i of them serve one client: calls, answers to questions, progress and the end",
     async (count) => {
