@@ -6,11 +6,11 @@ import {
   pathParameter,
   prefersEvents,
   readJson,
-  type RunningCall,
   resultOf,
   streamAnswer,
 } from "propylon/kit";
 import { z } from "zod";
+import { CallsInFlight, type Viewer } from "./calls-in-flight.ts";
 
 const MAX_PAGE = 1_000;
 
@@ -34,63 +34,42 @@ const callSchema = z.strictObject({
 /** Calls while they run: which there are, the end of one, and a call by hand. Operators see all of them, others their own. */
 export function callRoutes(gateway: PluginContext): void {
   const look = { access: "caller", mutates: false, management: true } as const;
-  gateway.route("GET", "/_meta/calls", look, (event) => listCalls(gateway, event));
+  const running = new CallsInFlight(gateway);
+  gateway.onStart(() => running.serve());
+  gateway.route("GET", "/_meta/calls", look, (event) => listCalls(running, event));
   gateway.route("DELETE", "/_meta/calls/:id", { ...look, mutates: true }, (event) =>
-    cancelCall(gateway, event),
+    cancelCall(running, event),
   );
   // What a tool does is no change of the gateway.
   gateway.route("POST", "/_meta/calls", look, (event) => makeCall(gateway, event));
 }
 
-function listCalls({ control }: PluginContext, event: RouteEvent): object {
-  const { limit, after, server } = checkInput(
-    Object.fromEntries(event.url.searchParams),
-    pageSchema,
-  );
-  const { ref } = event.context.principal;
-  const all = visible(control.calls(), event).filter(
-    (call) => server === undefined || call.server === server,
-  );
-  const rest = after === undefined ? all : all.filter(isBehind(after));
-  const page = rest.slice(0, limit);
+async function listCalls(running: CallsInFlight, event: RouteEvent): Promise<object> {
+  const query = checkInput(Object.fromEntries(event.url.searchParams), pageSchema);
+  const viewer = viewerOf(event);
+  const { calls, next, ...about } = await running.list(viewer, query);
   return {
     ok: true,
-    total: all.length,
-    calls: page.map(({ principal, started: _started, ...call }) => ({
+    ...about,
+    calls: calls.map(({ place: _place, ...call }) => ({
       ...call,
-      principal: principal.ref,
-      mine: principal.ref === ref,
+      mine: call.principal === viewer.ref,
     })),
-    next: rest.length > page.length ? placeOf(page.at(-1)!) : null,
+    next,
   };
 }
 
-/** Calls come and go between two pages: the place of one that has gone is still a place. */
-function placeOf({ started, id }: RunningCall): string {
-  return `${started}_${id}`;
-}
-
-function isBehind(place: string): (call: RunningCall) => boolean {
-  const at = place.indexOf("_");
-  const [from, last] = [Number(place.slice(0, at)), place.slice(at + 1)];
-  return ({ started, id }) => started > from || (started === from && id > last);
-}
-
-function visible(calls: readonly RunningCall[], { context }: RouteEvent): readonly RunningCall[] {
-  if (admits(context.principal, "operator")) return calls;
-  return calls.filter(({ principal }) => principal.ref === context.principal.ref);
+function viewerOf({ context }: RouteEvent): Viewer {
+  const { principal } = context;
+  return { ref: principal.ref, isOperator: admits(principal, "operator") };
 }
 
 /** @throws {GatewayError} `not_found` for a call that has ended, and for somebody else's */
-function cancelCall({ control }: PluginContext, event: RouteEvent): object {
+async function cancelCall(running: CallsInFlight, event: RouteEvent): Promise<object> {
   const id = pathParameter(event, "id");
-  const call = visible(control.calls(), event).find((each) => each.id === id);
-  if (call) event.context.target = { server: call.server, tool: call.name };
-  const isOwn = call?.principal.ref === event.context.principal.ref;
-  const reason = isOwn
-    ? "The call was cancelled by its caller."
-    : "An operator cancelled the call.";
-  if (call && control.cancel(id, reason)) return { ok: true, id };
+  const found = await running.cancel(viewerOf(event), id);
+  if (found) event.context.target = { server: found.server, tool: found.tool };
+  if (found?.isCancelled) return { ok: true, id };
   throw new GatewayError("not_found", "No such call is running.", {
     hint: "It may have ended; GET /_meta/calls lists those that run.",
   });

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "propylon";
 import { setTicker, type PluginEvent, type Store } from "propylon/kit";
-import { ChannelEvent, type EventDetails } from "./event.ts";
+import { ChannelEvent, LEVELS, type EventDetails } from "./event.ts";
+import { FleetEvents } from "./fleet-events.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { EventRing, type RingBounds } from "./ring.ts";
 import { SharedLog } from "./shared-log.ts";
@@ -15,6 +16,8 @@ export class Channel {
   readonly #replica: string;
   /** With a store that several gateways share: the events of all of them. */
   readonly #shared: SharedLog | undefined;
+  /** What is not kept, of all of them. */
+  readonly #fleet: FleetEvents | undefined;
   readonly #ring = new EventRing();
   readonly #streams = new Set<Stream>();
   /** How many streams show each kind that is made only when somebody does. */
@@ -32,6 +35,11 @@ export class Channel {
       tell: ({ kind, data, ...details }, seq) => this.#take(seq, kind, data, details),
       lose: (seq, missed) => this.#lose(seq, missed),
     });
+    this.#fleet = new FleetEvents(store, ({ events, missed }) => {
+      for (const { kind, data, ...details } of events)
+        this.#send(new ChannelEvent(kind, data, details));
+      if (missed > 0) this.#tellSlow(missed);
+    });
   }
 
   /** What ids begin with: tells this run of the gateway from every other, or this store from every other. */
@@ -43,6 +51,7 @@ export class Channel {
   async open(bounds: RingBounds): Promise<void> {
     this.#bounds = bounds;
     await this.#shared?.open(bounds.events);
+    await this.#fleet?.open();
   }
 
   /** Streams that are open. */
@@ -55,9 +64,9 @@ export class Channel {
     return this.#idOf(this.#ring.last);
   }
 
-  /** Whether any stream shows a kind; for what costs something to make. */
+  /** Whether any stream shows a kind, be it at another gateway; for what costs something to make. */
   isRead(kind: TopicKind): boolean {
-    return (this.#readers.get(kind) ?? 0) > 0;
+    return (this.#readers.get(kind) ?? 0) > 0 || this.#fleet?.isRead(kind) === true;
   }
 
   /** Tells everyone, and keeps it for who comes back. */
@@ -71,8 +80,16 @@ export class Channel {
   }
 
   /** Tells who reads now. */
-  mention<K extends TopicKind>(kind: K, data: EventData[K], details?: EventDetails): void {
-    this.#send(new ChannelEvent(kind, data, details));
+  mention<K extends TopicKind>(
+    kind: K,
+    data: EventData[K],
+    details: Pick<EventDetails, "level" | "owner"> = {},
+  ): void {
+    if (!this.#fleet) return this.#send(new ChannelEvent(kind, data, details));
+    const at = new Date().toISOString();
+    const told = { at, gateway: this.#replica, ...data };
+    this.#send(new ChannelEvent(kind, told, details));
+    this.#fleet.offer({ kind, data: { ...told }, ...details });
   }
 
   /**
@@ -133,6 +150,7 @@ export class Channel {
   /** Ends every stream, and writes what others are to be told. */
   async dispose(): Promise<void> {
     this.close("removed");
+    await this.#fleet?.close();
     await this.#shared?.close();
   }
 
@@ -192,6 +210,24 @@ export class Channel {
   #count({ subscription }: Stream, by: 1 | -1): void {
     for (const kind of subscription.kinds)
       if (PASSING.has(kind)) this.#readers.set(kind, (this.#readers.get(kind) ?? 0) + by);
+    if (this.#fleet) this.#want(this.#fleet);
+  }
+
+  /** Asks other gateways for what is read here, and for no line of a log that nobody shows. */
+  #want(fleet: FleetEvents): void {
+    const kinds = [...PASSING].filter((kind) => (this.#readers.get(kind) ?? 0) > 0);
+    let least = LEVELS.length - 1;
+    if (kinds.includes("log"))
+      for (const { subscription } of this.#streams)
+        if (subscription.kinds.has("log"))
+          least = Math.min(least, LEVELS.indexOf(subscription.level));
+    fleet.want(kinds, LEVELS[least]!);
+  }
+
+  #tellSlow(missed: number): void {
+    for (const stream of this.#streams)
+      if ([...PASSING].some((kind) => stream.subscription.kinds.has(kind)))
+        stream.tell("gap", { reason: "slow", missed });
   }
 
   #idOf(number: number): string {

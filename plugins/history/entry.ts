@@ -73,6 +73,8 @@ export interface ShownEntry extends ShownResult, CallEnd {
   readonly source: CallSource;
   readonly endpoint: string;
   readonly principal: string;
+  /** Id of the gateway that it came to, where several share the store. */
+  readonly gateway?: string;
   readonly durationMs: number;
   readonly queuedMs: number | null;
   readonly progress: number;
@@ -86,7 +88,7 @@ export interface ShownEntry extends ShownResult, CallEnd {
 /** Shows an entry: what happened to everyone who may look, what was said only to those who may operate the gateway. */
 export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): ShownEntry {
   const { id, at, server, tool, source, endpoint, principal, outcome, code } = entry.head;
-  const { totalMs, queuedMs, progress, replayOf } = entry.head;
+  const { totalMs, queuedMs, progress, replayOf, gateway } = entry.head;
   return {
     id,
     at: new Date(at).toISOString(),
@@ -95,6 +97,7 @@ export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): 
     source,
     endpoint,
     principal,
+    ...(gateway !== undefined && { gateway }),
     outcome,
     code,
     durationMs: totalMs,

@@ -27,6 +27,8 @@ export interface Head extends CallEnd {
   readonly flags: number;
   /** Size of the answer in bytes, where it is known without encoding it. */
   readonly resultSize: number | null;
+  /** The gateway that it came to, where several share the store. */
+  readonly gateway?: string | undefined;
 }
 
 /** What {@link Head.flags} is made of. */
@@ -58,11 +60,13 @@ const MEMBERS = [
   "replayOf",
   "flags",
   "resultSize",
+  "gateway",
 ] as const satisfies readonly (keyof Head)[];
 
 /** A head as one line; without names, which would be most of it. */
 export function writeHead(head: Head): string {
-  return JSON.stringify(MEMBERS.map((name) => head[name]));
+  const values = MEMBERS.map((name) => head[name]);
+  return JSON.stringify(head.gateway === undefined ? values.slice(0, -1) : values);
 }
 
 /** Reads what {@link writeHead} wrote. */
@@ -92,6 +96,7 @@ const lineSchema = z.tuple([
   text.nullable(),
   time,
   time.nullable(),
+  text.optional(),
 ]);
 
 /** The id in a line that was written elsewhere; `undefined` when it is no such line. */

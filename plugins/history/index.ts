@@ -26,7 +26,13 @@ export default definePlugin({
           (kept) => kept.close(),
         )
       : undefined;
-    const recorder = new Recorder({ ring: journal ?? ring, options, secrets, log });
+    const recorder = new Recorder({
+      ring: journal ?? ring,
+      options,
+      secrets,
+      log,
+      gateway: store.shared ? store.replica : undefined,
+    });
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);
     registerRoutes(gateway, { ring, secrets, recorder, journal });

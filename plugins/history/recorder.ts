@@ -25,6 +25,8 @@ export interface RecorderParts {
   readonly options: HistoryOptions;
   readonly secrets: Secrets;
   readonly log: PluginContext["log"];
+  /** Id of this gateway, where others share its store. */
+  readonly gateway: string | undefined;
 }
 
 /** Watches calls and writes them down once they are over, many at a time, so that no caller waits for it. */
@@ -33,6 +35,7 @@ export class Recorder {
   readonly #options: HistoryOptions;
   readonly #secrets: Secrets;
   readonly #log: PluginContext["log"];
+  readonly #gateway: string | undefined;
   /** The call that passes through the stages at this moment: most leave for their server in one go. */
   #passing: Running | undefined;
   /** Calls that a stage holds back, by id. Few, since a `Map` that changes with every call costs more than the rest of this. */
@@ -42,11 +45,12 @@ export class Recorder {
   readonly #ended: Running[] = [];
   #due: NodeJS.Immediate | undefined;
 
-  constructor({ ring, options, secrets, log }: RecorderParts) {
+  constructor({ ring, options, secrets, log, gateway }: RecorderParts) {
     this.#ring = ring;
     this.#options = options;
     this.#secrets = secrets;
     this.#log = log;
+    this.#gateway = gateway;
   }
 
   /** For the stage `observe`: sees every call, denials included. */
@@ -149,6 +153,7 @@ export class Recorder {
       replayOf: (call.args && this.#replays.get(call.args)) ?? null,
       flags: flagsOf(call, args, result),
       resultSize: result?.size ?? null,
+      gateway: this.#gateway,
     });
   }
 

@@ -1,9 +1,13 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
+import { configSchema } from "../../../core/config/schema.ts";
+import { createLogger } from "../../../core/log.ts";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
 import gating, { Gating, type GatingService } from "../../../plugins/gating/index.ts";
+import history from "../../../plugins/history/index.ts";
 import nats from "../../../plugins/nats/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
@@ -32,6 +36,7 @@ async function startOne(store: string, driver: PluginEntry) {
   let emit!: (step: number) => void;
   let seeRow!: (row: number) => void;
   let flags!: GatingService;
+  let say!: (words: string) => void;
   const walker = definePlugin({
     name: "walker",
     inject: { flags: Gating },
@@ -53,14 +58,21 @@ async function startOne(store: string, driver: PluginEntry) {
       seeRow = (row) => gateway.emit("test_row", { row });
       flags = gateway.services.flags;
       gateway.tool("walk", { description: "Walks.", run: () => "left" });
+      gateway.tool("stroll", {
+        description: "Walks until it is stopped.",
+        run: (_args, { signal }) =>
+          new Promise((resolve) => signal.addEventListener("abort", () => resolve("home"))),
+      });
+      say = (words) => gateway.log.warn(words);
     },
   });
   const started = await setupGateway({
-    plugins: [driver, events, gating, walker],
-    config: { store },
+    plugins: [driver, events, gating, walker, admin, history],
+    config: { store, management: { mutations: true } },
+    log: await createLogger(configSchema.parse({}).log, { write: () => {} }),
     client: false,
   });
-  return { ...started, emit, seeRow, flags };
+  return { ...started, emit, seeRow, flags, say };
 }
 
 const stepsOf = (reader: Reader): number[] =>
@@ -130,5 +142,76 @@ it.each(STORES)(
     late.emit(-2);
     await until(() => stepsOf(forged).includes(-2));
     expect(gapsOf(forged)).toMatchObject([{ reason: "unknown" }]);
+  },
+);
+
+it.each(STORES)(
+  "gateways of one %s show calls, ends of calls, progress and log lines of each other, and end each other's calls",
+  { timeout: PATIENCE * 60_000 },
+  async (_name, start, driver) => {
+    const server = await start();
+    const plugin = driver();
+    const [one, two] = [await startOne(server.url, plugin), await startOne(server.url, plugin)];
+    const ask = async (at: typeof one, path: string, method = "GET", body?: object) => {
+      const headers = { "content-type": "application/json" };
+      const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
+      const response = await fetch(`${at.url}/_meta${path}`, init);
+      // eslint-disable-next-line typescript/no-explicit-any -- bodies of all shapes
+      return (await response.json()) as any;
+    };
+    const call = (at: typeof one, tool: string) =>
+      ask(at, "/calls", "POST", { server: "walker", tool });
+    const reader = await readSse(two.url, { query: "kinds=call_end,progress,log&level=warn" });
+    const plain = await readSse(two.url);
+    await reader.find("hello");
+    // It is fetched only while somebody reads it, and from then on.
+    await until(async () => {
+      await call(one, "walk");
+      return reader.told("call_end").length > 0;
+    });
+    one.say("It rains.");
+    await until(() => reader.told("log").length > 0);
+    const { gateway: id } = reader.told("call_end")[0]!;
+    expect(reader.told("log")).toEqual([
+      { at: expect.any(String), gateway: id, line: expect.objectContaining({ msg: "It rains." }) },
+    ]);
+    const phases = reader.told("progress").map(({ gateway, phase }) => [gateway, phase]);
+    expect(phases.slice(-2)).toEqual([
+      [id, "start"],
+      [id, "end"],
+    ]);
+    expect(new Set(reader.told("call_end").map((end) => end["call"])).size).toBe(
+      reader.told("call_end").length,
+    );
+    expect(plain.told("call_end")).toEqual([]);
+
+    const strolls = [call(one, "stroll"), call(two, "stroll")];
+    const listed = await until(async () => {
+      const list = await ask(two, "/calls");
+      return list.total === 2 && list;
+    });
+    expect(listed).toMatchObject({ ok: true, total: 2, complete: true, next: null });
+    const there = listed.calls.find((each: { gateway: string }) => each.gateway === id);
+    expect(there).toMatchObject({ server: "walker", name: "stroll" });
+    const first = await ask(two, "/calls?limit=1");
+    const second = await ask(one, `/calls?limit=1&after=${first.next}`);
+    expect([...first.calls, ...second.calls].map((each: { id: string }) => each.id)).toEqual(
+      listed.calls.map((each: { id: string }) => each.id),
+    );
+    expect(second.next).toBeNull();
+    for (const { id: each } of listed.calls)
+      expect(await ask(two, `/calls/${each}`, "DELETE")).toEqual({ ok: true, id: each });
+    expect(await ask(two, `/calls/${there.id}`, "DELETE")).toMatchObject({
+      error: { code: "not_found" },
+    });
+    await Promise.all(strolls);
+    const shown = await until(async () => {
+      const { entries } = await ask(two, "/history?tool=stroll");
+      return entries.length === 2 && entries;
+    });
+    const byCall = new Map(
+      shown.map((entry: { id: string; gateway: string }) => [entry.id, entry.gateway]),
+    );
+    for (const each of listed.calls) expect(byCall.get(each.id)).toBe(each.gateway);
   },
 );

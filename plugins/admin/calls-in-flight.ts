@@ -1,0 +1,175 @@
+import type { PluginContext } from "propylon";
+import { type RunningCall, timeoutSignal } from "propylon/kit";
+import { z } from "zod";
+
+/** How long another gateway may take, in milliseconds. */
+const ANSWER_MS = 2_000;
+const TOPIC = "calls";
+
+const viewerSchema = z.object({ ref: z.string(), isOperator: z.boolean() });
+const querySchema = z.object({
+  limit: z.int().min(1),
+  after: z.string().optional(),
+  server: z.string().optional(),
+});
+const questionSchema = z.object({
+  viewer: viewerSchema,
+  query: querySchema.optional(),
+  cancel: z.string().optional(),
+});
+const callSchema = z.looseObject({
+  id: z.string(),
+  /** Ref of who made it. */
+  principal: z.string(),
+  /** Where it stands in the list: when it began, and its id. */
+  place: z.string(),
+});
+const pageSchema = z.object({ total: z.int(), calls: z.array(callSchema) });
+const cancelledSchema = z.object({
+  server: z.string(),
+  tool: z.string(),
+  isCancelled: z.boolean(),
+});
+
+/** Who looks: operators see all calls, others their own. */
+export type Viewer = z.output<typeof viewerSchema>;
+/** A page of calls. */
+export type CallsQuery = z.output<typeof querySchema>;
+type ShownCall = z.output<typeof callSchema>;
+type Page = z.output<typeof pageSchema>;
+/** What became of a call that was to be cancelled. */
+export type CancelledCall = z.output<typeof cancelledSchema>;
+
+/** A page of the calls of all gateways. */
+interface FleetPage extends Page {
+  /** Place of the last call of the page, when there are more. */
+  readonly next: string | null;
+  /** Whether all gateways answered; absent where there are no others. */
+  readonly complete?: boolean;
+}
+
+/** The calls that run at the gateways of a store, at this one alone where none is shared. */
+export class CallsInFlight {
+  readonly #control: PluginContext["control"];
+  readonly #store: PluginContext["store"];
+
+  constructor({ control, store }: Pick<PluginContext, "control" | "store">) {
+    this.#control = control;
+    this.#store = store;
+  }
+
+  /** Tells other gateways of the calls here. @returns ends that */
+  async serve(): Promise<() => void> {
+    if (!this.#store.shared) return () => {};
+    const answer = (body: unknown): unknown => this.#answer(body);
+    const end = await this.#store.answer(TOPIC, async function* (body) {
+      yield await Promise.resolve(answer(body));
+    });
+    return () => void end();
+  }
+
+  /** The calls of all gateways, the eldest first. */
+  async list(viewer: Viewer, query: CallsQuery): Promise<FleetPage> {
+    const own = this.#page(viewer, query);
+    const others = await this.#askAll({ viewer, query }, pageSchema);
+    const pages = [own, ...(others?.answers ?? [])];
+    const all = pages.flatMap(({ calls }) => calls).toSorted(byPlace);
+    const calls = all.slice(0, query.limit);
+    // A gateway that sends a whole page may have more.
+    const isMore =
+      all.length > calls.length || pages.some((page) => page.calls.length > query.limit);
+    return {
+      total: pages.reduce((sum, { total }) => sum + total, 0),
+      ...(others && { complete: others.complete }),
+      calls,
+      next: isMore ? calls.at(-1)!.place : null,
+    };
+  }
+
+  /** Ends a call, wherever it runs; `undefined` when the viewer sees none of that id. */
+  async cancel(viewer: Viewer, id: string): Promise<CancelledCall | undefined> {
+    const own = this.#cancel(viewer, id);
+    if (own) return own;
+    const others = await this.#askAll({ viewer, cancel: id }, cancelledSchema.nullable());
+    return others?.answers.find((answer) => answer !== null) ?? undefined;
+  }
+
+  #answer(body: unknown): unknown {
+    const { viewer, query, cancel } = questionSchema.parse(body);
+    if (cancel !== undefined) return this.#cancel(viewer, cancel) ?? null;
+    return this.#page(viewer, query!);
+  }
+
+  /** One call more than a page has, so that it is known whether there are more. */
+  #page(viewer: Viewer, { limit, after, server }: CallsQuery): Page {
+    const all = this.#visible(viewer).filter(
+      (call) => server === undefined || call.server === server,
+    );
+    const calls = all.map((call) => this.#show(call));
+    const rest =
+      after === undefined ? calls : calls.filter((call) => comparePlaces(call.place, after) > 0);
+    return { total: all.length, calls: rest.slice(0, limit + 1) };
+  }
+
+  #show({ principal, started, ...call }: RunningCall): ShownCall {
+    const { shared, replica } = this.#store;
+    // Of one clock for all gateways, and no change of it moves a call of one.
+    const at = shared && started > 0 ? performance.timeOrigin + started : started;
+    return {
+      ...call,
+      ...(shared && { gateway: replica }),
+      principal: principal.ref,
+      place: `${at}_${call.id}`,
+    };
+  }
+
+  #visible({ ref, isOperator }: Viewer): readonly RunningCall[] {
+    const calls = this.#control.calls();
+    return isOperator ? calls : calls.filter(({ principal }) => principal.ref === ref);
+  }
+
+  #cancel(viewer: Viewer, id: string): CancelledCall | undefined {
+    const call = this.#visible(viewer).find((each) => each.id === id);
+    if (!call) return undefined;
+    const reason =
+      call.principal.ref === viewer.ref
+        ? "The call was cancelled by its caller."
+        : "An operator cancelled the call.";
+    const isCancelled = this.#control.cancel(id, reason);
+    return { server: call.server, tool: call.name, isCancelled };
+  }
+
+  /** What the others say; `undefined` where there are none. One that has just died is listed for a moment. */
+  async #askAll<T>(
+    question: z.input<typeof questionSchema>,
+    schema: z.ZodType<T>,
+  ): Promise<{ readonly answers: T[]; readonly complete: boolean } | undefined> {
+    if (!this.#store.shared) return undefined;
+    const all = await this.#store.replicas().catch(() => undefined);
+    const others = all?.filter(({ id }) => id !== this.#store.replica) ?? [];
+    const answers = await Promise.all(others.map(({ id }) => this.#ask(id, question, schema)));
+    const there = answers.filter((answer) => answer !== undefined);
+    return { answers: there, complete: all !== undefined && there.length === others.length };
+  }
+
+  async #ask<T>(gateway: string, question: object, schema: z.ZodType<T>): Promise<T | undefined> {
+    try {
+      for await (const told of this.#store.ask(gateway, TOPIC, question, timeoutSignal(ANSWER_MS)))
+        return schema.parse(told);
+    } catch {
+      // Told by its absence.
+    }
+    return undefined;
+  }
+}
+
+/** Calls come and go between two pages: the place of one that has gone is still a place. */
+function comparePlaces(one: string, other: string): number {
+  const [at, from] = [one.indexOf("_"), other.indexOf("_")];
+  const byTime = Number(one.slice(0, at)) - Number(other.slice(0, from));
+  if (byTime !== 0) return byTime;
+  const [id, otherId] = [one.slice(at + 1), other.slice(from + 1)];
+  return id === otherId ? 0 : id > otherId ? 1 : -1;
+}
+
+const byPlace = (one: ShownCall, other: ShownCall): number => comparePlaces(one.place, other.place);

@@ -1,0 +1,161 @@
+import { setTicker, type Store } from "propylon/kit";
+import { z } from "zod";
+import { LEVELS, type EventLevel } from "./event.ts";
+import { PASSING } from "./kinds.ts";
+
+const TOPIC = "passing";
+/** How often those are asked that came since, or broke off, in milliseconds. */
+const LOOK_MS = 2_000;
+/** Events that wait for a gateway that reads slowly; more are left out, and counted. */
+const MAX_WAITING = 1_000;
+
+const wantedSchema = z.object({ kinds: z.array(z.string()), level: z.enum(LEVELS) });
+const eventSchema = z.object({
+  kind: z.string().refine((kind) => PASSING.has(kind)),
+  data: z.record(z.string(), z.unknown()),
+  level: z.enum(LEVELS).exactOptional(),
+  owner: z.string().exactOptional(),
+});
+const partSchema = z.object({ events: z.array(eventSchema), missed: z.int() });
+
+/** What a gateway has readers for. */
+type Wanted = z.output<typeof wantedSchema>;
+/** An event that is not kept. */
+export type PassingEvent = z.output<typeof eventSchema>;
+type Part = z.output<typeof partSchema>;
+
+/** The events that are not kept, of all gateways of a store: fetched from the others while somebody here reads them. */
+export class FleetEvents {
+  readonly #store: Store;
+  readonly #tell: (part: Part) => void;
+  readonly #askers = new Set<Asker>();
+  /** The gateways that are asked. */
+  readonly #asked = new Map<string, AbortController>();
+  #wanted = "";
+  #timer: NodeJS.Timeout | undefined;
+  #stop: Promise<() => unknown> | undefined;
+
+  /** @param tell hears what other gateways tell */
+  constructor(store: Store, tell: (part: Part) => void) {
+    this.#store = store;
+    this.#tell = tell;
+  }
+
+  /** Answers other gateways from now on. @throws {GatewayError} `unavailable` */
+  async open(): Promise<void> {
+    this.#stop ??= this.#store.answer(TOPIC, (wanted, signal) => this.#answer(wanted, signal));
+    await this.#stop;
+  }
+
+  /** Whether another gateway has readers of a kind. */
+  isRead(kind: string): boolean {
+    for (const { kinds } of this.#askers) if (kinds.has(kind)) return true;
+    return false;
+  }
+
+  /** Tells the gateways that have readers for it. */
+  offer(event: PassingEvent): void {
+    for (const asker of this.#askers) asker.push(event);
+  }
+
+  /** Has the others tell what is read here. */
+  want(kinds: readonly string[], level: EventLevel): void {
+    const wanted = JSON.stringify({ kinds: [...kinds], level } satisfies Wanted);
+    if (wanted === this.#wanted) return;
+    this.#wanted = wanted;
+    this.#end();
+    if (kinds.length === 0) return;
+    this.#timer = setTicker(() => void this.#look(), LOOK_MS).unref();
+    void this.#look();
+  }
+
+  async close(): Promise<void> {
+    this.#end();
+    const stop = await this.#stop?.catch(() => undefined);
+    await stop?.();
+  }
+
+  #end(): void {
+    clearInterval(this.#timer);
+    for (const asking of this.#asked.values()) asking.abort();
+    this.#asked.clear();
+  }
+
+  /** Those that do not answer are asked again the next time. */
+  async #look(): Promise<void> {
+    const wanted = this.#wanted;
+    const all = await this.#store.replicas().catch(() => []);
+    if (wanted !== this.#wanted) return;
+    for (const { id } of all)
+      if (id !== this.#store.replica && !this.#asked.has(id)) void this.#ask(id, wanted);
+  }
+
+  async #ask(gateway: string, wanted: string): Promise<void> {
+    const asking = new AbortController();
+    this.#asked.set(gateway, asking);
+    try {
+      const { signal } = asking;
+      for await (const part of this.#store.ask(gateway, TOPIC, JSON.parse(wanted), signal))
+        this.#tell(partSchema.parse(part));
+    } catch {
+      // It left, or is of a version without this.
+    }
+    if (this.#asked.get(gateway) === asking) this.#asked.delete(gateway);
+  }
+
+  async *#answer(body: unknown, signal: AbortSignal): AsyncIterable<Part> {
+    const asker = new Asker(wantedSchema.parse(body));
+    this.#askers.add(asker);
+    try {
+      for (;;) {
+        const part = await asker.next(signal);
+        if (signal.aborted) return;
+        yield part;
+      }
+    } finally {
+      this.#askers.delete(asker);
+    }
+  }
+}
+
+/** A gateway that reads along. */
+class Asker {
+  readonly kinds: ReadonlySet<string>;
+  readonly #level: number;
+  #events: PassingEvent[] = [];
+  #missed = 0;
+  #wake = (): void => {};
+
+  constructor({ kinds, level }: Wanted) {
+    this.kinds = new Set(kinds);
+    this.#level = LEVELS.indexOf(level);
+  }
+
+  push(event: PassingEvent): void {
+    const isWanted = event.level === undefined || LEVELS.indexOf(event.level) >= this.#level;
+    if (!isWanted || !this.kinds.has(event.kind)) return;
+    if (this.#events.length < MAX_WAITING) this.#events.push(event);
+    else this.#missed++;
+    this.#wake();
+  }
+
+  /** What came since the last time, as soon as there is any. */
+  async next(signal: AbortSignal): Promise<Part> {
+    if (this.#events.length === 0 && !signal.aborted) await this.#wait(signal);
+    const part = { events: this.#events, missed: this.#missed };
+    this.#events = [];
+    this.#missed = 0;
+    return part;
+  }
+
+  #wait(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        signal.removeEventListener("abort", end);
+        resolve();
+      };
+      this.#wake = end;
+      signal.addEventListener("abort", end, { once: true });
+    });
+  }
+}
