@@ -56,10 +56,8 @@ it.each(STORES)(
     isOver = true;
     await Promise.all(loads);
     const { done, lost, terminated, wrong } = outcome;
-    if (EXCHANGES > 0)
-      console.log(
-        `${store}: ${done} exchanges of ${CLIENTS} clients, ${kills} kills; ${lost} lost with a gateway, ${terminated} sessions not found, ${wrong.length} wrong`,
-      );
+    const figures = { store, clients: CLIENTS, kills, done, lost, terminated, wrong: wrong.length };
+    if (EXCHANGES > 0) process.stdout.write(`${JSON.stringify(figures)}\n`);
     expect({ terminated, wrong }).toEqual({ terminated: 0, wrong: [] });
     expect(clients.map(({ id }) => id)).toEqual(ids);
     // No more than each client had at the gateway that was killed.

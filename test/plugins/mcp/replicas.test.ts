@@ -316,7 +316,7 @@ describe.each(STORES)("gateways of one %s", (_name, start) => {
         reader = await listen((step * 7 + 1) % 3, step + 1);
         readers.push(reader);
         // A new subscription says so first; what came before it is of the one that ended.
-        if (!isList) expect(countOf(step)).toBeLessThanOrEqual(1);
+        expect(countOf(step)).toBeLessThanOrEqual(1);
       }
       for (const [id, { messages }] of readers.entries()) {
         // The one step whose list changed while it was open, and that of before where its gateway had yet to notice.
