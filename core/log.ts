@@ -37,7 +37,7 @@ export async function createLogger(
     {
       level: config.level,
       base: null,
-      timestamp: () => `,"ts":"${new Date().toISOString()}"`,
+      timestamp: clock(),
       formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: SECRETS.flatMap((key) => [`["${key}"]`, `*["${key}"]`]),
@@ -46,6 +46,20 @@ export async function createLogger(
     },
     stream,
   );
+}
+
+/** The time as a field of a line, written anew only when the clock has moved: hundreds of lines may have the same millisecond. */
+function clock(): () => string {
+  let at = 0;
+  let field = "";
+  return () => {
+    const now = Date.now();
+    if (now !== at) {
+      at = now;
+      field = `,"ts":"${new Date(now).toISOString()}"`;
+    }
+    return field;
+  };
 }
 
 /**
@@ -98,7 +112,7 @@ const OWN_FAILURE = '"hook":"log:line"';
 const MAX_UNWRITTEN = 16 * 1_048_576;
 
 /** Lines are written together, when this many bytes are there or this many milliseconds have passed: a write costs more than a line. */
-const BATCH = { bytes: 8_192, ms: 100 };
+const BATCH = { bytes: 65_536, ms: 100 };
 
 /** Standard output, written in the background; what is left is written when the process exits. */
 function jsonStream(): DestinationStream & Pick<FileStream, "flush" | "flushSync"> {
