@@ -20,19 +20,25 @@ function post(path, host, headers, body) {
 }
 
 /** The legacy era: `initialize` once per connection, then its session id on every request. */
-async function openLegacy(connection, path, host) {
+async function openLegacy(connection, path, host, credentials) {
   const params = {
     protocolVersion: "2025-11-25",
     capabilities: {},
     clientInfo: { name: "bench", version: "1.0.0" },
   };
   const response = await connection.request(
-    post(path, host, {}, JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params })),
+    post(
+      path,
+      host,
+      credentials,
+      JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params }),
+    ),
   );
   if (response.status !== 200)
     throw new Error(`initialize answered ${response.status}: ${response.text().slice(0, 200)}`);
   const session = response.header("mcp-session-id");
   const headers = {
+    ...credentials,
     "mcp-protocol-version": "2025-11-25",
     ...(session && { "mcp-session-id": session }),
   };
@@ -104,8 +110,8 @@ function bodyOf(dialect, call) {
 /** Opens a conversation on a connection and returns `(id) => request bytes`. */
 export async function converse(connection, { dialect, path, port, call, authorization }) {
   const host = `127.0.0.1:${port}`;
-  const headers = await OPEN[dialect](connection, path, host);
-  if (authorization) headers["authorization"] = authorization;
+  const credentials = authorization ? { authorization } : {};
+  const headers = { ...(await OPEN[dialect](connection, path, host, credentials)), ...credentials };
   if (dialect === "modern") {
     headers["mcp-method"] = call.method;
     if (call.params?.name) headers["mcp-name"] = call.params.name;
@@ -131,6 +137,18 @@ export const CALLS = {
     check: (response, id) =>
       response.status === 200 && response.text().includes(`${id} ${PADDING}`),
   },
+  /** The same with 10 KB of arguments, which come back. */
+  echo10k: {
+    method: "tools/call",
+    params: { name: "echo", arguments: { text: `%TEXT ${PADDING.repeat(60)}` } },
+    check: (response, id) =>
+      response.status === 200 && response.length > 10_000 && response.edges().includes(id),
+  },
+  /** Each connection calls the tool of a server of its own. */
+  spread: (_options, lane) => ({
+    ...CALLS.echo,
+    params: { ...CALLS.echo.params, name: `s${lane}__echo` },
+  }),
   large: {
     method: "tools/call",
     params: { name: "large", arguments: { text: "%TEXT" } },

@@ -4,12 +4,13 @@
  *   run     { ms }                                               closed loop: the next request follows its answer
  *   count   { calls }                                            closed loop: that many calls
  *   pace    { ms, rate }                                         open loop at a fixed rate
+ *   cycle   { port, path, ms }                                   sessions opened and ended, one after the other on 16 connections
  *   finish                                                       closes what prepare opened
  * Every response is checked; one wrong answer voids the run.
  */
 import { Connection } from "./connection.mjs";
 import { CALLS, converse } from "./dialect.mjs";
-import { openSessions, relayProgress } from "./streams.mjs";
+import { cycleSessions, openSessions, relayProgress } from "./streams.mjs";
 
 let lanes = [];
 let options;
@@ -17,11 +18,15 @@ let nextId = 100_000_000;
 
 async function prepare(wanted) {
   const call = CALLS[wanted.call];
-  options = { ...wanted, call: typeof call === "function" ? call(wanted) : call };
+  const callOf = (lane) => (typeof call === "function" ? call(wanted, lane) : call);
+  options = { ...wanted, call: callOf(0) };
   lanes = await Promise.all(
-    Array.from({ length: wanted.connections }, async () => {
+    Array.from({ length: wanted.connections }, async (_, lane) => {
       const connection = await Connection.open(wanted.port);
-      return { connection, build: await converse(connection, options) };
+      return {
+        connection,
+        build: await converse(connection, { ...options, call: callOf(lane) }),
+      };
     }),
   );
 }
@@ -118,6 +123,7 @@ const COMMANDS = {
   pace: openLoop,
   finish,
   sessions: openSessions,
+  cycle: cycleSessions,
   progress: relayProgress,
 };
 

@@ -22,6 +22,7 @@ import { memory } from "./groups/memory.mjs";
 import { plugins } from "./groups/plugins.mjs";
 import { progress } from "./groups/progress.mjs";
 import { relay } from "./groups/relay.mjs";
+import { shapes } from "./groups/shapes.mjs";
 import { sidecar } from "./groups/sidecar.mjs";
 import { start } from "./groups/start.mjs";
 import { store } from "./groups/store.mjs";
@@ -35,6 +36,7 @@ import { markdown } from "./table.mjs";
 
 const GROUPS = {
   relay,
+  shapes,
   plugins,
   telemetry,
   auth,

@@ -15,6 +15,30 @@ export async function openSessions({ port, path, count, streams }) {
   connection.close();
 }
 
+/** Opens legacy sessions and ends them again for `ms`, on 16 connections: three requests each. */
+export async function cycleSessions({ port, path, ms }) {
+  const until = performance.now() + ms;
+  const call = { method: "ping", params: {} };
+  const counts = await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      const connection = await Connection.open(port);
+      let count = 0;
+      for (; performance.now() < until; count++) {
+        const build = await converse(connection, { dialect: "legacy", path, port, call });
+        const session = /mcp-session-id: [^\r]*/i.exec(build("100000000"))?.[0];
+        const { status } = await connection.request(
+          `DELETE ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nmcp-protocol-version: 2025-11-25\r\n` +
+            `${session ? `${session}\r\n` : ""}\r\n`,
+        );
+        if (status >= 300) throw new Error(`DELETE answered ${status}`);
+      }
+      connection.close();
+      return count;
+    }),
+  );
+  return { count: counts.reduce((sum, one) => sum + one, 0) };
+}
+
 async function openStream(port, path, request) {
   const session = /mcp-session-id: ([^\r]*)/i.exec(request)[1];
   const connection = await Connection.open(port);

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -48,6 +49,7 @@ async function measure(bench, directory) {
     });
   };
   const all = Object.keys(optionsIn(directory, "all"));
+  const key = "bench-key-of-production-0123456789";
   const targets = {
     "raw proxy": await bench.target("proxy", { upstream: new URL(url).origin }),
     "naive SDK 1.32": await bench.target("naive", { upstreams: [url] }),
@@ -55,22 +57,31 @@ async function measure(bench, directory) {
   };
   for (const name of all) targets[name] = await gateway([...(NEEDS[name] ?? []), name]);
   targets["all plugins"] = await gateway(all);
+  // As it is run: clients have keys, and each call has its line in the log.
+  const hash = `sha256:${createHash("sha256").update(key).digest("hex")}`;
+  targets["production"] = await bench.gateway({
+    servers: { upstream: { url } },
+    plugins: optionsIn(directory, "production"),
+    auth: { keys: { bench: { role: "caller", hash } } },
+    log: { level: "info", format: "json" },
+  });
 
   for (const [name, target] of Object.entries(targets))
-    await warmUp(bench, target, name === "raw proxy" ? "raw" : "legacy");
-  await cpu(bench, targets);
+    await warmUp(bench, target, name === "raw proxy" ? "raw" : "legacy", `Bearer ${key}`);
+  await cpu(bench, targets, `Bearer ${key}`);
   await latency(bench, upstream, targets);
   await bench.release([upstream, ...Object.values(targets)]);
 }
 
 /** The first ten thousand calls of a process cost up to five times as much, which would be taken for the plugin. */
-async function warmUp(bench, target, dialect) {
+async function warmUp(bench, target, dialect, authorization) {
   await bench.load("prepare", {
     port: target.port,
     path: "/mcp",
     dialect,
     call: "echo",
     connections: 16,
+    authorization,
   });
   await bench.load("count", { calls: bench.options.quick ? 10_000 : 30_000 });
   await bench.load("finish");
@@ -80,11 +91,17 @@ async function warmUp(bench, target, dialect) {
  * Each cell is measured beside what it is compared with, in turns of A B B A: a plugin costs less than what a shared machine
  * changes from one second to the next.
  */
-async function cpu(bench, targets) {
+async function cpu(bench, targets, authorization) {
   const none = targets["no plugin"];
   const all = targets["all plugins"];
   const drive = (target, dialect) => () =>
-    bench.drive(target, { dialect, call: "echo", connections: 16, ms: bench.options.ms / 4 });
+    bench.drive(target, {
+      dialect,
+      call: "echo",
+      connections: 16,
+      ms: bench.options.ms / 4,
+      ...(target === targets["production"] && { authorization }),
+    });
   const beside =
     (target, other, dialect = "legacy") =>
     () =>
@@ -95,11 +112,13 @@ async function cpu(bench, targets) {
     "all plugins": beside(all, none),
     "no plugin, beside raw proxy": beside(none, targets["raw proxy"], "raw"),
     "all plugins, beside raw proxy": beside(all, targets["raw proxy"], "raw"),
+    "production, beside raw proxy": beside(targets["production"], targets["raw proxy"], "raw"),
     "all plugins, beside naive": beside(all, targets["naive SDK 1.32"]),
   });
   const figure = (name, cell, of) => bench.figure(name, samples[cell].map(of));
   figure("relay_core_cpu beside", "no plugin, beside raw proxy", ({ overCpu }) => overCpu);
   figure("relay_full_cpu", "all plugins, beside raw proxy", ({ overCpu }) => overCpu);
+  figure("production_cpu", "production, beside raw proxy", ({ overCpu }) => overCpu);
   figure("relay_full_rps", "all plugins, beside raw proxy", ({ overRps }) => overRps);
   figure("relay_full_vs_naive", "all plugins, beside naive", ({ overCpu }) => 1 / overCpu);
   figure("all_plugins_cpu", "all plugins", ({ overCpu }) => overCpu);
