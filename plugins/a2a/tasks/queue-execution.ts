@@ -42,6 +42,7 @@ export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "rene
 /** How messages are taken where any gateway of the store may do the work. */
 export class QueueExecution {
   readonly #host: QueueHost;
+  readonly #pieces: WorkQueue;
   readonly #queue: QueueWorker;
   readonly #backlog: Backlog;
   readonly #views: QueuedTasks;
@@ -50,13 +51,15 @@ export class QueueExecution {
 
   constructor(host: QueueHost, { queue, log, renew }: QueueDependencies) {
     this.#host = host;
+    this.#pieces = queue;
     this.#queue = new QueueWorker({ ...host, queue, log, renew });
     this.#backlog = new Backlog(queue);
     this.#views = new QueuedTasks(host);
   }
 
-  /** @returns takes no more tasks; those at work go on */
+  /** @returns takes no more tasks; those at work go on @throws {GatewayError} why there is no queue */
   async start(): Promise<() => void> {
+    await this.#pieces.items();
     const deaf = await this.#views.start();
     const leave = this.#queue.start();
     return () => {

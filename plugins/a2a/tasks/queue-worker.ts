@@ -102,7 +102,7 @@ export class QueueWorker {
     });
   }
 
-  /** Hands a task out anew that waits in the store, and not in the queue: its gateway died in between. */
+  /** Hands a task out again that waits in the store, and not in the queue: its gateway died in between. */
   async putBack(record: TaskRecord): Promise<void> {
     const { records } = this.#host;
     if ((await this.#waiting()).has(record.queued!.ticket)) return;
@@ -209,12 +209,16 @@ export class QueueWorker {
       const replica = this.#host.records.replica;
       const claimed = { ...entry.value, replica, queued: { ...queued, runs: queued.runs + 1 } };
       // Whoever had it before is refused from here on: what it writes is over another revision.
-      if ((await this.#host.records.swap(claimed, entry.rev)) === undefined) return "given_back";
+      const rev = await this.#host.records.swap(claimed, entry.rev);
+      if (rev === undefined) return "given_back";
       const task = this.#host.restore(claimed);
       this.#running.set(key, task);
       const working = this.#work(task, entry.value);
       begun();
-      return await working;
+      const outcome = await working;
+      // A run that a shutdown ended is none. One whose call asked is changed by now, and stays.
+      if (outcome === "given_back") await this.#host.records.swap(entry.value, rev);
+      return outcome;
     } finally {
       this.#running.delete(key);
     }

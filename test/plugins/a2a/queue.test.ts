@@ -9,6 +9,7 @@ import {
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import type { StreamEvent, Task } from "../../../plugins/a2a/contract/index.ts";
 import { until } from "../../fixtures/until.ts";
+import nats from "../../../plugins/nats/index.ts";
 import { openDriver, useServer } from "../nats/kit.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
@@ -297,7 +298,7 @@ describe("execution: queue", () => {
   });
 
   it("a gateway that ends gives what it has to the others, which begin it anew", async () => {
-    const { all, one } = await start({ gateways: 1 });
+    const { all, one, url } = await start({ gateways: 1 });
     const [first] = all as [TestRuntime];
     const { id } = await first.runtime().send(say("hold"), { principal: ALICE });
     await whenBegun("hold");
@@ -306,7 +307,29 @@ describe("execution: queue", () => {
     expect(follower.status.state).toBe("working");
     await first.gateway.close({ grace: 0 });
     await until(() => begunOf("hold") === 2);
+    // The shutdown was no run that failed.
+    await change(url, id, (record) => {
+      expect(record["queued"]).toMatchObject({ runs: 1 });
+      return record;
+    });
     expect((await second.runtime().cancel(id, ALICE)).status.state).toBe("canceled");
+  });
+
+  it("does not start where the queue is not there and may not be made, and names it", async () => {
+    const { url } = await useServer();
+    const before = await openDriver(url);
+    await before.close();
+    const cwd = await folder({ "skill.mjs": SKILL });
+    const starting = startRuntime({
+      cwd,
+      skills: SKILLS,
+      options: { execution: "queue" },
+      plugins: [[nats, { provision: "verify" }]],
+      config: { store: url },
+    });
+    await expect(starting).rejects.toMatchObject({
+      message: expect.stringContaining("stream propylon_queue does not exist") as string,
+    });
   });
 
   it("is refused with a store that hands out no work, with what to do", async () => {
