@@ -112,7 +112,7 @@ const OWN_FAILURE = '"hook":"log:line"';
 const MAX_UNWRITTEN = 16 * 1_048_576;
 
 /** Lines are written together, when this many bytes are there or this many milliseconds have passed: a write costs more than a line. */
-const BATCH = { bytes: 65_536, ms: 100 };
+const BATCH = { bytes: 65_535, ms: 100 };
 
 /** Standard output, written in the background; what is left is written when the process exits. */
 function jsonStream(): DestinationStream & Pick<FileStream, "flush" | "flushSync"> {
@@ -120,6 +120,7 @@ function jsonStream(): DestinationStream & Pick<FileStream, "flush" | "flushSync
     dest: 1,
     sync: false,
     minLength: BATCH.bytes,
+    maxWrite: BATCH.bytes + 1,
     maxLength: MAX_UNWRITTEN,
   });
   // A full disk or a closed terminal must not end the gateway, and there is nobody left to tell.
