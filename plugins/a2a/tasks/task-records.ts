@@ -5,6 +5,8 @@ import { isUnderWay, rewind, type TaskRecord, taskRecordSchema } from "./task-re
 
 /** How long the end waits for what is being written, in milliseconds. */
 const LAST_MS = 2_000;
+/** How keys begin that would be too long: they do not tell whose they are. */
+const LONG = "sha256:";
 
 /** The tasks in the gateway's store. Where that keeps nothing, nothing is done. */
 export class TaskRecords {
@@ -51,8 +53,8 @@ export class TaskRecords {
   /** All of a principal, at whichever gateway, read a page at a time; for a look only. */
   async *of({ ref }: TaskOwner): AsyncIterable<TaskRecord> {
     if (!this.#store.shared) return;
-    for await (const { value } of this.#kv.list(`${storeKey(ref)}/`))
-      if (value.owner === ref) yield value;
+    for (const prefix of [`${storeKey(ref)}/`, LONG])
+      for await (const { value } of this.#kv.list(prefix)) if (value.owner === ref) yield value;
   }
 
   /** One as it is in the store, for a look only. */
