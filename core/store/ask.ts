@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { z } from "zod";
 import { GatewayError, toGatewayError, type ErrorCode } from "../errors.ts";
 import { pause } from "../timers.ts";
 import type { Unsubscribe } from "./driver.ts";
@@ -71,9 +72,7 @@ interface Waiting {
 type Handler = (body: never, signal: AbortSignal) => AsyncIterable<unknown>;
 
 /** What a gateway leaves behind: the last question of each other one that it heard. It begins none that comes later. */
-interface Left {
-  readonly heard: Readonly<Record<string, number>>;
-}
+const leftSchema = z.object({ heard: z.record(z.string(), z.number()) });
 
 class Unheard extends GatewayError {}
 
@@ -94,7 +93,7 @@ export class Asking {
   readonly #waiting = new Map<string, Waiting>();
   readonly #questions = new Map<string, Question>();
   readonly #replicas: Pick<Replicas, "whenGone">;
-  readonly #left: StoreKv<Left>;
+  readonly #left: StoreKv<z.output<typeof leftSchema>>;
   /** The last question of each gateway that was heard here. */
   readonly #heard = new Map<string, number>();
   #listening: Promise<unknown> | undefined;
@@ -105,7 +104,8 @@ export class Asking {
   constructor(connection: StoreConnection, replicas: Pick<Replicas, "whenGone">) {
     this.#connection = connection;
     this.#replicas = replicas;
-    this.#left = new StoreKv(connection, "core/left", { ttl: LEFT_MS }, () => {});
+    const options = { ttl: LEFT_MS, schema: leftSchema };
+    this.#left = new StoreKv(connection, "core/left", options, () => {});
   }
 
   /** Begins no question any more, and tells which were heard. To be called before the gateway is seen to have left. */

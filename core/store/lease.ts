@@ -94,7 +94,7 @@ export class StoreLeases {
     return isOfBefore || performance.now() - seenAt >= value.ttl;
   }
 
-  /** Shows life each third of the time. What is not renewed in time, counted from before the last renewal began, is lost. */
+  /** Shows life each third of the time that it has. What is not renewed in time, counted from before the last renewal began, is lost. */
   #hold(key: string, claim: Claim, { fence, since, margin }: Hold): Lease {
     const lost = new AbortController();
     const released = new AbortController();
@@ -110,7 +110,7 @@ export class StoreLeases {
     watch();
     const renew = async (): Promise<void> => {
       for (;;) {
-        await pause(claim.ttl / 3, over);
+        await pause((claim.ttl - margin) / 3, over);
         if (over.aborted) return;
         const startedAt = performance.now();
         const next = await this.#connection.again(() => this.#renew(key, claim, rev), over);

@@ -9,8 +9,8 @@ import { z } from "zod";
  * After how long without a sign of life of the gateway that runs a server another one starts it, and how much earlier that gateway
  * has killed its child, in milliseconds.
  */
-const TTL_MS = 2_000;
-const MARGIN_MS = 500;
+const TTL_MS = 1_500;
+const MARGIN_MS = 400;
 /** Wait before it is tried again to run what could not be, in milliseconds. */
 const RETRY_MS = 500;
 /** Longest that calls may still run before the server moves, in milliseconds. */
