@@ -90,9 +90,10 @@ function validate<T, V>(
  */
 function coerceExpanded(value: unknown, issues: readonly ZodIssue[], places: Places): unknown {
   const changes = issues.flatMap((issue) => {
-    if (issue.code !== "invalid_type") return [];
     const text = places.expandedAt(issue.path as ConfigPath)?.value;
-    const scalar = text === undefined ? undefined : readScalar(text, issue.expected);
+    if (text === undefined) return [];
+    const scalars = expectedBy(issue).map((expected) => readScalar(text, expected));
+    const scalar = scalars.find((each) => each !== undefined);
     return scalar === undefined ? [] : [{ path: issue.path as ConfigPath, scalar }];
   });
   if (changes.length === 0) return undefined;
@@ -102,6 +103,17 @@ function coerceExpanded(value: unknown, issues: readonly ZodIssue[], places: Pla
     owner[path.at(-1)!] = scalar;
   }
   return copy;
+}
+
+/** The types that would do in place of a text; several for a union, e.g. of a number and a word. */
+function expectedBy(issue: ZodIssue): readonly string[] {
+  if (issue.code === "invalid_type") return [issue.expected];
+  if (issue.code !== "invalid_union") return [];
+  return issue.errors
+    .flat()
+    .flatMap((inner) =>
+      inner.code === "invalid_type" && inner.path.length === 0 ? [inner.expected] : [],
+    );
 }
 
 function readScalar(text: string, expected: string): number | boolean | undefined {

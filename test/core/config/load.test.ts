@@ -105,10 +105,12 @@ describe("loadConfig", () => {
 
   it("reads a variable as a number or boolean where one is wanted", async () => {
     const text =
-      'listeners: { main: { port: "${PORT}" } }\nservers: { a: { command: npx, enabled: "${ON}" } }\nauth: { apiKey: "${KEY}" }\n';
+      'listeners: { main: { port: "${PORT}" } }\nservers: { a: { command: npx, enabled: "${ON}" } }\nauth: { apiKey: "${KEY}" }\nworkers: "${WORKERS}"\n';
     const { config } = await loadConfig(await write("gateway.yaml", text), {
-      environment: { PORT: "9000", ON: "false", KEY: "1234567890123456" },
+      environment: { PORT: "9000", ON: "false", KEY: "1234567890123456", WORKERS: "3" },
     });
+    // A word would do, too.
+    expect(config.values.workers).toBe(3);
     expect(config.values.listeners["main"]!.port).toBe(9000);
     expect(config.values.servers["a"]!.enabled).toBe(false);
     expect(config.values.auth.apiKey).toBe("1234567890123456");
