@@ -102,7 +102,7 @@ function createUnderTest({
     const free = ports === "free" ? freePorts() : undefined;
     const adjust = (value: Record<string, unknown>): Record<string, unknown> => {
       const served = withJoined(withContainer(value, variables), joins);
-      return free ? free(served) : served;
+      return withoutWorkers(free ? free(served) : served);
     };
     return createFileGateway(file, {
       log,
@@ -157,6 +157,11 @@ function withFreePorts(
     ...(withoutPort(value) as object),
     listeners: Object.fromEntries(entries) as unknown,
   };
+}
+
+/** A test runs a gateway in its own process. */
+function withoutWorkers(value: Record<string, unknown>): Record<string, unknown> {
+  return "workers" in value ? { ...value, workers: 1 } : value;
 }
 
 function withoutPort(value: unknown): unknown {

@@ -1,5 +1,6 @@
 import type { ProjectFile } from "./project.ts";
 import { addDevelopment } from "./store.ts";
+import { withoutState } from "./workers.ts";
 
 /**
  * A project whose gateways are several: the files of `cluster` in place of those for one, and a config that all of them can have.
@@ -33,11 +34,9 @@ const CHANGES: Readonly<Record<string, (text: string) => string>> = {
 /** Each gateway of the cluster has this config. A file of switches would be one gateway's own: without it the store has them. */
 function fitConfig(text: string): string {
   const scraped = "metrics: { listener: scrape, public: true }";
-  const shared = text
+  const shared = withoutState(text)
     .replace(/^ {2}main: .*\n/m, (line) => `${line}${SCRAPE}`)
     .replace(/^auth: \{ (.*) \}$/m, (_, key: string) => `auth:\n  ${key}\n${TRUSTED}`)
-    .replace(/ state: "[^"]*"(?:,| (?=\}))/, "")
-    .replace(/^ {2}gating: \{\s*\}$/m, "  gating: {}")
     .replace(/^ {2}metrics: \{\}$/m, `  ${scraped}`);
   const metrics = shared.includes(scraped)
     ? ""
@@ -47,12 +46,7 @@ function fitConfig(text: string): string {
 
 /** How long a gateway that ends still takes what comes. */
 function withNotice(text: string): string {
-  const old = /^timeouts: \{ /m;
-  if (old.test(text)) return text.replace(old, (line) => `${NOTICE}${line}notice: 5s, `);
-  return text.replace(
-    /^management: .*\n/m,
-    (line) => `${line}\n${NOTICE}timeouts: { notice: 5s }\n`,
-  );
+  return text.replace(/^# At SIGTERM it .*\n/m, NOTICE).replace('"${NOTICE:-0s}"', "5s");
 }
 
 const NOTICE = `# At SIGTERM a gateway says that it is not ready, and takes new work until the balancer knows, which asks each second.

@@ -113,9 +113,10 @@ Creates a gateway: config, a plugin, a test, and the files to deploy it.
   -t, --template <name>   ${TEMPLATES.map(({ name }) => name).join(", ")}
       --name <name>       name of the project (default: that of the directory)
       --import <file>     import the mcpServers of a file (repeatable)
-      --with <list>       docker,compose,kubernetes (default: these; none: none), postgres, cluster;
+      --with <list>       docker,compose,kubernetes (default: these; none: none), postgres, workers, cluster;
                           compose and kubernetes include docker, postgres includes compose,
-                          cluster (three gateways behind a balancer) includes all of them
+                          workers is one process per core,
+                          cluster (three gateways behind a balancer) includes all but workers
       --production        a config that cannot be changed over HTTP
       --[no-]install      install the dependencies
       --[no-]git          make a git repository

@@ -78,6 +78,7 @@ function checkFit({ template, imports, extras, start }: Answers, flags: Flags): 
     throw new Failure(
       `--start cannot start the database of --with ${store}. Leave it out; the steps are printed.`,
     );
+  if (extras.includes("workers")) checkWorkers(template.name, extras);
   if (template.name === "a2a-runtime" && extras.includes("cluster"))
     throw new Failure(
       "--with cluster is not for a2a-runtime: its queue shares the work, and deploy/kubernetes.yaml says how. Use --with kubernetes,postgres.",
@@ -91,6 +92,21 @@ function checkFit({ template, imports, extras, start }: Answers, flags: Flags): 
   ].find((flag) => flag !== undefined);
   if (wrong !== undefined)
     throw new Failure(`${wrong} is for gateways, not for plugins. Leave it out.`);
+}
+
+function checkWorkers(template: string, extras: Answers["extras"]): void {
+  if (template === "a2a-runtime")
+    throw new Failure(
+      "--with workers is not for a2a-runtime: its queue shares the work. Start as many runtimes as there are cores.",
+    );
+  if (template === "team-console" && !extras.includes("postgres"))
+    throw new Failure(
+      "--with workers needs postgres for team-console: tables in a file belong to one process. Use --with workers,postgres.",
+    );
+  if (extras.includes("cluster"))
+    throw new Failure(
+      "--with workers is for one machine, --with cluster for several. Choose one; workers can be set in gateway.yaml later.",
+    );
 }
 
 function plan(directory: string, name: string, answers: Answers, flags: Flags): Project {

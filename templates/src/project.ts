@@ -9,6 +9,7 @@ import { importServers, type Imported } from "./servers.ts";
 import type { Source } from "./source.ts";
 import { fitStore } from "./store.ts";
 import type { Extra, Template } from "./template.ts";
+import { fitWorkers } from "./workers.ts";
 
 /** What a project is made from. */
 export interface Order {
@@ -52,6 +53,7 @@ const EXTRA_FILES: Readonly<Record<Extra, (path: string) => boolean>> = {
   compose: (path) => path === "compose.yaml",
   kubernetes: (path) => path.startsWith("deploy/"),
   postgres: () => false,
+  workers: () => false,
   cluster: () => false,
 };
 
@@ -65,7 +67,9 @@ const IMPLIED: Readonly<Partial<Record<Extra, readonly Extra[]>>> = {
 export function makeProject(root: string, order: Order): Project {
   const isCluster = order.extras.includes("cluster");
   const usesPostgres = isCluster || order.extras.includes("postgres");
-  const single = fitStore(readTemplate(root, order), usesPostgres);
+  const own = readTemplate(root, order);
+  const shared = order.extras.includes("workers") ? fitWorkers(own) : own;
+  const single = fitStore(shared, usesPostgres);
   const template = isCluster ? fitCluster(single, readTree(join(root, "cluster"))) : single;
   const imported = importServers(order.imports, surroundings(template, order));
   const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));

@@ -117,11 +117,19 @@ async function askImports(folder: string): Promise<readonly string[]> {
 
 const HINTS: Readonly<Partial<Record<Extra, string>>> = {
   postgres: "keeps what has to outlive the process; with compose",
+  workers: "one process per core, as one gateway",
   cluster: "three gateways behind a balancer; with postgres, compose and kubernetes",
 };
 
+/** The queue shares the work; tables in a file belong to one process. */
+const NOT_OFFERED: Readonly<Partial<Record<Template["name"], readonly Extra[]>>> = {
+  "a2a-runtime": ["workers", "cluster"],
+  "team-console": ["workers"],
+};
+
 async function askExtras({ name }: Template): Promise<readonly Extra[]> {
-  const offered = EXTRAS.filter((extra) => extra !== "cluster" || name !== "a2a-runtime");
+  const left: readonly Extra[] = NOT_OFFERED[name] ?? [];
+  const offered = EXTRAS.filter((extra) => !left.includes(extra));
   const answer = await multiselect({
     message: "Which deployment files do you want?",
     options: offered.map((value) => {

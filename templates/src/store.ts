@@ -7,7 +7,7 @@ const FILE_LINES =
 const FILE_DOCUMENT = /^---\n(?:(?!---\n).*\n)*kind: PersistentVolumeClaim\n(?:(?!---\n).*\n)*/m;
 
 /** The `store` of gateway.yaml with its comment. */
-const STORE = /^# .*\nstore: .*\n/m;
+export const STORE = /^# .*\nstore: .*\n/m;
 
 /**
  * The files of a template with the store that is wanted: as they are for a SQLite file, with PostgreSQL in its place, or without

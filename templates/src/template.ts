@@ -39,7 +39,7 @@ export function findTemplate(name: string): Template | undefined {
 export const DEFAULT_EXTRAS = ["docker", "compose", "kubernetes"] as const;
 
 /** What a project can have. */
-export const EXTRAS = [...DEFAULT_EXTRAS, "postgres", "cluster"] as const;
+export const EXTRAS = [...DEFAULT_EXTRAS, "postgres", "workers", "cluster"] as const;
 
 /** One of {@link EXTRAS}. */
 export type Extra = (typeof EXTRAS)[number];

@@ -34,7 +34,7 @@ describe("wrong use", () => {
     [["--pm", "pip"], /^--pm must be one of npm, pnpm, yarn, bun\.$/],
     [
       ["--with", "docker,helm"],
-      /^--with knows docker, compose, kubernetes, postgres, cluster and none/,
+      /^--with knows docker, compose, kubernetes, postgres, workers, cluster and none/,
     ],
     [[""], /^The directory has no name\. See --help\.$/],
     [["My Gateway"], /"My Gateway" cannot be .* add --name my-gateway\.$/],
@@ -51,6 +51,9 @@ describe("wrong use", () => {
     [["p", "-t", "plugin", "--with", "docker"], /^--with is for gateways/],
     [["p", "-t", "plugin", "--with", "postgres"], /^--with is for gateways/],
     [["gw", "--with", "postgres", "--start"], /^--start cannot start the database of --with/],
+    [["gw", "-t", "a2a-runtime", "--with", "workers"], /^--with workers is not for a2a-runtime/],
+    [["gw", "-t", "team-console", "--with", "workers"], /^--with workers needs postgres/],
+    [["gw", "--with", "workers,cluster"], /^--with workers is for one machine/],
     [["p", "-t", "plugin", "--production"], /^--production is for gateways/],
     [["p", "-t", "plugin", "--import", "x.json"], /^--import is for gateways/],
   ])("%j: a sentence, exit code 1, nothing written", async (words, sentence) => {

@@ -81,6 +81,7 @@ describe("a store in a file", () => {
     expect(volumes).toContain("store");
     expect(claims).toHaveLength(1);
     expect(deployment["spec"]).toMatchObject({ replicas: 1, strategy: { type: "Recreate" } });
+    expect(deployment).not.toHaveProperty("spec.template.spec.containers.0.lifecycle");
     expect(containerOf(deployment)["volumeMounts"]).toContainEqual({
       name: "store",
       mountPath: "/app/.store",
@@ -108,6 +109,34 @@ describe("a store in a file", () => {
 const { devDependencies: packages } = JSON.parse(
   readFileSync(join(ROOT, "package.json"), "utf8"),
 ) as { devDependencies: Readonly<Record<string, string>> };
+
+describe("--with workers", () => {
+  const words = ["--with", "compose,kubernetes,workers"];
+  /** Without postgres. */
+  const POSSIBLE = GATEWAYS.filter((name) => name !== "a2a-runtime" && name !== "team-console");
+
+  it.each(POSSIBLE)("%s: has a config that several processes can have", async (template) => {
+    const { config, text, manifest, deployment } = await look(template, words);
+    expect(config["workers"]).toBe("${WORKERS:-auto}");
+    expect(at(config, "plugins.gating.state")).toBeUndefined();
+    const keeps = template !== "minimal";
+    expect(config["store"]).toBe(keeps ? "${STORE:-sqlite:./.store/gateway.db}" : undefined);
+    expect(at(manifest, "dependencies.libsql")).toBe(keeps ? packages["libsql"] : undefined);
+    expect(text("gateway.yaml")).not.toContain("switches.json");
+    expect(text("README.md")).toContain("\n## Every core\n");
+    const [settings] = parseAllDocuments(text("deploy/kubernetes.yaml"));
+    expect(at(settings!.toJS(), "data.WORKERS")).toBe("2");
+    const mounts = JSON.stringify(containerOf(deployment)["volumeMounts"]);
+    expect(mounts.includes("/app/.store")).toBe(keeps);
+  });
+
+  it("with postgres too, which plugins with tables need", async () => {
+    const { config, manifest } = await look("team-console", ["--with", "postgres,workers"]);
+    expect(config["workers"]).toBe("${WORKERS:-auto}");
+    expect(config["store"]).toContain("postgres://");
+    expect(at(manifest, "dependencies.libsql")).toBeUndefined();
+  });
+});
 
 describe("--with postgres", () => {
   const words = ["--with", "kubernetes,postgres"];

@@ -51,6 +51,10 @@ const WAYS = {
   },
   production: { name: "production-gateway", flags: ["--yes", "--production"] },
   postgres: { name: "gw-with-postgres", flags: ["--yes", "--with=kubernetes,postgres"] },
+  workers: {
+    name: "gw-on-every-core",
+    flags: ["--yes", "--with=docker,compose,kubernetes,workers"],
+  },
   cluster: { name: "gw-of-a-cluster", flags: ["--yes", "--with=cluster"] },
 } as const;
 
@@ -65,9 +69,14 @@ const waysOf = (template: (typeof NAMES)[number]): (keyof typeof WAYS)[] =>
     (way, index) => fits(template, way) && (ALL || (index + NAMES.indexOf(template)) % 2 === 0),
   );
 
-/** Gateways of a2a-runtime share their work by its queue. */
+/** Gateways of a2a-runtime share their work by its queue; tables in a file belong to one process. */
+const UNFIT: Readonly<Partial<Record<string, readonly (keyof typeof WAYS)[]>>> = {
+  "a2a-runtime": ["workers", "cluster"],
+  "team-console": ["workers"],
+};
+
 const fits = (template: (typeof NAMES)[number], way: keyof typeof WAYS): boolean =>
-  way !== "cluster" || template !== "a2a-runtime";
+  !(UNFIT[template] ?? []).includes(way);
 
 const IMPORTED = {
   mcpServers: {
