@@ -227,17 +227,3 @@ it("a store in a file runs from a build, with the package of native code beside 
   expect(await served.stop()).toBe(0);
   expect(await namesIn(join(cwd, ".output"))).toContain("gateway.db");
 });
-
-it.each(["propylon", "vite", "esbuild"])("a build by %s holds no commands", async (way) => {
-  const cwd = await folders.project({ "gateway.yaml": `${MAIN}plugins: { openapi: {} }\n` });
-  const built = await (way === "propylon" ? propylon(["build"], cwd) : bundle(way, cwd));
-  expect(built.code).toBe(0);
-  const [text] = await Promise.all(
-    (await namesIn(join(cwd, ".output")))
-      .filter((name) => name.endsWith(".mjs"))
-      .map((name) => readFile(join(cwd, ".output", name), "utf8")),
-  );
-  expect(text).toContain("openapi.json");
-  // A flag of `propylon mcpo`, which the plugin brings.
-  expect(text).not.toContain("--client-header-forwarding");
-});

@@ -53,6 +53,14 @@ describe.each(["propylon build", "vite", "esbuild"])("%s", (way) => {
     expect(await namesIn(output)).toEqual([...(isOwn ? ["gateway.yaml"] : []), "server.mjs"]);
   });
 
+  it("holds no commands", async () => {
+    const text = await readFile(join(output, "server.mjs"), "utf8");
+    // Not toContain, which would print all of it.
+    expect(text.includes("openapi.json")).toBe(true);
+    // A flag of `propylon mcpo`, which the plugin brings.
+    expect(text.includes("--client-header-forwarding")).toBe(false);
+  });
+
   it("serves MCP calls to a plugin and to a server over stdio", async () => {
     const client = await connectClient(`${served.url}/mcp`, { headers });
     const { tools } = await client.listTools();
