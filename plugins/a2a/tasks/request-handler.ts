@@ -1,12 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, isGatewayError, type Principal } from "propylon";
-import {
-  type KeptPrincipal,
-  keepPrincipal,
-  Semaphore,
-  type Store,
-  timeoutSignal,
-} from "propylon/kit";
+import { type KeptPrincipal, keepPrincipal, type Store } from "propylon/kit";
 import { STATES, type Message, type StreamEvent, type Task } from "propylon/contract";
 import type {
   ListedTask,
@@ -35,18 +29,11 @@ import {
   refuseReuse,
   unknownTask,
 } from "./refusals.ts";
-import { passes, TaskStore } from "./task-store.ts";
+import { TaskListing } from "./task-listing.ts";
+import { TaskStore } from "./task-store.ts";
 import { TaskCounts } from "./task-counts.ts";
-import { isSettled } from "./transitions.ts";
 import { TasksAtWork, type TaskDependencies } from "./tasks-at-work.ts";
 import type { Work } from "./work.ts";
-
-/** Lists of tasks that are read from the store at a time. */
-const MAX_LISTINGS = 4;
-/** Tasks at work at other gateways that are asked for at a time, for a list. */
-const MAX_LOOKS = 16;
-/** How long one waits for its turn at most, in milliseconds. */
-const LISTING_MS = 10_000;
 
 type Watcher = (task: Task, event: StreamEvent, owner: TaskOwner) => void;
 
@@ -66,7 +53,7 @@ export class RequestHandler implements RuntimeService {
   /** Messages that are not in the store yet. */
   readonly #arriving = new Map<LiveTask, Promise<void>>();
   readonly #watchers = new Set<Watcher>();
-  readonly #listings = new Semaphore(MAX_LISTINGS);
+  readonly #listing: TaskListing;
   #dependencies: TaskDependencies | undefined;
   /** Set where any gateway of the store may work on a task. */
   #queue: QueueExecution | undefined;
@@ -78,6 +65,11 @@ export class RequestHandler implements RuntimeService {
   constructor(store: Store) {
     this.#records = new TaskRecords(store);
     this.#elsewhere = new TasksElsewhere(store);
+    this.#listing = new TaskListing({
+      store: this.#store,
+      records: this.#records,
+      elsewhere: this.#elsewhere,
+    });
     this.#succession = new Succession({
       store: this.#store,
       records: this.#records,
@@ -210,46 +202,8 @@ export class RequestHandler implements RuntimeService {
     return this.#store.list(filter, principal);
   }
 
-  async listAll(filter: TaskFilter, principal: TaskOwner): Promise<readonly ListedTask[]> {
-    const found = new Map<string, ListedTask>();
-    for (const task of this.#store.list(filter, principal))
-      found.set(task.id, { id: task.id, status: task.status, whole: () => Promise.resolve(task) });
-    if (!this.#records.isShared) return [...found.values()];
-    const isWanted = passes(filter);
-    const atWork: TaskRecord[] = [];
-    // Each reads all of a principal's tasks: a few at a time.
-    const end = await this.#listings.take(timeoutSignal(LISTING_MS));
-    try {
-      for await (const record of this.#records.of(principal)) {
-        const { id } = record.task;
-        if (this.#records.isOwn(record) && this.find(id, principal)) continue;
-        found.delete(id);
-        if (!isSettled(record.task.status.state)) atWork.push(record);
-        else if (isWanted(record.task)) found.set(id, this.#listed(record));
-      }
-      for (let at = 0; at < atWork.length; at += MAX_LOOKS)
-        await Promise.all(
-          atWork.slice(at, at + MAX_LOOKS).map(async (record) => {
-            const task = await this.#elsewhere.look(record);
-            if (isWanted(task)) found.set(task.id, this.#listed({ ...record, task }));
-          }),
-        );
-    } finally {
-      end();
-    }
-    return [...found.values()];
-  }
-
-  /** Only what a list is ordered by: all of a principal's tasks may be more than there is memory for. */
-  #listed({ task, owner }: TaskRecord): ListedTask {
-    const { id, status } = task;
-    const whole = async (): Promise<Task | undefined> => {
-      const record = await this.#records.read(id, { ref: owner });
-      return record && !isSettled(record.task.status.state)
-        ? this.#elsewhere.look(record)
-        : record?.task;
-    };
-    return { id, status, whole };
+  listAll(filter: TaskFilter, principal: TaskOwner): Promise<readonly ListedTask[]> {
+    return this.#listing.listAll(filter, principal);
   }
 
   async follow(
