@@ -1,12 +1,15 @@
+import { randomUUID } from "node:crypto";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   McpError,
+  ResourceUpdatedNotificationSchema,
   type Progress,
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
+import { until } from "../fixtures/until.ts";
 import type { Program } from "./fleet.ts";
 
 /** An exchange that takes longer has no answer. */
@@ -42,6 +45,17 @@ export default definePlugin({
       call.progress?.({ progress: 1, message: String(process.pid) });
       await new Promise((resolve) => call.signal.addEventListener("abort", resolve));
       await cancelled.put(name, true);
+      return name;
+    });
+    // Every gateway hears of it by itself, as of an update of a server that all of them use.
+    const notes = gateway.resource("notes", { uriTemplate: "note:///{name}", read: () => ({ text: "" }) });
+    const touched = gateway.store.topic("touched");
+    gateway.onStart(async () => {
+      const stop = await touched.subscribe((name) => notes.updated(\`note:///\${name}\`));
+      return () => void stop();
+    });
+    tool("touch", async ({ name }) => {
+      await touched.publish(name);
       return name;
     });
     tool("cancelled", async ({ name }) => String((await cancelled.get(name)) !== undefined));
@@ -110,10 +124,19 @@ function roam(fleet: readonly Program[], outcome: Outcome): typeof fetch {
 export class RoamingClient {
   readonly client: Client;
   readonly #outcome: Outcome;
+  /** Of the resource that it watches. */
+  readonly #note: string;
+  /** How often it was told of it. */
+  #updates = 0;
 
-  private constructor(client: Client, outcome: Outcome) {
+  private constructor(client: Client, outcome: Outcome, note: string) {
     this.client = client;
     this.#outcome = outcome;
+    this.#note = note;
+    client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => {
+      if (params.uri === `note:///${note}`) this.#updates++;
+      else outcome.wrong.push(`${note} was told of ${params.uri}`);
+    });
   }
 
   static async connect(fleet: readonly Program[], outcome: Outcome): Promise<RoamingClient> {
@@ -142,7 +165,9 @@ export class RoamingClient {
     });
     await client.connect(transport);
     onTestFinished(() => client.close());
-    return new RoamingClient(client, outcome);
+    const roaming = new RoamingClient(client, outcome, randomUUID());
+    await client.subscribeResource({ uri: `note:///${roaming.#note}` });
+    return roaming;
   }
 
   get id(): string {
@@ -151,9 +176,10 @@ export class RoamingClient {
 
   /** Does one thing, and notes what came of it. */
   async exchange(name: string, round: number): Promise<void> {
-    const tool = ["echo", "ask", "sample", "steps", "wait"][round % 5]!;
+    const tool = ["echo", "ask", "sample", "steps", "wait", "touch"][round % 6]!;
     try {
       if (tool === "wait") await this.#cancelOne(name);
+      else if (tool === "touch") await this.#touch(name);
       else await this.#call(tool, name);
     } catch (error) {
       this.#outcome.note(error, `${tool} ${name}`);
@@ -195,6 +221,15 @@ export class RoamingClient {
     await call.catch(() => {});
     if (await this.#isCancelled(name, pid)) this.#outcome.done++;
     else this.#outcome.noteUncancelled(name, pid);
+  }
+
+  /** Has its resource change, which the gateway with its stream tells, or the next one. */
+  async #touch(name: string): Promise<void> {
+    const before = this.#updates;
+    await this.#say("touch", this.#note);
+    const isTold = await until(() => this.#updates > before, ANSWER_MS).catch(() => false);
+    if (isTold) this.#outcome.done++;
+    else this.#outcome.wrong.push(`${name} was not told of its resource.`);
   }
 
   async #isCancelled(name: string, pid: number): Promise<boolean> {
