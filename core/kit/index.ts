@@ -28,7 +28,7 @@ export {
   parseJson,
 } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
-export { LookupQuota } from "./lookup-quota.ts";
+export { type LookupBounds, LookupQuota } from "./lookup-quota.ts";
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 
 // HTTP
@@ -138,6 +138,7 @@ export { Fernet, type FernetTimes } from "./fernet.ts";
 export { createSealer, passingSealer, secretKeysSchema } from "./sealer.ts";
 
 // The store
+export { askOnce, type OneQuestion } from "./ask-once.ts";
 export { isUnheard } from "../store/ask.ts";
 export type {
   ListOptions,
@@ -154,7 +155,7 @@ export type {
   Unsubscribe,
   WorkQueue,
 } from "../store/driver.ts";
-export type { Migration } from "../store/database.ts";
+export type { Migration, OpenDatabase } from "../store/database.ts";
 export { LocalEvents } from "../store/local-events.ts";
 export { storeKey } from "../store/store-key.ts";
 export { Records, type RecordsOptions } from "../store/records.ts";
@@ -169,7 +170,6 @@ export type {
   LogOptions,
   Meter,
   MeterOptions,
-  OpenDatabase,
   Replica,
   Store,
   Topic,
@@ -263,6 +263,8 @@ export type {
   EndpointInput,
   ListenerInput,
   OptionReference,
+  StoreAbility,
+  StoreNeed,
 } from "../plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning, WorkerStatus } from "../plugin/description.ts";
 export type {

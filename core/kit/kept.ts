@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Principal } from "../call/types.ts";
-import { type ErrorCode, GatewayError } from "../errors.ts";
+import { ERROR_STATUS, type ErrorCode, GatewayError } from "../errors.ts";
 import { createPrincipal, originOf, readRef } from "../http/auth/principal.ts";
 
 /**
@@ -80,12 +80,13 @@ export function keepError({ code, message, hint, data }: GatewayError): KeptErro
 }
 
 /**
- * The error that was written down.
+ * The error that was written down; one of a later version, whose code is not known here, is `internal`.
  *
  * @example throw restoreError(end.error);
  */
 export function restoreError({ code, message, hint, data }: KeptError): GatewayError {
-  return new GatewayError(code as ErrorCode, message, {
+  const known = Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "internal";
+  return new GatewayError(known, message, {
     ...(hint !== undefined && { hint }),
     ...(data && { data }),
   });

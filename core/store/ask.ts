@@ -1,58 +1,34 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { GatewayError, toGatewayError, type ErrorCode } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { restoreError } from "../kit/kept.ts";
 import { pause } from "../timers.ts";
+import {
+  type AskMessage,
+  BEAT_MS,
+  isMessage,
+  MAX_BEATS,
+  type Message,
+  pieces,
+  SILENCE_MS,
+} from "./ask-message.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
+import { gone, Inbox } from "./inbox.ts";
 import { StoreKv } from "./kv.ts";
 import type { Replicas } from "./replicas.ts";
 import { StoreTopic } from "./topic.ts";
 
-/** Longest piece of a message, in UTF-16 code units: with what is round it, below what a topic carries. */
-const PIECE = 2_000;
-/** How often an answer shows that it is still being made, in milliseconds. */
-const BEAT_MS = 1_000;
-/** Without a sign for so long whoever was asked counts as gone, in milliseconds. */
-const SILENCE_MS = 5 * BEAT_MS;
 /** Questions that one gateway answers at a time; more are refused. */
 const MAX_QUESTIONS = 1_000;
 /** Longest question, in UTF-16 code units. */
 const MAX_TEXT = 1_000_000;
-/** What of an answer may wait for a slow reader, in UTF-16 code units. */
-const MAX_WAITING = 4_000_000;
 /** Gateways of which it is known what was heard of each last. One that heard more in its life says nothing of it when it leaves. */
 const MAX_ASKERS = 1_000;
 /** How long it is known what a gateway had heard before it left, in milliseconds. */
 const LEFT_MS = 60_000;
 /** How long the last answers of one that left may take, in milliseconds. */
 const LATE_MS = 500;
-
-const GONE = "The gateway that was asked is gone.";
-
-/** What gateways send each other. Texts longer than a piece come as several: all but the last with `more`, and all but the first of a question with `rest`. */
-type Message = AskMessage | AnswerMessage;
-
-interface AskMessage {
-  readonly id: string;
-  /** Among the questions of who asks. Those of versions before have none. */
-  readonly place?: number;
-  readonly ask: string;
-  readonly text: string;
-  readonly more?: true;
-  readonly rest?: true;
-}
-
-type AnswerMessage = { readonly id: string } & (
-  | { readonly part: string; readonly more?: true }
-  | { readonly beat: true }
-  | { readonly end: true }
-  /** `isUnheard`: it was not begun, and will not be. */
-  | {
-      readonly error: { readonly code: ErrorCode; readonly message: string };
-      readonly isUnheard?: true;
-    }
-  | { readonly cancel: true }
-);
 
 /** A question this gateway was asked. */
 interface Question {
@@ -106,6 +82,10 @@ export class Asking {
     this.#replicas = replicas;
     const options = { ttl: LEFT_MS, schema: leftSchema };
     this.#left = new StoreKv(connection, "core/left", options, () => {});
+    // Not a signal of both for each question: the one that lives longer would keep something of all of them.
+    connection.closed.addEventListener("abort", () => {
+      for (const { end } of this.#questions.values()) end.abort();
+    });
   }
 
   /** Begins no question any more, and tells which were heard. To be called before the gateway is seen to have left. */
@@ -151,8 +131,8 @@ export class Asking {
         } else if ("end" in message || "error" in message) {
           isOver = true;
           if ("end" in message) return;
-          const { code, message: words } = message.error;
-          throw message.isUnheard ? new Unheard(code, words) : new GatewayError(code, words);
+          const error = restoreError(message.error);
+          throw message.isUnheard ? new Unheard(error.code, error.message) : error;
         }
       }
     } finally {
@@ -165,12 +145,12 @@ export class Asking {
   /** Who was asked is gone. */
   async #end(inbox: Inbox, replica: string, place: number): Promise<void> {
     const left = await this.#left.get(replica).catch(() => undefined);
-    if (!left) return inbox.close(gone(GONE));
+    if (!left) return inbox.close(gone());
     const { [this.#connection.replica]: last = 0 } = left.value.heard;
-    if (place > last) return inbox.close(new Unheard("unavailable", GONE));
+    if (place > last) return inbox.close(new Unheard("unavailable", gone().message));
     // It took part until it had answered: that may be behind the word that it left.
     await pause(LATE_MS, this.#connection.closed);
-    inbox.close(gone(GONE));
+    inbox.close(gone());
   }
 
   /** One subscription for all, made with the first use. */
@@ -184,7 +164,11 @@ export class Asking {
     return this.#listening;
   }
 
-  #receive(message: Message, from: string): void {
+  #receive(message: unknown, from: string): void {
+    if (isMessage(message)) this.#take(message, from);
+  }
+
+  #take(message: Message, from: string): void {
     if ("cancel" in message) this.#cancel(message.id);
     else if ("ask" in message) this.#collect(message, from);
     else this.#waiting.get(message.id)?.push(message);
@@ -197,7 +181,7 @@ export class Asking {
   }
 
   #collect({ id, place, ask, text, more, rest }: AskMessage, from: string): void {
-    if (this.#hasLeft) return rest ? undefined : this.#refuse(id, from, GONE, true);
+    if (this.#hasLeft) return rest ? undefined : this.#refuse(id, from, gone().message, true);
     if (place !== undefined && this.#heard.size <= MAX_ASKERS)
       this.#heard.set(from, Math.max(place, this.#heard.get(from) ?? 0));
     const question = rest ? this.#questions.get(id) : this.#begin(id);
@@ -237,16 +221,21 @@ export class Asking {
   }
 
   async #reply(id: string, to: string, topic: string, { text, end }: Question): Promise<void> {
-    const beat = setInterval(
-      () => void this.#send(to, { id, beat: true }).catch(() => {}),
-      BEAT_MS,
-    );
+    let beats = 0;
+    let stop = (): void => {};
+    const beat = setInterval(() => {
+      void this.#send(to, { id, beat: true }).catch(() => {});
+      if (++beats % MAX_BEATS > 0) return;
+      // One that died cancels nothing, and no store says at once that its entry has ended.
+      stop();
+      stop = this.#replicas.whenGone(to, () => end.abort());
+    }, BEAT_MS);
     beat.unref();
     try {
       const handler = this.#handlers.get(topic);
       if (!handler)
         return this.#refuse(id, to, "The gateway that was asked does not answer this.", true);
-      const signal = AbortSignal.any([end.signal, this.#connection.closed]);
+      const { signal } = end;
       for await (const part of handler(JSON.parse(text) as never, signal)) {
         if (signal.aborted) return;
         for (const { text: piece, more } of pieces(JSON.stringify(part ?? null)))
@@ -254,10 +243,13 @@ export class Asking {
       }
       await this.#send(to, { id, end: true });
     } catch (thrown) {
+      // Nobody hears what it would still say.
+      end.abort();
       const { code, message } = toGatewayError(thrown);
       await this.#send(to, { id, error: { code, message } }).catch(() => {});
     } finally {
       clearInterval(beat);
+      stop();
     }
   }
 
@@ -268,75 +260,4 @@ export class Asking {
   #topic(replica: string): StoreTopic<Message> {
     return new StoreTopic(this.#connection, `core/ask/${replica}`);
   }
-}
-
-function* pieces(text: string): Iterable<Pick<AskMessage, "text" | "more" | "rest">> {
-  for (let begin = 0; begin === 0 || begin < text.length; begin += PIECE)
-    yield {
-      text: text.slice(begin, begin + PIECE),
-      ...(text.length > begin + PIECE && { more: true }),
-      ...(begin > 0 && { rest: true }),
-    };
-}
-
-/** Messages in order, for one reader. */
-class Inbox {
-  readonly #messages: Message[] = [];
-  #size = 0;
-  #wake = (): void => {};
-  #end: GatewayError | undefined;
-
-  /** Nothing more comes. */
-  close(reason: GatewayError): void {
-    this.#end = reason;
-    this.#wake();
-  }
-
-  push(message: Message): void {
-    // A sign of life for nobody who waits.
-    if ("beat" in message && this.#messages.length > 0) return;
-    this.#size += sizeOf(message);
-    if (this.#isTooMuch) this.#messages.length = 0;
-    else this.#messages.push(message);
-    this.#wake();
-  }
-
-  /** @throws {GatewayError} why nothing more comes; `unavailable` after a long silence, and when too much waits to be read; the signal's reason */
-  async next(signal: AbortSignal): Promise<Message> {
-    if (this.#messages.length === 0 && !this.#end) await this.#wait(signal);
-    signal.throwIfAborted();
-    if (this.#isTooMuch) throw gone("The answer came faster than it was read.");
-    const message = this.#messages.shift();
-    if (message) {
-      this.#size -= sizeOf(message);
-      return message;
-    }
-    throw this.#end ?? gone(GONE);
-  }
-
-  get #isTooMuch(): boolean {
-    return this.#size > MAX_WAITING;
-  }
-
-  #wait(signal: AbortSignal): Promise<void> {
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = setTimeout(end, SILENCE_MS);
-      signal.addEventListener("abort", end, { once: true });
-      this.#wake = end;
-    });
-  }
-}
-
-function sizeOf(message: Message): number {
-  return "part" in message ? message.part.length : 0;
-}
-
-function gone(message: string): GatewayError {
-  return new GatewayError("unavailable", message, { hint: "Make the request again." });
 }

@@ -75,6 +75,17 @@ export class StoreConnection {
     }
   }
 
+  /** A listener whose failure is told: neither the driver that calls it suffers, nor the process. */
+  guard<A extends readonly unknown[]>(listener: (...told: A) => void): (...told: A) => void {
+    return (...told) => {
+      try {
+        listener(...told);
+      } catch (err) {
+        this.#log.error({ err }, "a listener of the store failed");
+      }
+    };
+  }
+
   async close(): Promise<void> {
     this.#closed.abort();
     await this.driver.close();

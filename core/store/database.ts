@@ -10,6 +10,24 @@ import { prefixTables } from "./table-names.ts";
 // eslint-disable-next-line typescript/no-explicit-any -- tables are different before and after each step
 export type Migration = (db: Kysely<any>) => Promise<unknown>;
 
+/**
+ * Opens tables of a plugin in the database of the store, SQLite or PostgreSQL; to be called in `onStart`. Tables and indexes are called
+ * `<plugin>__<name>` there (`team_auth__users`). Queries say the name alone, and those written as SQL say `sql.table("users")`.
+ *
+ * Rejects with `invalid` with another store, and for tables that a later version of the plugin made; with `unavailable` while the
+ * database is away, as every query does.
+ *
+ * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
+ * numbers: add new ones at the end, and never change one that was released
+ * @returns a kysely instance, which the gateway closes
+ * @example
+ * const db = await gateway.database<{ notes: { id: string; text: string } }>([
+ *   (old) => old.schema.createTable("notes").addColumn("id", "text", (id) => id.primaryKey()).addColumn("text", "text").execute(),
+ * ]);
+ * await db.insertInto("notes").values({ id, text }).execute();
+ */
+export type OpenDatabase = <T>(migrations: readonly Migration[]) => Promise<Kysely<T>>;
+
 /** Which version the tables of each plugin have. */
 const VERSIONS = "propylon_migrations";
 

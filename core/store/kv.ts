@@ -92,8 +92,9 @@ export class StoreKv<T> implements Kv<T> {
   }
 
   watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe> {
+    const hear = this.#connection.guard(listener);
     return this.#connection.again(() =>
-      this.#connection.run((driver) => driver.watch(this.#bucket, listener)),
+      this.#connection.run((driver) => driver.watch(this.#bucket, hear)),
     );
   }
 

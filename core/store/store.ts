@@ -1,6 +1,4 @@
-import type { Kysely } from "kysely";
 import type { ZodType } from "zod";
-import type { Migration } from "./database.ts";
 import type { Unsubscribe, WorkQueue } from "./driver.ts";
 
 /**
@@ -65,7 +63,7 @@ export interface Store {
    */
   ask<T>(replica: string, topic: string, body: unknown, signal: AbortSignal): AsyncIterable<T>;
   /**
-   * Answers what other gateways {@link ask} this one.
+   * Answers what other gateways {@link ask} this one. The signal of a question aborts when who asked stops listening, or is gone.
    * @example const end = await gateway.store.answer("status", async function* ({ id }: { id: string }) { yield statusOf(id); });
    */
   answer(
@@ -290,21 +288,3 @@ export interface Replica {
   /** When it began, in milliseconds since 1970. */
   readonly since: number;
 }
-
-/**
- * Opens tables of a plugin in the database of the store, SQLite or PostgreSQL; to be called in `onStart`. Tables and indexes are called
- * `<plugin>__<name>` there (`team_auth__users`). Queries say the name alone, and those written as SQL say `sql.table("users")`.
- *
- * Rejects with `invalid` with another store, and for tables that a later version of the plugin made; with `unavailable` while the
- * database is away, as every query does.
- *
- * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
- * numbers: add new ones at the end, and never change one that was released
- * @returns a kysely instance, which the gateway closes
- * @example
- * const db = await gateway.database<{ notes: { id: string; text: string } }>([
- *   (old) => old.schema.createTable("notes").addColumn("id", "text", (id) => id.primaryKey()).addColumn("text", "text").execute(),
- * ]);
- * await db.insertInto("notes").values({ id, text }).execute();
- */
-export type OpenDatabase = <T>(migrations: readonly Migration[]) => Promise<Kysely<T>>;

@@ -1,3 +1,4 @@
+import { isObject } from "../kit/json.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
 import { encodeMessage } from "./store-key.ts";
@@ -24,11 +25,24 @@ export class StoreTopic<T> implements Topic<T> {
   }
 
   subscribe(listener: (message: T, from: string) => void): Promise<Unsubscribe> {
+    const hear = this.#connection.guard(listener);
     return this.#connection.run((driver) =>
       driver.subscribe(this.#topic, (text) => {
-        const { message, from } = JSON.parse(text) as Envelope<T>;
-        listener(message, from);
+        const envelope = readEnvelope<T>(text);
+        if (envelope) hear(envelope.message, envelope.from);
       }),
     );
+  }
+}
+
+/** Nothing for what no gateway wrote: whoever may write to the store may say anything there. */
+function readEnvelope<T>(text: string): Envelope<T> | undefined {
+  try {
+    const envelope: unknown = JSON.parse(text);
+    return isObject(envelope) && typeof envelope["from"] === "string"
+      ? (envelope as unknown as Envelope<T>)
+      : undefined;
+  } catch {
+    return undefined;
   }
 }

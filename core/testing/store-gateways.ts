@@ -4,7 +4,14 @@ import { isUnheard } from "../store/ask.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { storeKey } from "../store/store-key.ts";
 import type { Store } from "../store/store.ts";
-import { collect, log, part, unclosed, type StoreUnderTest } from "./store-under-test.ts";
+import {
+  collect,
+  joinStore,
+  log,
+  part,
+  unclosed,
+  type StoreUnderTest,
+} from "./store-under-test.ts";
 
 /** What the gateways of one store have of each other: leases, messages and answers. */
 export function testStoreGateways(under: StoreUnderTest): void {
@@ -12,8 +19,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
   let store: Store;
 
   beforeAll(async () => {
-    gateway = new GatewayStore(unclosed(under.driver), log);
-    await gateway.join();
+    gateway = await joinStore(under.driver);
     store = gateway.scope("tests");
   });
   afterAll(() => gateway.close());
@@ -96,19 +102,53 @@ export function testStoreGateways(under: StoreUnderTest): void {
       await stop();
     });
 
+    it("are told what happens where a listener fails", async () => {
+      const [topic, keys] = [store.topic<string>(part()), store.kv<string>(part())];
+      const fail = (): never => {
+        throw new Error("not understood");
+      };
+      const heard = new Set<unknown>();
+      const stops = [
+        await topic.subscribe(fail),
+        await keys.watchKeys(fail),
+        await topic.subscribe((message) => heard.add(message)),
+        await keys.watchKeys((key) => heard.add(key)),
+      ];
+      for (const name of ["one", "two"]) {
+        await topic.publish(`said ${name}`);
+        await keys.put(name, "value");
+        await vi.waitFor(() => expect([...heard]).toContain(`said ${name}`), 5_000);
+        await vi.waitFor(() => expect([...heard]).toContain(name), 5_000);
+      }
+      for (const stop of stops) await stop();
+    });
+
     const answering = async (
       handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
     ): Promise<{ replica: string; name: string }> => {
-      const other = new GatewayStore(unclosed(under.driver), log);
-      onTestFinished(() => other.close());
       // One that is in no list of gateways counts as gone.
-      await other.join();
+      const other = await joinStore(under.driver);
+      onTestFinished(() => other.close());
       const scoped = other.scope("tests");
       const name = part();
       await scoped.answer(name, handler);
       return { replica: scoped.replica, name };
     };
     const signal = new AbortController().signal;
+
+    /** A gateway that answers when it is told to stop, which is too late. */
+    const slow = async () => {
+      const other = await joinStore(under.driver);
+      const name = part();
+      let isAsked = false;
+      await other.scope("tests").answer(name, async function* (_: unknown, ended: AbortSignal) {
+        isAsked = true;
+        await new Promise((resolve) => ended.addEventListener("abort", resolve));
+        yield "late";
+      });
+      const whenAsked = () => vi.waitFor(() => expect(isAsked).toBe(true), 5_000);
+      return { other, replica: other.connection.replica, name, whenAsked };
+    };
 
     it("answer each other in pieces of any size", async () => {
       const long = "ü".repeat(20_000);
@@ -156,20 +196,11 @@ export function testStoreGateways(under: StoreUnderTest): void {
       "end when the one that is asked counts as gone, whatever it still says",
       { timeout: 20_000 },
       async () => {
-        const other = new GatewayStore(unclosed(under.driver), log);
-        await other.join();
-        const name = part();
-        let isAsked = false;
-        await other.scope("tests").answer(name, async function* (_: unknown, ended: AbortSignal) {
-          isAsked = true;
-          await new Promise((resolve) => ended.addEventListener("abort", resolve));
-          yield "late";
-        });
-        const { replica } = other.connection;
+        const { other, replica, name, whenAsked } = await slow();
         let isOver = false;
         const asked = collect(store.ask(replica, name, {}, signal)).finally(() => (isOver = true));
         asked.catch(() => {});
-        await vi.waitFor(() => expect(isAsked).toBe(true), 5_000);
+        await whenAsked();
         // Again, because it lives and shows it.
         await vi.waitFor(async () => {
           await gateway.forget(replica);
@@ -181,20 +212,11 @@ export function testStoreGateways(under: StoreUnderTest): void {
     );
 
     it("tell what one that left never heard from what it may have begun", async () => {
-      const other = new GatewayStore(unclosed(under.driver), log);
-      await other.join();
-      const name = part();
-      let isAsked = false;
-      await other.scope("tests").answer(name, async function* (_: unknown, ended: AbortSignal) {
-        isAsked = true;
-        await new Promise((resolve) => ended.addEventListener("abort", resolve));
-        yield "late";
-      });
-      const { replica } = other.connection;
+      const { other, replica, name, whenAsked } = await slow();
       const failure = (): Promise<unknown> =>
         collect(store.ask(replica, name, {}, signal)).catch((error: unknown) => error);
       const begun = failure();
-      await vi.waitFor(() => expect(isAsked).toBe(true), 5_000);
+      await whenAsked();
       await other.close();
       const [maybe, never] = await Promise.all([begun, failure()]);
       expect([maybe, never]).toMatchObject([{ code: "unavailable" }, { code: "unavailable" }]);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
-import { GatewayStore } from "../store/gateway-store.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
 import { Records } from "../store/records.ts";
 import type { Store } from "../store/store.ts";
-import { collect, log, part, unclosed, type StoreUnderTest } from "./store-under-test.ts";
+import { collect, joinStore, part, type StoreUnderTest } from "./store-under-test.ts";
 
 /** What plugins get, over the driver under test. */
 export function testStoreParts(under: StoreUnderTest): void {
@@ -12,8 +12,7 @@ export function testStoreParts(under: StoreUnderTest): void {
   let store: Store;
 
   beforeAll(async () => {
-    gateway = new GatewayStore(unclosed(under.driver), log);
-    await gateway.join();
+    gateway = await joinStore(under.driver);
     store = gateway.scope("tests");
   });
   afterAll(() => gateway.close());

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import type { StoreDriver } from "../store/driver.ts";
+import { GatewayStore } from "../store/gateway-store.ts";
 
 /** A store under test, opened once for all cases. */
 export interface StoreUnderTest {
@@ -41,6 +42,13 @@ export function unclosed(driver: StoreDriver): StoreDriver {
       return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
+}
+
+/** One gateway more, which has joined the others of the store. */
+export async function joinStore(driver: StoreDriver): Promise<GatewayStore> {
+  const gateway = new GatewayStore(unclosed(driver), log);
+  await gateway.join();
+  return gateway;
 }
 
 /** All of what comes, in order. */

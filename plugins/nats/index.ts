@@ -26,6 +26,7 @@ export default definePlugin({
   name: "nats",
   config: optionsSchema,
   stores: { nats: openNats },
+  storeAbilities: ["queue"],
   packages: () => PACKAGES,
   setup() {},
 });

@@ -54,16 +54,11 @@ export class ChangeListener {
     if (!(await within(this.#connected, this.#settings.patience)))
       throw new Error("The connection for changes is lost.");
     const event = `${kind} ${name}`;
-    const guarded = (text: string | undefined): void => {
-      try {
-        listener(text);
-      } catch (err) {
-        this.#settings.log.error({ err }, "a listener of the store failed");
-      }
-    };
-    this.#events.on(event, guarded);
+    // One listener may be there twice.
+    const own = (text: string | undefined): void => listener(text);
+    this.#events.on(event, own);
     return () => {
-      this.#events.off(event, guarded);
+      this.#events.off(event, own);
       if (this.#events.listenerCount(event) === 0) this.#messages.delete(name);
     };
   }

@@ -1,5 +1,5 @@
 import type { Redis } from "ioredis";
-import { setTicker, within, type StoreHost, type Unsubscribe } from "propylon/kit";
+import { setTicker, within, type Unsubscribe } from "propylon/kit";
 
 /** How often the connection is tried, in milliseconds: one that died without a word is noticed so. */
 const BEAT_MS = 5_000;
@@ -19,14 +19,12 @@ interface Channel {
 /** What other gateways change and say, over a connection of its own. */
 export class Channels {
   readonly #client: Redis;
-  readonly #log: StoreHost["log"];
   readonly #all = new Map<string, Channel>();
   readonly #beat: NodeJS.Timeout;
 
   /** @param client connected, which subscribes to nothing by itself */
-  constructor(client: Redis, log: StoreHost["log"]) {
+  constructor(client: Redis) {
     this.#client = client;
-    this.#log = log;
     client.on("message", (name: string, text: string) => this.#tell(name, text));
     client.on("ready", () => this.#subscribeAgain());
     this.#beat = setTicker(() => void client.ping().catch(() => {}), BEAT_MS).unref();
@@ -72,12 +70,7 @@ export class Channels {
   }
 
   #tell(name: string, text: string | undefined): void {
-    for (const listener of this.#all.get(name)?.listeners ?? [])
-      try {
-        listener(text);
-      } catch (err) {
-        this.#log.error({ err }, "a listener of the store failed");
-      }
+    for (const listener of this.#all.get(name)?.listeners ?? []) listener(text);
   }
 
   /** The connection is another one: it has no channel yet, and what was said meanwhile is lost. */

@@ -79,7 +79,7 @@ export async function openRedis(url: string, { options, log }: StoreHost): Promi
   listener.on("ready", () => log.info("the store's connection for changes is back"));
   return new RedisDriver(
     commands as RedisClient & ScriptedCommands,
-    new Channels(listener, log),
+    new Channels(listener),
     new Names(prefix, address.database),
   );
 }

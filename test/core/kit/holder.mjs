@@ -1,8 +1,6 @@
 // Takes the lock of a file when it is told to; says whether it has it. Started by lock.test.ts.
-import { createJiti } from "jiti";
-
-const [module, file, cache] = process.argv.slice(2);
-const { lockFile } = await createJiti(import.meta.url, { fsCache: cache }).import(module);
+const [module, file] = process.argv.slice(2);
+const { lockFile } = await import(module);
 process.send({ ready: true });
 process.on("message", () => void take());
 

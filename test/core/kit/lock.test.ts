@@ -25,11 +25,7 @@ interface Outcome {
 }
 
 async function start(): Promise<ChildProcess> {
-  const child = fork(path("holder.mjs"), [
-    path("../../../core/kit/lock.ts"),
-    file,
-    join(folder, "cache"),
-  ]);
+  const child = fork(path("holder.mjs"), [path("../../../dist/core/kit/lock.js"), file]);
   onTestFinished(() => void child.kill("SIGKILL"));
   await once(child, "message");
   return child;
@@ -46,7 +42,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 const leftovers = async (): Promise<string[]> =>
-  (await readdir(folder)).filter((name) => name !== "cache" && name !== "state.json.lock");
+  (await readdir(folder)).filter((name) => name !== "state.json.lock");
 
 describe("lockFile", () => {
   it("is refused to a second process, which is told who has it", async () => {
@@ -71,7 +67,7 @@ describe("lockFile", () => {
     const lock = await lockFile(file);
     expect(await lock.isHeld()).toBe(true);
     await lock.release();
-    expect(await readdir(folder)).toEqual(["cache"]);
+    expect(await readdir(folder)).toEqual([]);
   });
 
   it("is taken over by one of many that find the same dead holder", async () => {

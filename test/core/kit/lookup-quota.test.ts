@@ -44,3 +44,17 @@ it("lets 4,000 be under way, and gives the place back of what failed", async () 
   expect(await finish()).toBe(500);
   expect(await lookups.run("user:fay", () => Promise.resolve(1))).toBe(1);
 });
+
+it("has the bounds that it is given, and hands out places for what is no promise", () => {
+  const told: string[] = [];
+  const bounds = { max: 3, maxOfOne: 2 };
+  const lookups = new LookupQuota("streams", bounds, (bound) => told.push(bound));
+  const [first] = [lookups.take("user:ann"), lookups.take("user:ann")];
+  expect(() => lookups.take("user:ann")).toThrow("Too many streams");
+  lookups.take("user:ben");
+  expect(() => lookups.take("user:ben")).toThrow("Too many streams");
+  first();
+  lookups.take("user:ben");
+  expect(lookups.refused).toBe(2);
+  expect(told).toEqual(["principal", "total"]);
+});

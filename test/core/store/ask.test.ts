@@ -1,5 +1,6 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { GatewayError } from "../../../core/errors.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { Store } from "../../../core/store/store.ts";
@@ -10,6 +11,7 @@ const signal = new AbortController().signal;
 interface Pair {
   readonly asked: Store;
   readonly asking: Store;
+  readonly driver: MemoryDriver;
   /** Says something to the gateway that is asked, as another gateway would. */
   readonly say: (message: object) => Promise<void>;
 }
@@ -26,7 +28,7 @@ function createPair(): Pair {
       `core/ask/${asked.replica}`,
       JSON.stringify({ from: asking.replica, message: { ask: "tests/echo", ...message } }),
     );
-  return { asked, asking, say };
+  return { asked, asking, driver, say };
 }
 
 async function* echo(body: unknown): AsyncGenerator {
@@ -117,4 +119,60 @@ it("who asks when it is over already does not wait for an answer", { timeout: 4_
   const { asking } = createPair();
   const none = asking.ask("nobody", "echo", {}, AbortSignal.abort(new Error("over")));
   await expect(none[Symbol.asyncIterator]().next()).rejects.toThrow("over");
+});
+
+it("an answer for a gateway that died ends, and its place is free", async () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const driver = new MemoryDriver();
+  const gateway = new GatewayStore(driver, log);
+  await gateway.join();
+  onTestFinished(() => gateway.close());
+  const asked = gateway.scope("tests");
+  let [begun, ended] = [0, 0];
+  await asked.answer("wait", async function* (_: unknown, end: AbortSignal) {
+    begun++;
+    await new Promise((resolve) => end.addEventListener("abort", resolve));
+    ended++;
+    yield "too late";
+  });
+  const entry = JSON.stringify({ id: "dying", version: "1.0.0", since: Date.now() });
+  await driver.put("core/replicas", "dying", `1:${entry}`, { until: Date.now() + 1_000 });
+  const message = { id: "1", ask: "tests/wait", text: "null" };
+  const text = JSON.stringify({ from: "dying", message });
+  await driver.publish(`core/ask/${asked.replica}`, text);
+  await expect.poll(() => begun).toBe(1);
+  const passTime = async (): Promise<number> => {
+    await vi.advanceTimersByTimeAsync(5_000);
+    return ended;
+  };
+  expect(await passTime()).toBe(0);
+  await expect.poll(passTime, { timeout: 10_000 }).toBe(1);
+});
+
+it("what no gateway wrote is left alone where gateways ask each other", async () => {
+  const pair = createPair();
+  const { asked, asking, driver } = pair;
+  await asked.answer("echo", echo);
+  const heard: unknown[] = [];
+  await asked.topic("news").subscribe((news) => void heard.push(news));
+  for (const text of ["", "{", "null", "7", "[]", '{"message":{}}', '{"from":1,"message":1}'])
+    for (const topic of [`core/ask/${asked.replica}`, "tests/news"])
+      await driver.publish(topic, text);
+  for (const message of [null, 7, [], {}, { id: 1, cancel: true }, "cancel"])
+    await driver.publish(
+      `core/ask/${asked.replica}`,
+      JSON.stringify({ from: asking.replica, message }),
+    );
+  await asking.topic("news").publish("real");
+  expect(await ask(pair, "still here")).toEqual(["still here"]);
+  expect(heard).toEqual(["real"]);
+});
+
+it("a failure of a later version, whose code nobody here knows, is one of the gateway", async () => {
+  const pair = createPair();
+  await pair.asked.answer("echo", async function* () {
+    yield await Promise.reject(new GatewayError("of_later" as never, "Something new."));
+  });
+  await expect(ask(pair, null)).rejects.toMatchObject({ code: "internal", status: 500 });
 });

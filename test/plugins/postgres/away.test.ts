@@ -9,8 +9,8 @@ import { driverOf, freshSchema, openDriver, startServer, until } from "./kit.ts"
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
-const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
-const CRASHES = Number(process.env["STORE_CRASHES"] ?? 3);
+const KILLS = Number(process.env["STORE_KILLS"] ?? 2);
+const CRASHES = Number(process.env["STORE_CRASHES"] ?? 2);
 
 const shared = freshSchema();
 testOutages({
