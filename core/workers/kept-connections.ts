@@ -2,8 +2,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from "n
 import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { GatewayError } from "../errors.ts";
-import { refuseUnknown } from "../http/failure.ts";
+import type { LostConnections } from "./lost-connections.ts";
 
 /** Connections of one worker that are kept; a client of a further one sees its connection break with the worker. */
 export const MAX_KEPT = 4_096;
@@ -20,10 +19,15 @@ interface Handle {
   close(): void;
 }
 
-/**
- * The connections of one worker. As long as they are open here, those of a worker that is killed are not: whoever waits for an
- * answer gets one with a code. A connection that nobody waits at gets it, too, and is closed, as servers do at idle ones with 408.
- */
+/** What became of the connections of a worker that was killed. */
+export interface Loss {
+  /** Those that got an answer, whether or not somebody waited for one. */
+  readonly answered: number;
+  /** Those closed in the middle of an answer, and WebSockets. */
+  readonly interrupted: number;
+}
+
+/** The connections of one worker. They are open here, too, so that the end of their worker is not theirs. */
 export class KeptConnections {
   /** Marks of the worker, one byte for each place: 1 for one that must not be written into. */
   readonly marks: number;
@@ -57,19 +61,23 @@ export class KeptConnections {
     }
   }
 
-  /**
-   * Ends with the worker.
-   *
-   * @param isKilled whether somebody may wait for its answers
-   */
-  close(isKilled: boolean): void {
+  /** Ends with a worker that has answered all that it was asked. */
+  close(): void {
+    closeSync(this.marks);
+    this.drop([...this.#handles.keys()]);
+  }
+
+  /** Ends with a worker that was killed, for whose answers somebody may wait. */
+  passOn(lost: LostConnections): Loss {
     const marks = new Uint8Array(MAX_KEPT);
     readSync(this.marks, marks, 0, MAX_KEPT, 0);
-    closeSync(this.marks);
-    for (const [place, handle] of this.#handles)
-      if (isKilled && marks[place] === 0) refuseUnknown(socketOf(handle), lost());
-      else handle.close();
+    const places = [...this.#handles.keys()];
+    const begun = places.filter((place) => marks[place] !== 0);
+    this.drop(begun);
+    for (const handle of this.#handles.values()) lost.take(socketOf(handle));
     this.#handles.clear();
+    closeSync(this.marks);
+    return { answered: places.length - begun.length, interrupted: begun.length };
   }
 }
 
@@ -83,11 +91,4 @@ function isPlace(place: unknown): place is number {
 
 function socketOf(handle: Handle): Socket {
   return new Socket({ handle } as object);
-}
-
-function lost(): GatewayError {
-  return new GatewayError("unavailable", "The worker that had this request is gone.", {
-    hint: "It is not known whether the request did its work. Make it again where that does no harm.",
-    headers: { "retry-after": "1" },
-  });
 }

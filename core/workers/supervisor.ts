@@ -2,7 +2,8 @@ import { backoffDelay } from "../kit/backoff.ts";
 import { setTimer } from "../timers.ts";
 import type { Logger } from "pino";
 import type { WorkerStatus } from "../plugin/description.ts";
-import { type WorkerEnd, WorkerProcess } from "./worker-process.ts";
+import { LostConnections } from "./lost-connections.ts";
+import { type WorkerEnd, type WorkerOptions, WorkerProcess } from "./worker-process.ts";
 
 /** Waits before a worker that ended is started again, in milliseconds. */
 const RESTART = { initial: 100, max: 15_000 };
@@ -37,6 +38,7 @@ interface Seat {
 export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #seats: readonly Seat[];
+  readonly #lost = new LostConnections();
   #phase: "starting" | "running" | "closing" = "starting";
 
   constructor(options: SupervisorOptions) {
@@ -88,6 +90,7 @@ export class Supervisor {
     const { workers } = this;
     for (const worker of workers) (worker.isReady ? askToEnd : kill)(worker);
     await Promise.all(workers.map(({ ended }) => ended));
+    this.#lost.close();
   }
 
   /** Ends them at once; at the end of this process, when one does not hear that it is to end. */
@@ -103,7 +106,7 @@ export class Supervisor {
   /** @returns how it ended, unless it serves */
   async #begin(seat: Seat): Promise<WorkerEnd | undefined> {
     const options = this.#options;
-    const worker = new WorkerProcess(seat.number, (text) => options.onLines(text));
+    const worker = new WorkerProcess(seat.number, this.#workerOptions());
     seat.worker = worker;
     seat.lives++;
     const ended = worker.ended.then((end) => {
@@ -131,6 +134,21 @@ export class Supervisor {
       "a worker does not answer any more; it is killed",
     );
     worker.kill();
+  }
+
+  #workerOptions(): WorkerOptions {
+    const options = this.#options;
+    return {
+      lost: this.#lost,
+      onLines: (text) => options.onLines(text),
+      onLoss({ number, pid }, loss) {
+        if (loss.answered + loss.interrupted === 0) return;
+        options.log.info(
+          { worker: number, pid, ...loss },
+          "connections of a worker were taken over",
+        );
+      },
+    };
   }
 
   #end(seat: Seat, worker: WorkerProcess, { code, signal }: WorkerEnd): void {

@@ -3,7 +3,8 @@ import type { Readable } from "node:stream";
 import { GatewayError } from "../errors.ts";
 import { pause, within } from "../timers.ts";
 import { WorkerChannel } from "./channel.ts";
-import { KeptConnections } from "./kept-connections.ts";
+import { KeptConnections, type Loss } from "./kept-connections.ts";
+import type { LostConnections } from "./lost-connections.ts";
 import { WORKER } from "./protocol.ts";
 import { WORKER_VARIABLE } from "./role.ts";
 
@@ -36,6 +37,16 @@ export function prepareWorkers(): void {
   cluster.schedulingPolicy = cluster.SCHED_NONE;
 }
 
+/** What a worker is started with. */
+export interface WorkerOptions {
+  /** Takes over its connections when it is killed. */
+  readonly lost: LostConnections;
+  /** Gets what it writes, whole lines only. */
+  onLines(text: string): void;
+  /** Hears what became of its connections when it was killed. */
+  onLoss(worker: WorkerProcess, loss: Loss): void;
+}
+
 /** One life of a worker. */
 export class WorkerProcess {
   readonly number: number;
@@ -51,8 +62,7 @@ export class WorkerProcess {
   readonly #worker: Worker;
   readonly #kept: KeptConnections | undefined;
 
-  /** @param onLines gets what it writes, whole lines only */
-  constructor(number: number, onLines: (text: string) => void) {
+  constructor(number: number, options: WorkerOptions) {
     this.number = number;
     this.#kept = createKept();
     this.#worker = fork(number, this.#kept?.marks);
@@ -61,8 +71,8 @@ export class WorkerProcess {
     this.settled = Promise.race([this.ended, this.#readiness()]);
     // One that reads nothing any more, or has closed its side, is of no use.
     this.channel.closed.addEventListener("abort", () => this.kill());
-    if (this.#kept) this.#keep(this.#kept);
-    joinLines(this.#worker.process.stdout!, onLines);
+    if (this.#kept) this.#keep(this.#kept, options);
+    joinLines(this.#worker.process.stdout!, (text) => options.onLines(text));
   }
 
   /** Whether its connections are held here, too. */
@@ -91,14 +101,15 @@ export class WorkerProcess {
     }
   }
 
-  #keep(kept: KeptConnections): void {
+  #keep(kept: KeptConnections, options: WorkerOptions): void {
     this.#worker.on("message", (message: unknown, handle: unknown) => kept.take(message, handle));
     this.channel.answer(WORKER.closed, (places: readonly number[]) => kept.drop(places));
     // What it sent may still be read when it has ended; one that never began has sent nothing.
     const isRead = new Promise<unknown>((resolve) => this.#worker.once("disconnect", resolve));
     void this.ended.then(async ({ code }) => {
       if (this.pid !== null) await isRead;
-      kept.close(code !== 0);
+      if (code === 0) kept.close();
+      else options.onLoss(this, kept.passOn(options.lost));
     });
   }
 

@@ -1,6 +1,6 @@
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { readFile, writeFile } from "node:fs/promises";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -190,10 +190,12 @@ it(
   },
 );
 
-/** What comes back on a connection of one request, until that is closed. */
+/** What comes back on a connection, until that is closed. */
 class Wire {
   text = "";
   readonly closed: Promise<unknown>;
+  readonly #host: string;
+  readonly #socket: Socket;
 
   constructor(url: string, request: string) {
     const { hostname, port, host } = new URL(url);
@@ -201,8 +203,30 @@ class Wire {
     onTestFinished(() => void socket.destroy());
     this.closed = new Promise((resolve) => socket.once("close", resolve));
     socket.on("data", (text: string) => (this.text += text)).on("error", () => {});
-    socket.write(request.replace("\r\n", `\r\nhost: ${host}\r\n`));
+    this.#host = host;
+    this.#socket = socket;
+    this.send(request);
   }
+
+  send(request: string): void {
+    this.#socket.write(request.replace("\r\n", `\r\nhost: ${this.#host}\r\n`));
+  }
+
+  /** Closes, as a client does that was told to. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  /** How many answers of a status came, and came whole. */
+  count(status: number): number {
+    const answers = this.text.split(/(?=HTTP\/1\.1 \d)/);
+    return answers.filter((text) => text.startsWith(`HTTP/1.1 ${status} `) && isWhole(text)).length;
+  }
+}
+
+function isWhole(answer: string): boolean {
+  const [head, body] = answer.split("\r\n\r\n");
+  return body?.length === Number(/content-length: (\d+)/i.exec(head!)?.[1]);
 }
 
 it(
@@ -216,17 +240,29 @@ it(
       const body = JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
       return `POST /mcp HTTP/1.1\r\nmcp-session-id: ${headers["mcp-session-id"]}\r\naccept: application/json, text/event-stream\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
     };
-    const endless = (): string => "GET /endless HTTP/1.1\r\n\r\n";
+    const get = (path: string) => (): string => `GET ${path} HTTP/1.1\r\n\r\n`;
     const wires = (request: (id: number) => string): Wire[] =>
       [1, 2, 3, 4].map((id) => new Wire(gateway.url, request(id)));
-    const [waiting, begun] = [wires(call), wires(endless)];
+    const [waiting, begun] = [wires(call), wires(get("/endless"))];
+    const [idle, unread] = [wires(get("/pid")), wires(get("/pid"))];
+    const all = [...waiting, ...begun, ...idle, ...unread];
     await until(async () => {
       const page = await (await ask(`${gateway.url}/metrics`)).text();
       return page.includes("\ntool_calls_in_flight 4\n");
     });
     await until(() => begun.every(({ text }) => text.includes("begun")));
-    for (const pid of await pidsOf(gateway)) process.kill(pid, "SIGKILL");
-    await Promise.all([...waiting, ...begun].map(({ closed }) => closed));
+    await until(() => [...idle, ...unread].every((wire) => wire.count(200) === 1));
+    const pids = await pidsOf(gateway);
+    for (const pid of pids) process.kill(pid, "SIGSTOP");
+    for (const wire of unread) wire.send(get("/pid")());
+    for (const pid of pids) process.kill(pid, "SIGKILL");
+    const answered = [...waiting, ...idle, ...unread];
+    await until(() => answered.every((wire) => wire.count(503) === 1));
+    for (const wire of [...waiting, ...unread]) wire.end();
+    // Those that waited for nothing did not see it.
+    for (const wire of idle) wire.send(get("/pid")());
+    await Promise.all(all.map(({ closed }) => closed));
+    expect(answered.map((wire) => wire.count(503))).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1]);
     for (const { text } of waiting) {
       expect(text).toMatch(/^HTTP\/1\.1 503 .*\r\nConnection: close\r\n/);
       expect(text).toContain("\r\nretry-after: 1\r\n");
@@ -234,6 +270,11 @@ it(
       expect([id, error.data.code]).toEqual([null, "unavailable"]);
     }
     for (const { text } of begun) expect(text).toMatch(/^HTTP\/1\.1 200 [^]*begun\r\n$/);
+    const taken = linesOf(gateway).filter(({ msg }) => String(msg).includes("taken over"));
+    expect(taken.reduce((sum, { interrupted }) => sum + Number(interrupted), 0)).toBe(4);
+    // And connections that asked above for numbers: the primary may not know yet that they were closed.
+    const told = taken.reduce((sum, line) => sum + Number(line["answered"]), 0);
+    expect(told).toBeGreaterThanOrEqual(answered.length);
   },
 );
 
