@@ -1,7 +1,6 @@
 import { type Call, type Middleware, amendCall } from "./call.ts";
 import { Answer } from "./answer.ts";
 import { logCalls } from "./outcome.ts";
-import { GatewayError } from "../errors.ts";
 import type { PluginServer } from "../server/plugin/plugin-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -13,7 +12,7 @@ import {
   type Deadline,
   type Timeouts,
 } from "./pipeline.ts";
-import type { Scope } from "../plugin/scope.ts";
+import { onlyOne, type Scope } from "../plugin/scope.ts";
 
 /** What the stages are made from. */
 export interface StagesInput {
@@ -80,20 +79,14 @@ function ownRule(allowance: Allowance): (call: Call) => Deadline {
   };
 }
 
-/**
- * The rule that a plugin registered, if one did.
- * @throws {GatewayError} `exists` when two did, because one call has one deadline
- */
+/** The rule that a plugin registered, if one did; one call has one deadline. */
 function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
-  const [first, second] = scopes.flatMap(({ name, deadlines }) =>
-    deadlines.map((rule) => ({ name, of: (call: Call) => rule.limit(call) })),
+  const rule = onlyOne(
+    scopes,
+    (scope) => scope.deadlines,
+    (one, other) => `Plugins "${one}" and "${other}" both decide how long calls may run.`,
   );
-  if (!first || !second) return first?.of;
-  throw new GatewayError(
-    "exists",
-    `Plugins "${first.name}" and "${second.name}" both decide how long calls may run.`,
-    { hint: "Take one of them out of plugins." },
-  );
+  return rule && ((call) => rule.limit(call));
 }
 
 function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, PluginServer> {

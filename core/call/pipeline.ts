@@ -10,6 +10,7 @@ import {
 } from "./cancellation.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
+import type { Server } from "../server/server.ts";
 import { STAGES, type Stage } from "./stages.ts";
 import type { CallHead, Principal, Progress } from "./types.ts";
 
@@ -78,6 +79,16 @@ export function attempt(next: Next, call: Call): Promise<Answer> {
   } catch (error) {
     return Promise.reject(error);
   }
+}
+
+/** The end of the pipeline. A server that does not watch the signal itself is raced against it. */
+export function createTerminal(servers: ReadonlyMap<string, Server>): Next {
+  return (call) => {
+    const server = servers.get(call.server);
+    if (server?.watchesSignal) return server.request(call);
+    if (server) return race(call, () => server.request(call));
+    return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
+  };
 }
 
 /**

@@ -6,16 +6,14 @@ import {
   STORE_PLUGINS,
   TYPE_PLUGINS,
 } from "../plugin/defaults.ts";
-import { checkParts, checkWithPlugins } from "./checks.ts";
+import { checkParts, checkWithPlugins, openerOf, storeIssues } from "./checks.ts";
 import type { Config } from "./config.ts";
 import { renameOptions } from "./former-options.ts";
 import { type ConfigIssue, invalidConfig, type PathIssue } from "./issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
 import type { GatewayConfig } from "./schema.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { OpenStore } from "../store/driver.ts";
-import { validatePart } from "./validate.ts";
-import { isPlainObject } from "./variables.ts";
+import { validatePart } from "./parse.ts";
+import { isPlainObject } from "./names.ts";
 import { SPELLINGS } from "./clients.ts";
 import { withoutMark } from "./copies.ts";
 import {
@@ -99,10 +97,11 @@ async function readEach(
       const plugin = await resolver.resolve(key);
       const schema = plugin.config ?? NO_OPTIONS;
       const path = ["plugins", key] as const;
-      const named = renameOptions(written, plugin.formerOptions ?? {}, path, config.places);
-      issues.push(...named.issues);
-      warnings.push(...named.warnings);
-      const part = validatePart(schema, named.value, path, config.places);
+      const named =
+        plugin.formerOptions && renameOptions(written, plugin.formerOptions, path, config.places);
+      issues.push(...(named?.issues ?? []));
+      warnings.push(...(named?.warnings ?? []));
+      const part = validatePart(schema, named?.value ?? written, path, config.places);
       if ("issues" in part) issues.push(...part.issues);
       else plugins.push({ key, plugin, ...part });
     } catch (thrown) {
@@ -137,33 +136,6 @@ function storePlugins(
   const key = STORE_PLUGINS.get(schemeOf(store));
   const isThere = read.some(({ plugin }) => openerOf(plugin, store) !== undefined);
   return key === undefined || isThere || Object.hasOwn(plugins, key) ? {} : { [key]: {} };
-}
-
-function storeIssues(
-  { store }: GatewayConfig,
-  plugins: readonly CheckedPlugin[],
-): readonly PathIssue[] {
-  const scheme = schemeOf(store);
-  if (store === "memory" || plugins.some(({ plugin }) => openerOf(plugin, store))) return [];
-  const known = ["memory", ...STORE_PLUGINS.keys()];
-  const plugin = STORE_PLUGINS.get(scheme);
-  const meant = nearest(scheme, known);
-  return [
-    {
-      path: ["store"],
-      message: `No plugin in use brings the store ${JSON.stringify(scheme)}.`,
-      hint:
-        plugin === undefined
-          ? `Stores: ${known.join(", ")}; others come with plugins.${meant === undefined ? "" : ` Did you mean "${meant}"?`}`
-          : `Leave out plugins.${plugin}: false, or take another store.`,
-    },
-  ];
-}
-
-/** Opens the store of a config, if the plugin brings it. */
-export function openerOf({ stores = {} }: AnyPlugin, store: string): OpenStore | undefined {
-  const scheme = schemeOf(store);
-  return Object.hasOwn(stores, scheme) ? stores[scheme] : undefined;
 }
 
 /** As they were read, where the config has any. */

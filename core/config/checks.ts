@@ -1,11 +1,18 @@
 import { hasCredentials } from "../http/auth/authenticator.ts";
 import { isLoopback } from "../http/allowed-hosts.ts";
-import type { OptionReference } from "../plugin/definitions.ts";
+import { schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
+import type { OptionReference, StoreAbility } from "../plugin/definitions.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { OpenStore } from "../store/driver.ts";
 import type { PathIssue } from "./issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 import type { GatewayConfig, ListenerConfig } from "./schema.ts";
 import { isCoreKey, sectionOf } from "./sections.ts";
 import { nearest } from "./spelling.ts";
+
+/** In words, and the store to take. */
+const ABILITIES: Readonly<Record<StoreAbility, { readonly does: string; readonly take: string }>> =
+  { queue: { does: "hands out work", take: "store: nats://..." } };
 
 /** What a config amounts to with what its plugins bring. */
 export interface Composed {
@@ -205,4 +212,50 @@ function unknownName({
 /** Whether a plugin key names a file beside the config. */
 export function isLocalPlugin(key: string): boolean {
   return key.startsWith("./") || key.startsWith("../") || key.startsWith("/");
+}
+
+/** What is wrong with the `store` of a config, and with options that need more of it than it can do. */
+export function storeIssues(
+  { store }: GatewayConfig,
+  plugins: readonly CheckedPlugin[],
+): readonly PathIssue[] {
+  const scheme = schemeOf(store);
+  const brought = plugins.find(({ plugin }) => openerOf(plugin, store));
+  if (store === "memory" || brought) return needIssues(scheme, brought?.plugin, plugins);
+  const known = ["memory", ...STORE_PLUGINS.keys()];
+  const plugin = STORE_PLUGINS.get(scheme);
+  const meant = nearest(scheme, known);
+  return [
+    {
+      path: ["store"],
+      message: `No plugin in use brings the store ${JSON.stringify(scheme)}.`,
+      hint:
+        plugin === undefined
+          ? `Stores: ${known.join(", ")}; others come with plugins.${meant === undefined ? "" : ` Did you mean "${meant}"?`}`
+          : `Leave out plugins.${plugin}: false, or take another store.`,
+    },
+  ];
+}
+
+/** Options that need more of the store than it can do. */
+function needIssues(
+  scheme: string,
+  { storeAbilities = [] }: Pick<AnyPlugin, "storeAbilities"> = {},
+  plugins: readonly CheckedPlugin[],
+): readonly PathIssue[] {
+  return plugins.flatMap(({ key, plugin, options }) =>
+    (plugin.storeNeeds?.(options) ?? [])
+      .filter(({ ability }) => !storeAbilities.includes(ability))
+      .map(({ path, ability, by }) => ({
+        path: ["plugins", key, ...path],
+        message: `${by}, which needs a store that ${ABILITIES[ability].does}; the store ${JSON.stringify(scheme)} does not.`,
+        hint: `Set ${ABILITIES[ability].take}, or leave the option out.`,
+      })),
+  );
+}
+
+/** Opens the store of a config, if the plugin brings it. */
+export function openerOf({ stores = {} }: AnyPlugin, store: string): OpenStore | undefined {
+  const scheme = schemeOf(store);
+  return Object.hasOwn(stores, scheme) ? stores[scheme] : undefined;
 }

@@ -1,9 +1,9 @@
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { httpServerSchema, stdioServerSchema } from "./server-schema.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "./config.ts";
 import { configObject } from "./schema.ts";
 import { nearest } from "./spelling.ts";
-import { isPlainObject } from "./variables.ts";
+import { isPlainObject } from "./names.ts";
 
 /** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */
 export interface Translated {

@@ -4,7 +4,7 @@ import type { Jiti } from "jiti";
 import { digestFiles } from "./file-digest.ts";
 import type { ConfigText } from "./document.ts";
 import type { ConfigIssue } from "./issue.ts";
-import { Places } from "./places.ts";
+import { Places } from "./config.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
 const SHARED = [

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
-import { isPlainObject } from "./variables.ts";
+import { isPlainObject } from "./names.ts";
 import { backoffSchema, entryCommon, serverCommon } from "./server-schema.ts";
 import { isDuration } from "./units.ts";
 

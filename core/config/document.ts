@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import type { Document, YAMLError } from "yaml";
 import type { ConfigIssue, ConfigPath } from "./issue.ts";
-import { Places, type LineOf, type Part } from "./places.ts";
+import { Places, type LineOf, type Part } from "./config.ts";
 
 /** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
 const MAX_ALIASES = 100;

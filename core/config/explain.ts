@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import { isPlainObject } from "./variables.ts";
+import { isPlainObject } from "./names.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "./config.ts";
 import type { Shape } from "./shape.ts";
 import {
   branchOf,

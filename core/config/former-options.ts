@@ -1,6 +1,6 @@
 import { pathText, placeText, type ConfigPath, type PathIssue } from "./issue.ts";
-import type { Places } from "./places.ts";
-import { isPlainObject } from "./variables.ts";
+import type { Places } from "./config.ts";
+import { isPlainObject } from "./names.ts";
 
 /** Options of before and where they stand now; `<name>` stands for names that a person gives, `[]` for items of a list. */
 export type FormerOptions = Readonly<Record<string, string>>;

@@ -8,11 +8,11 @@ import { loadCode, readCode } from "./code.ts";
 import { digestOf } from "../kit/digest.ts";
 import { parseText, type ConfigText } from "./document.ts";
 import type { Environment } from "./variables.ts";
-import { expand, isPlainObject, readEnvironment } from "./variables.ts";
+import { expand, readEnvironment } from "./variables.ts";
 import { CONFIG_NAMES, isCode, isText } from "./file-names.ts";
 import type { ConfigIssue, PathIssue } from "./issue.ts";
 import { invalidConfig } from "./issue.ts";
-import { checkNames } from "./names.ts";
+import { checkNames, isPlainObject } from "./names.ts";
 import { parseValue } from "./parse.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
@@ -132,23 +132,23 @@ async function readSource(path: string, shown: string, draft: string | undefined
   const text = isText(path) ? bytes.toString("utf8") : undefined;
   const parsed = text === undefined ? await loadCode(path, shown) : parseText(text, shown);
   const source = { ...parsed, version: digestOf(bytes), text };
-  if (source.issues.length === 0 && (source.value === null || source.value === undefined)) {
-    const issue = {
+  const wrong = source.issues.length === 0 ? topIssue(source.value) : undefined;
+  if (!wrong) return source;
+  return { ...source, issues: [{ ...wrong, place: { file: shown, line: 1, column: 1 } }] };
+}
+
+/** What is wrong with a config as a whole. */
+function topIssue(value: unknown): Omit<ConfigIssue, "place"> | undefined {
+  if (value === null || value === undefined)
+    return {
       message: "The file is empty.",
       hint: 'Start with a server: servers: { search: { url: "https://..." } }.',
-      place: { file: shown, line: 1, column: 1 },
     };
-    return { ...source, issues: [issue] };
-  }
-  if (source.issues.length === 0 && !isPlainObject(source.value)) {
-    const issue = {
-      message: "The config must be a map of options at its top.",
-      hint: "Begin with servers: or another option; see docs/guide/config.md.",
-      place: { file: shown, line: 1, column: 1 },
-    };
-    return { ...source, issues: [issue] };
-  }
-  return source;
+  if (isPlainObject(value)) return undefined;
+  return {
+    message: "The config must be a map of options at its top.",
+    hint: "Begin with servers: or another option; see docs/guide/config.md.",
+  };
 }
 
 async function readBytes(path: string, shown: string): Promise<Buffer> {

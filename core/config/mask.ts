@@ -1,4 +1,4 @@
-import { isPlainObject } from "./variables.ts";
+import { isPlainObject } from "./names.ts";
 import { isSecretName, MASK, maskArguments, maskUrls, maskWords } from "./secret-text.ts";
 
 /** Maps of which every value is a secret: they carry credentials under any name. */

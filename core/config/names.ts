@@ -1,4 +1,3 @@
-import { isPlainObject } from "./variables.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 
 /** What every object has: a name among these finds something where nothing was set, or sets something else. */
@@ -39,6 +38,13 @@ const NAMED = {
   endpoints: "endpoint",
   listeners: "listener",
 } as const;
+
+/** Whether a value is an object literal, i.e. neither an array nor an instance of a class. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
 
 /** Names in a config, as it was written, that cannot be used. */
 export function checkNames(config: unknown): PathIssue[] {

@@ -1,7 +1,7 @@
 import type { Place } from "../errors.ts";
 import { isObject } from "../kit/json.ts";
 import type { ConfigPath } from "./issue.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "./config.ts";
 
 /** Most values that are told: a config is written by people. */
 const MAX_VALUES = 20_000;

@@ -1,10 +1,10 @@
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { pathText, placeText, type ConfigPath, type PathIssue } from "./issue.ts";
-import type { Places } from "./places.ts";
+import type { Places } from "./config.ts";
 import { loadIssue, type PluginResolver } from "./plugin-module.ts";
 import { configObject } from "./schema.ts";
 import { nearest } from "./spelling.ts";
-import { isPlainObject } from "./variables.ts";
+import { isPlainObject } from "./names.ts";
 
 /** A top-level key of a config that a plugin claims. */
 export interface Section {

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
+import { isPlainObject } from "./names.ts";
 import { nearest } from "./spelling.ts";
 
 /** Variables by name. */
@@ -136,11 +137,4 @@ function malformed(match: string, path: ConfigPath): PathIssue {
     message: `"${match}" is not a variable.`,
     hint: `Write \${NAME}, \${NAME:-default} or \${env:NAME}; write $$ for a dollar sign.${asked}`,
   };
-}
-
-/** Whether a value is an object literal, i.e. neither an array nor an instance of a class. */
-export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
 }

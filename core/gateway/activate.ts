@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import type { ConfigFile } from "../config/file.ts";
 import type { CheckedConfig } from "../config/check.ts";
 import { issueText } from "../config/issue.ts";
-import type { ConfigEdit } from "../config/write.ts";
+import type { ConfigDraft, ConfigEdit } from "../config/write.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
@@ -63,14 +63,7 @@ export async function reloadIfChanged(parts: GatewayParts): Promise<void> {
 
 /** What {@link reload} would do. */
 export function planReload(parts: GatewayParts): Promise<ReloadPlan> {
-  return change(parts, async () => {
-    const file = fileOf(parts);
-    try {
-      return await planConfig(parts, await file.check());
-    } catch (cause) {
-      throw reloadError(toGatewayError(cause));
-    }
-  });
+  return change(parts, () => plan(parts, fileOf(parts)));
 }
 
 /**
@@ -84,19 +77,12 @@ export function edit(
 ): Promise<ReloadReport> {
   if (parts.seat) return editTogether(parts, parts.seat, { edits, expected });
   return change(parts, async () => {
-    const file = editable(parts);
-    if (expected !== undefined && expected !== versionOf(parts)) throw changedSince();
-    const draft = await file.draft(edits);
-    let unwritten: unknown;
-    const write = (): Promise<void> =>
-      draft.write().catch((error: unknown) => {
-        unwritten = error;
-        throw error;
-      });
+    const file = editable(parts, expected);
+    const { text, write, failure } = watched(await file.draft(edits));
     return attempt(
       parts,
-      async () => put(parts, await file.check(draft.text), { unlessSame: true, commit: write }),
-      (error) => error === unwritten,
+      async () => put(parts, await file.check(text), { unlessSame: true, commit: write }),
+      (error) => error === failure(),
     );
   });
 }
@@ -107,35 +93,44 @@ async function editTogether(
   seat: WorkerSeat,
   { edits, expected }: { edits: readonly ConfigEdit[]; expected: string | undefined },
 ): Promise<ReloadReport> {
-  const { text, write } = await change(parts, () => {
-    const file = editable(parts);
-    if (expected !== undefined && expected !== versionOf(parts)) throw changedSince();
-    return file.draft(edits);
-  });
-  let unwritten: unknown;
-  const writing = (): Promise<void> =>
-    write().catch((error: unknown) => {
-      unwritten = error;
-      throw error;
-    });
+  const draft = await change(parts, () => editable(parts, expected).draft(edits));
+  const { text, write, failure } = watched(draft);
   try {
-    return await seat.change(text, writing);
+    return await seat.change(text, write);
   } catch (cause) {
-    throw unwritten ?? reloadError(toGatewayError(cause));
+    throw failure() ?? reloadError(toGatewayError(cause));
   }
+}
+
+/** A draft that tells a failure to write it from all else that may go wrong meanwhile. */
+function watched({ text, write }: ConfigDraft) {
+  let failure: unknown;
+  return {
+    text,
+    failure: () => failure,
+    write: (): Promise<void> =>
+      write().catch((error: unknown) => {
+        failure = error;
+        throw error;
+      }),
+  };
 }
 
 /** What {@link edit} would do; the file stays as it is. */
 export function planEdit(parts: GatewayParts, edits: readonly ConfigEdit[]): Promise<ReloadPlan> {
   return change(parts, async () => {
     const file = editable(parts);
-    const draft = await file.draft(edits);
-    try {
-      return await planConfig(parts, await file.check(draft.text));
-    } catch (cause) {
-      throw reloadError(toGatewayError(cause));
-    }
+    return plan(parts, file, (await file.draft(edits)).text);
   });
+}
+
+/** @param text in place of what the file holds */
+async function plan(parts: GatewayParts, file: ConfigFile, text?: string): Promise<ReloadPlan> {
+  try {
+    return await planConfig(parts, await file.check(text));
+  } catch (cause) {
+    throw reloadError(toGatewayError(cause));
+  }
 }
 
 /** Names the config in force: another with every config that is applied, and after a restart with another text. */
@@ -143,23 +138,29 @@ export function versionOf({ generation, file }: GatewayParts): string {
   return `${generation.number}-${file?.version.slice(0, 16) ?? "none"}`;
 }
 
-function editable({ file }: GatewayParts): ConfigFile {
-  if (file) return file;
-  throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
-    hint: "Start it with propylon start <file>.",
-  });
-}
-
-function changedSince(): GatewayError {
-  return new GatewayError("exists", "The config was changed by somebody else in between.", {
+/** @param expected names the config that the edits were made for; default: any */
+function editable(parts: GatewayParts, expected?: string): ConfigFile {
+  if (!parts.file)
+    throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
+      hint: "Start it with propylon start <file>.",
+    });
+  if (expected === undefined || expected === versionOf(parts)) return parts.file;
+  throw new GatewayError("exists", "The config was changed by somebody else in between.", {
     hint: "Look at it again and repeat the change.",
     data: { reason: "changed" },
   });
 }
 
+/** One piece of work on the gateway as a whole at a time, each begun when the one before has ended, however it ended. */
+export function inTurn<T>(parts: GatewayParts, work: () => Promise<T>): Promise<T> {
+  const result = parts.turn.then(work);
+  parts.turn = result.catch(() => {});
+  return result;
+}
+
 /** One change at a time, whoever asks for it; none once the gateway is closed. */
 function change<T>(parts: GatewayParts, work: () => Promise<T>): Promise<T> {
-  return parts.queue.run(() => {
+  return inTurn(parts, () => {
     if (parts.draining) throw new GatewayError("draining", "The gateway is closed.");
     return work();
   });

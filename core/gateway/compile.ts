@@ -1,38 +1,47 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { Authenticator, FindCredential } from "../http/auth/authentication.ts";
+import type { Authenticator } from "../http/auth/authentication.ts";
 import type { Guesses } from "../http/auth/guesses.ts";
 import { createChain } from "../http/auth/authenticator.ts";
-import { defaultListener } from "../http/listeners.ts";
 import { checkComposed } from "../config/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
+import type { ServerConfig } from "../config/server-schema.ts";
+import { matchesWildcard } from "../kit/wildcard.ts";
 import type { HookListener } from "../plugin/emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
-import { compileEndpoints, compileSelection } from "./compile-endpoints.ts";
-import { NO_ENDPOINTS, type CompiledEndpoint, type EndpointServer } from "./endpoint-server.ts";
+import {
+  NO_ENDPOINTS,
+  type CompiledEndpoint,
+  type EndpointContent,
+  type EndpointServer,
+} from "./endpoint-server.ts";
 import { GatewayError } from "../errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
-import type { GatewayHooks } from "../plugin/hooks.ts";
 import { checkMetrics } from "../plugin/metrics.ts";
 import { DeclaredEvents } from "../plugin/declared-events.ts";
 import type { CheckedPanel } from "../plugin/panel.ts";
 import { checkPanels } from "../plugin/panel-checks.ts";
-import { composePipeline, createEntry, race, type Abortion } from "../call/pipeline.ts";
+import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
   combinePrincipalFilters,
+  forKnown,
   type Listed,
-  type PrincipalFilters,
   type RegisteredFilter,
 } from "../plugin/filters.ts";
 import type { Principal } from "../call/types.ts";
 import type { Server } from "../server/server.ts";
 import type { PageHandler } from "../http/route.ts";
 import { collectServers } from "../server/server-types.ts";
-import { assignRoutes, assignSockets, type SocketTable } from "../http/route-table.ts";
-import type { RegisteredRoute, Scope } from "../plugin/scope.ts";
+import {
+  assignRoutes,
+  assignSockets,
+  defaultListener,
+  type SocketTable,
+} from "../http/route-table.ts";
+import { onlyOne, type RegisteredRoute, type Scope } from "../plugin/scope.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
@@ -69,7 +78,7 @@ export interface Compiled {
   readonly routes: ReadonlyMap<string, readonly RegisteredRoute[]>;
   /** WebSocket paths by listener. */
   readonly sockets: ReadonlyMap<string, SocketTable>;
-  readonly hooks: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>;
+  readonly hooks: readonly HookListener[];
   /** What plugins bring to web interfaces. */
   readonly panels: readonly CheckedPanel[];
   /** Kinds of events that plugins declare; `undefined`: none does. */
@@ -102,24 +111,42 @@ export function compile(input: CompileInput): Compiled {
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const guard = createGuard(chain, config, credentialsOf(scopes));
+  const credentials = onlyOne(
+    scopes,
+    (scope) => scope.credentials,
+    (one, other) => `Plugins "${one}" and "${other}" both stand in for credentials.`,
+  );
+  const guard = createGuard(chain, config, credentials);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
-  const exposes = createExposure(config);
+  const selection = compileSelection(config.servers);
+  // What the config's `tools` of a server leave out is nobody's to call, whatever the face.
+  const exposes: Compiled["exposes"] = (server, tool) =>
+    selection.get(server)?.accepts(tool) ?? true;
   const filters = scopes.flatMap((scope) => scope.filters);
-  const byPrincipal = combinePrincipalFilters(filters, log);
-  const { exists, shows } = byPrincipal ? guarded(byPrincipal) : UNFILTERED;
-  const showsAnyone = combineFilters(filters, exposes);
   const isUnfiltered = filters.length === 0;
-  const shown = { shows: showsAnyone, byPrincipal, isUnfiltered };
-  const endpointServer = endpointServerOf(scopes);
+  const byPrincipal = isUnfiltered ? undefined : combinePrincipalFilters(filters, log);
+  const { exists, shows } = byPrincipal ? forKnown(byPrincipal) : UNFILTERED;
+  const showsAnyone = combineFilters(filters, exposes);
+  const shown = { selection, shows: showsAnyone, byPrincipal, isUnfiltered };
+  const endpointServer = onlyOne(
+    scopes,
+    (scope) => (scope.endpointServer ? [scope.endpointServer] : []),
+    (one, other) => `The endpoints are served twice: by plugin "${one}" and by plugin "${other}".`,
+    "Switch one of them off, e.g. plugins: { mcp: false }.",
+  );
   const endpoints = endpointServer
     ? compileEndpoints(config, servers, shown)
     : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
   const panels = panelsOf(config, scopes, routes);
-  const hooks = groupHooks(scopes.flatMap((scope) => scope.hooks));
+  const page = onlyOne(
+    scopes,
+    (scope) => scope.pages,
+    (one, other) =>
+      `Browsers get two pages at an endpoint: of plugin "${one}" and of plugin "${other}".`,
+  );
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
@@ -137,45 +164,90 @@ export function compile(input: CompileInput): Compiled {
     allowance,
     routes,
     sockets,
-    hooks,
+    hooks: scopes.flatMap((scope) => scope.hooks),
     panels,
     events: eventsOf(scopes),
-    page: pageOf(scopes),
+    page,
     guard,
     open,
     authenticators: chain?.links ?? [],
   };
 }
 
-type Filtering = Readonly<
-  Record<"shows" | "exists", (item: Listed, principal: Principal) => boolean>
->;
+const UNFILTERED: ReturnType<typeof forKnown> = { shows: () => true, exists: () => true };
 
-const UNFILTERED: Filtering = { shows: () => true, exists: () => true };
-
-/** For whom a filter cannot name a view, there is nothing. */
-function guarded(filters: PrincipalFilters): Filtering {
-  const isKnown = (principal: Principal): boolean => filters.viewOf(principal) !== undefined;
-  return {
-    shows: (item, principal) => isKnown(principal) && filters.shows(item, principal),
-    exists: (item, principal) => isKnown(principal) && filters.exists(item, principal),
-  };
+/**
+ * Decides what every endpoint shows.
+ *
+ * @throws {GatewayError} `exists` for two plugins whose tools collide where names are not prefixed
+ */
+function compileEndpoints(
+  config: GatewayConfig,
+  servers: ReadonlyMap<string, Server>,
+  filters: Omit<EndpointContent, "config" | "servers">,
+): ReadonlyMap<string, CompiledEndpoint> {
+  const endpoints = new Map<string, CompiledEndpoint>();
+  for (const [name, endpoint] of Object.entries(config.endpoints)) {
+    const listener = endpoint.listener ?? defaultListener(config);
+    const shown = shownServers(endpoint, servers);
+    if (endpoint.naming === "none") checkCollisions(name, shown);
+    endpoints.set(name, {
+      listener,
+      path: endpoint.path,
+      content: { config: endpoint, servers: shown, ...filters },
+    });
+  }
+  return endpoints;
 }
 
-function endpointServerOf(scopes: readonly Scope[]): EndpointServer | undefined {
-  const [first, second] = scopes.filter(({ endpointServer }) => endpointServer !== undefined);
-  if (!second) return first?.endpointServer;
-  throw new GatewayError(
-    "exists",
-    `The endpoints are served twice: by plugin "${first!.name}" and by plugin "${second.name}".`,
-    { hint: "Switch one of them off, e.g. plugins: { mcp: false }." },
+/** Those that the endpoint names, in its order, so that it decides who of two has a name; else all but those that stay apart. */
+function shownServers(
+  { servers: names }: EndpointConfig,
+  servers: ReadonlyMap<string, Server>,
+): Server[] {
+  if (!names) return [...servers.values()].filter(({ isApart }) => isApart !== true);
+  return [...new Set(names)].flatMap((name) => servers.get(name) ?? []);
+}
+
+/** Tools of upstreams come and go; those of plugins are known, and two of one name would hide each other. */
+function checkCollisions(endpoint: string, shown: readonly Server[]): void {
+  const owners = new Map<string, string>();
+  for (const { name, status, catalogue } of shown) {
+    if (status.transport !== "local") continue;
+    for (const tool of catalogue.tools) {
+      const other = owners.get(tool.name);
+      if (other !== undefined) {
+        throw new GatewayError(
+          "exists",
+          `Plugins "${other}" and "${name}" both have the tool "${tool.name}", and endpoint "${endpoint}" does not prefix names.`,
+          {
+            hint: `Set endpoints.${endpoint}.naming to auto or server.`,
+          },
+        );
+      }
+      owners.set(tool.name, name);
+    }
+  }
+}
+
+/** Which tools of which servers the config lets out, and under which prefix; servers it says nothing about are left out. */
+function compileSelection(
+  servers: Readonly<Record<string, ServerConfig>>,
+): EndpointContent["selection"] {
+  const chosen = Object.entries(servers).filter(
+    ([, { tools, prefix }]) => tools !== undefined || prefix !== undefined,
   );
-}
-
-/** What the config's `tools` of a server let out; the rest is nobody's to call, whatever the face. */
-function createExposure({ servers }: GatewayConfig): Compiled["exposes"] {
-  const selection = compileSelection(servers);
-  return (server, tool) => selection.get(server)?.accepts(tool) ?? true;
+  return new Map(
+    chosen.map(([name, { tools, prefix }]) => [
+      name,
+      {
+        prefix: prefix ?? name,
+        accepts: (tool: string) =>
+          (tools?.include?.some((pattern) => matchesWildcard(pattern, tool)) ?? true) &&
+          !(tools?.exclude?.some((pattern) => matchesWildcard(pattern, tool)) ?? false),
+      },
+    ]),
+  );
 }
 
 /** Shown to anyone is what the config lets out and every filter shows that looks at no principal. */
@@ -205,67 +277,16 @@ function eventsOf(scopes: readonly Scope[]): DeclaredEvents | undefined {
   return declaring.length === 0 ? undefined : new DeclaredEvents(declaring);
 }
 
-function credentialsOf(scopes: readonly Scope[]): FindCredential | undefined {
-  const [first, second] = scopes.flatMap(({ name, credentials }) =>
-    credentials.map((find) => ({ name, find })),
-  );
-  if (!second) return first?.find;
-  throw new GatewayError(
-    "exists",
-    `Plugins "${first!.name}" and "${second.name}" both stand in for credentials.`,
-    { hint: "Take one of them out of plugins." },
-  );
-}
-
-function pageOf(scopes: readonly Scope[]): PageHandler | undefined {
-  const [first, second] = scopes.flatMap(({ name, pages }) =>
-    pages.map((page) => ({ name, page })),
-  );
-  if (!second) return first?.page;
-  throw new GatewayError(
-    "exists",
-    `Browsers get two pages at an endpoint: of plugin "${first!.name}" and of plugin "${second.name}".`,
-    { hint: "Take one of them out of plugins." },
-  );
-}
-
-function groupHooks(
-  listeners: readonly HookListener[],
-): ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> {
-  const names = new Set(listeners.map(({ hook }) => hook));
-  return new Map([...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]));
-}
-
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {
-  const twice = (what: string, names: readonly string[]): void => {
+  const brought = {
+    tool: tools.map((tool) => tool.name),
+    prompt: prompts.map((prompt) => prompt.name),
+    resource: resources.map(({ definition }) => definition.uri),
+    "resource template": resourceTemplates.map(({ definition }) => definition.uriTemplate),
+  };
+  for (const [what, names] of Object.entries(brought)) {
     const again = names.find((candidate, index) => names.indexOf(candidate) !== index);
     if (again !== undefined)
       throw new GatewayError("exists", `Plugin "${name}" registers the ${what} "${again}" twice.`);
-  };
-  twice(
-    "tool",
-    tools.map((tool) => tool.name),
-  );
-  twice(
-    "prompt",
-    prompts.map((prompt) => prompt.name),
-  );
-  twice(
-    "resource",
-    resources.map(({ definition }) => definition.uri),
-  );
-  twice(
-    "resource template",
-    resourceTemplates.map(({ definition }) => definition.uriTemplate),
-  );
-}
-
-/** The end of the pipeline. A server that does not watch the signal itself is raced against it. */
-function createTerminal(servers: ReadonlyMap<string, Server>): Next {
-  return (call) => {
-    const server = servers.get(call.server);
-    if (server?.watchesSignal) return server.request(call);
-    if (server) return race(call, () => server.request(call));
-    return Promise.reject(new GatewayError("not_found", `No server named "${call.server}".`));
-  };
+  }
 }

@@ -9,7 +9,11 @@ import { KeptValues } from "../plugin/keep.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { ServerPool } from "../server/pool.ts";
 import { createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
-import { emptyGeneration, type GatewayParts, Queue } from "./parts.ts";
+import { compile } from "./compile.ts";
+import { Generation } from "./generation.ts";
+import type { GatewayParts } from "./parts.ts";
+import type { Abortion } from "../call/pipeline.ts";
+import { InFlightSet } from "../call/cancellation.ts";
 import type { Call } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { createControl } from "./management.ts";
@@ -37,7 +41,6 @@ export function createParts(first: Config, options: StartedWith, log: Logger): G
     cwd,
     file: options.file,
     dryRun: options.dryRun ?? false,
-    queue: new Queue(),
     hooks: new HookEmitter(log),
     kept: new KeptValues(),
     store: GatewayStore.inMemory(log),
@@ -51,11 +54,27 @@ export function createParts(first: Config, options: StartedWith, log: Logger): G
     retiring: new Set(),
     leaving: new Set(),
     outgoing: new Map(),
+    turn: Promise.resolve(),
     generation: emptyGeneration(first, log),
     listening: false,
     draining: false,
   };
   return made;
+}
+
+/** What serves before the first config is applied: nothing. */
+function emptyGeneration(config: Config, log: Logger): Generation {
+  const running = new InFlightSet<Abortion>();
+  const nothing = config.with({ servers: {}, endpoints: {}, insecure: true });
+  return new Generation({
+    number: 0,
+    written: config.values,
+    config: config.values,
+    places: config.places,
+    scopes: [],
+    compiled: compile({ config: nothing, scopes: [], servers: new Map(), running, log }),
+    running,
+  });
 }
 
 /** The gateway as its endpoints see it: always the current generation. */

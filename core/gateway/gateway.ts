@@ -6,7 +6,7 @@ import { callLocally, createParts } from "./create-parts.ts";
 import { checkAlone, type StartedWith } from "./gateway-options.ts";
 import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
-import { activate, reloadIfChanged } from "./activate.ts";
+import { activate, inTurn, reloadIfChanged } from "./activate.ts";
 import { metricsOf, takePart } from "./taking-part.ts";
 import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
@@ -18,7 +18,8 @@ import { evict } from "./evict.ts";
 import { GatewayError } from "../errors.ts";
 import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hooks.ts";
 import { createLogger, tapLog } from "../log.ts";
-import { type GatewayParts, serveGeneration } from "./parts.ts";
+import type { GatewayParts } from "./parts.ts";
+import { serveGeneration } from "./reload.ts";
 import { openStore } from "./open-store.ts";
 import type { Server } from "../server/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
@@ -123,7 +124,7 @@ export class Gateway {
    * @throws {GatewayError} `io_error` when a port cannot be had; the others are closed again
    */
   listen(): Promise<void> {
-    return this.#parts.queue.run(async () => {
+    return inTurn(this.#parts, async () => {
       if (this.draining) throw new GatewayError("draining", "The gateway is closed.");
       if (this.#parts.listening) return;
       const plan = await this.#parts.sockets.plan(this.config);
@@ -237,9 +238,9 @@ export class Gateway {
    */
   close(options: { readonly grace?: number } = {}): Promise<void> {
     this.drain();
-    this.#closing ??= this.#parts.queue
-      .run(() => shutDown(this.#parts, options.grace ?? this.config.timeouts.grace))
-      .finally(this.#untap);
+    this.#closing ??= inTurn(this.#parts, () =>
+      shutDown(this.#parts, options.grace ?? this.config.timeouts.grace),
+    ).finally(this.#untap);
     return this.#closing;
   }
 }

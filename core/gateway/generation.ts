@@ -1,7 +1,7 @@
 import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
-import type { Places } from "../config/places.ts";
+import type { Places } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";

@@ -1,7 +1,7 @@
 import { placeText, type ConfigPath } from "../config/issue.ts";
 import { maskConfig, maskGatewayConfig, maskText } from "../config/mask.ts";
 import { maskWords } from "../config/secret-text.ts";
-import type { Places } from "../config/places.ts";
+import type { Places } from "../config/config.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
 import { GatewayError } from "../errors.ts";
 import { VERSION } from "../version.ts";
@@ -9,8 +9,11 @@ import { originsOf } from "../config/origin.ts";
 import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
 import { authenticatorsOf, describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
+import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
-import { renew } from "./renew.ts";
+import type { Principal } from "../call/types.ts";
+import { makePrincipal } from "../http/auth/principal.ts";
+import { type KeptPrincipal, restorePrincipal } from "../kit/kept.ts";
 import { metricsOf } from "./taking-part.ts";
 
 /** The gateway as its management plugins see it: always the current generation. */
@@ -147,4 +150,20 @@ async function reconnect(
     },
     hint: "Check the server itself; the gateway keeps trying.",
   });
+}
+
+/** Somebody with the rights of now; see `Control.renew`. */
+function renew(
+  { compiled }: Pick<Generation, "compiled">,
+  record: KeptPrincipal,
+): Principal | undefined {
+  const { ref, expiresAt, origin } = record;
+  if (expiresAt !== undefined && expiresAt <= Date.now()) return undefined;
+  const principal = restorePrincipal(record);
+  if (compiled.open) return principal;
+  if (origin === undefined) return principal.kind === "anonymous" ? undefined : principal;
+  const link = compiled.authenticators.find(({ name }) => name === origin);
+  if (link?.renew) return link.renew(ref);
+  // As if it came now: what ends such a credential ends this, too.
+  return link && makePrincipal(principal, origin);
 }

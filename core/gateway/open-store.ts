@@ -1,6 +1,7 @@
-import { type CheckedConfig, openerOf } from "../config/check.ts";
+import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import { maskText } from "../config/mask.ts";
+import { openerOf } from "../config/checks.ts";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";

@@ -1,19 +1,21 @@
 import { isDeepStrictEqual } from "node:util";
-import { blame, buildScopes, comparePlugins, withTimeout } from "../plugin/setup.ts";
+import { blame, buildScopes, comparePlugins, extendConfig, withTimeout } from "../plugin/setup.ts";
 import { compile } from "./compile.ts";
 import type { CheckedConfig } from "../config/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
+import { type Credits, droppedBetween } from "../http/auth/authenticator.ts";
 import { evictDropped } from "./evict.ts";
-import { extendConfig } from "../plugin/extension.ts";
 import { Generation } from "./generation.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
-import { serveGeneration, type GatewayParts } from "./parts.ts";
+import type { GatewayParts } from "./parts.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import { InFlightSet } from "../call/cancellation.ts";
 import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
+import { defaultListener } from "../http/route-table.ts";
 import { typedServers } from "../server/server-types.ts";
 import { Unwinding } from "../plugin/keep.ts";
 import type { ServerPlan } from "../server/pool.ts";
@@ -170,7 +172,9 @@ async function swap(
   generation.compiled.endpointServer.update(generation.compiled.endpoints);
   serveGeneration(parts);
   parts.outgoing.set(old, old.whenIdle(drain));
-  evictDropped(parts, old);
+  const revoked =
+    old.number === 0 ? undefined : droppedBetween(creditsOf(old), creditsOf(generation));
+  if (revoked) evictDropped(parts, revoked);
   // A middleware may still hold a call that an old generation will send to a replaced server.
   const arrived = Promise.all(parts.outgoing.values());
   void track(parts, servers.commit(drain, arrived));
@@ -195,6 +199,10 @@ function track({ retiring, log }: GatewayParts, work: Promise<void>): Promise<vo
     .finally(() => retiring.delete(tracked));
   retiring.add(tracked);
   return tracked;
+}
+
+function creditsOf({ config, compiled }: Generation): Credits {
+  return { auth: config.auth, links: compiled.authenticators };
 }
 
 /** What leaves with an old generation. */
@@ -237,4 +245,36 @@ function replacedPlugins(
 ): string[] {
   const used = (file?.replaced ?? []).filter((key) => (plugins[key] ?? false) !== false);
   return used.map((key) => `plugins.${key}`);
+}
+
+/** Points every open listener at the current generation. */
+export function serveGeneration(parts: GatewayParts): void {
+  const { generation, sockets, hooks, leases, log, seat } = parts;
+  const { compiled, config } = generation;
+  const checks = generation.scopes.flatMap((scope) => scope.checks);
+  sockets.swap((name) => ({
+    name: config.name,
+    routes: compiled.routes.get(name) ?? [],
+    endpoints: compiled.endpointServer.handlersOf(name),
+    sockets: compiled.sockets.get(name) ?? new Map(),
+    page: name === defaultListener(config) ? compiled.page : undefined,
+    checks: [...checks, ...storeChecks(parts), ...(seat ? [seat.check] : [])],
+    guard: compiled.guard,
+    bodyLimit: config.limits.body,
+    maxDepth: config.limits.depth,
+    leases,
+    log,
+    onMutation: (mutation) => hooks.emit("mutation", mutation),
+  }));
+}
+
+/** Whether the store has been away for too long; a gateway whose store is its own memory says nothing of it. */
+function storeChecks({ store, generation }: GatewayParts): readonly RegisteredCheck[] {
+  const { connection } = store;
+  if (!connection.driver.durable) return [];
+  const ask = (): string | undefined =>
+    connection.awayFor > generation.config.timeouts.store
+      ? "The store does not answer."
+      : undefined;
+  return [{ name: "store", ask }];
 }

@@ -1,16 +1,7 @@
-import { ServerResponse, type IncomingMessage } from "node:http";
+import { ServerResponse, STATUS_CODES, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { GatewayError, renderError, toEnvelope, toRpcError } from "../errors.ts";
-
-const REASON: Readonly<Record<number, string>> = {
-  400: "Bad Request",
-  405: "Method Not Allowed",
-  408: "Request Timeout",
-  413: "Payload Too Large",
-  431: "Request Header Fields Too Large",
-  503: "Service Unavailable",
-};
 
 /** How long a refused connection is still read from, so that its client can read the refusal. */
 const LINGER_MS = 1_000;
@@ -68,12 +59,10 @@ export function refuseSocket(socket: Duplex, status: number, error: GatewayError
   linger(socket);
 }
 
-/** Answers on a socket of which nobody knows what was asked: as at an MCP endpoint, whose clients look for nothing else. */
-export function refuseUnknown(socket: Duplex, error: GatewayError): void {
-  socket.on("error", () => {});
+/** The answer to a request that nobody knows: as at an MCP endpoint, whose clients look for nothing else. */
+export function answerToUnknown(error: GatewayError): string {
   const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: toRpcError(error) });
-  socket.end(bareAnswer(error.status, body, error.headers));
-  linger(socket);
+  return bareAnswer(error.status, body, error.headers);
 }
 
 function bareAnswer(
@@ -88,11 +77,11 @@ function bareAnswer(
     ...headers,
   };
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} ${REASON[status] ?? "Error"}\r\n${lines.join("")}\r\n${body}`;
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\n${lines.join("")}\r\n${body}`;
 }
 
-/** Closing at once with bytes unread would reset the connection and take the answer along. */
-function linger(socket: Duplex): void {
+/** Closes a socket that was ended. At once, with bytes unread, would reset the connection and take the answer along. */
+export function linger(socket: Duplex): void {
   socket.resume();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
@@ -155,4 +144,37 @@ export function parserFailure(
         error: new GatewayError("bad_request", "This is not a valid HTTP/1.1 request."),
       };
   }
+}
+
+/** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */
+export function encodedBody(): GatewayError {
+  return new GatewayError(
+    "unsupported_media_type",
+    "Bodies are taken without a content encoding.",
+    {
+      hint: "Send the body as it is, without Content-Encoding.",
+      headers: { "accept-encoding": "identity" },
+    },
+  );
+}
+
+/** Says which settings take a name in. */
+export function unknownHost(): GatewayError {
+  return new GatewayError("forbidden", "The Host header names no host of this gateway.", {
+    hint: "Add the name to listeners.<name>.allowedHosts, set publicUrl, or start with --allowed-host <name>.",
+  });
+}
+
+/** The same of an origin. */
+export function unknownOrigin(): GatewayError {
+  return new GatewayError("forbidden", "Pages of this origin may not use the gateway.", {
+    hint: "Add the origin to listeners.<name>.allowedOrigins.",
+  });
+}
+
+/** Clients come back, on a connection of their own. */
+export function notReady(message: string): GatewayError {
+  return new GatewayError("draining", message, {
+    headers: { "retry-after": "5", connection: "close" },
+  });
 }

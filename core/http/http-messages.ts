@@ -14,6 +14,8 @@ export interface ConnectionKeeper {
   end(socket: Socket): void;
 }
 
+/** How long an unused connection stays open: above the 60 s after which common load balancers drop one, so that they close first. */
+export const KEEP_ALIVE_MS = 75_000;
 /** Bytes that may be on their way without being looked at: what the kernel takes a moment later. */
 const UNNOTED = 64 * 1024;
 /** Bytes of a body that the kernel takes with the head in one write: all of them or, when the process is killed, none. */

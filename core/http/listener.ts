@@ -7,13 +7,20 @@ import type { Principal } from "../call/types.ts";
 import type { Admission, Custody, ListenerApp } from "./app.ts";
 import type { NodeHandler } from "./route.ts";
 import { type ConnectionKeeper, pathOf, type HttpAnswer } from "./http-messages.ts";
-import type { Backlog } from "./backlog.ts";
-import { Connections } from "./connections.ts";
+import { Connections, keepConnections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
-import { refuseUpgrade, sendError, sendRpcError } from "./failure.ts";
+import {
+  encodedBody,
+  notReady,
+  refuseUpgrade,
+  sendError,
+  sendRpcError,
+  unknownHost,
+  unknownOrigin,
+} from "./failure.ts";
 import { Hosts, listenerUrl } from "./allowed-hosts.ts";
 import { wantsPage } from "./request.ts";
-import { sendLiveness, sendReadiness, type Check } from "./probes.ts";
+import { ABOUT_TO_END, sendLiveness, sendReadiness, type Check } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
 import { WebSockets, type WebSocketHandshake } from "./websockets.ts";
@@ -45,11 +52,12 @@ export class Listener {
   readonly #limits: GatewayConfig["limits"];
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
-  readonly #backlog: Backlog;
+  readonly #custody: Custody;
   readonly #keeper: ConnectionKeeper | undefined;
   readonly #connections: Connections;
-  readonly #webSockets: WebSockets;
   #server: Server | undefined;
+  /** Made with the first handshake. */
+  #webSockets: WebSockets | undefined;
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
   #draining = false;
@@ -62,11 +70,10 @@ export class Listener {
     this.#limits = options.limits;
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
-    this.#backlog = options.backlog;
+    this.#custody = options;
     // Nobody but this process can write into TLS.
     this.#keeper = this.tls ? undefined : options.keeper;
     this.#connections = new Connections(this.#log, this.#limits.connections);
-    this.#webSockets = new WebSockets(this.#limits.body, options);
   }
 
   /**
@@ -99,7 +106,7 @@ export class Listener {
   /** Serves another app from the next request on; requests that are being served stay with theirs. */
   swap(app: ListenerApp): void {
     this.#app = app;
-    this.#webSockets.keep(app.sockets);
+    this.#webSockets?.keep(app.sockets);
   }
 
   /** Says at `/readyz` that it will be gone, and makes each answer the last of its connection; serves as before. */
@@ -126,13 +133,13 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     this.drain();
-    await this.#webSockets.close(graceMs);
+    await this.#webSockets?.close(graceMs);
     await this.#connections.close(server, graceMs);
     this.#server = undefined;
   }
 
   #serve(req: IncomingMessage, res: HttpAnswer): void {
-    res.backlog = this.#backlog;
+    res.backlog = this.#custody.backlog;
     res.keeper = this.#keeper;
     this.#connections.enter(req, res);
     try {
@@ -169,7 +176,9 @@ export class Listener {
       if (refusal) throw refusal;
       this.#takeOffBase(req);
       dropIdentity(req);
-      await this.#webSockets.accept(handshake, await this.#admit(req));
+      // Before the wait: a shutdown meanwhile ends what opens behind it.
+      const webSockets = (this.#webSockets ??= new WebSockets(this.#limits.body, this.#custody));
+      await webSockets.accept(handshake, await this.#admit(req));
     } catch (thrown) {
       const error = toGatewayError(thrown);
       if (error.code === "internal")
@@ -280,48 +289,6 @@ export class Listener {
     if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
     else sendError(res, error);
   }
-}
-
-function keepConnections(server: Server, keeper: ConnectionKeeper): void {
-  server.on("connection", (socket: Socket) => keeper.keep(socket));
-  for (const event of ["upgrade", "connect"])
-    server.prependListener(event, ({ socket }: IncomingMessage) => keeper.begin(socket));
-}
-
-const ABOUT_TO_END: Check = {
-  name: "staying",
-  ok: false,
-  reason: "The gateway is about to shut down.",
-};
-
-/** A few kilobytes of it can be gigabytes (RFC 9110, section 15.5.16). */
-function encodedBody(): GatewayError {
-  return new GatewayError(
-    "unsupported_media_type",
-    "Bodies are taken without a content encoding.",
-    {
-      hint: "Send the body as it is, without Content-Encoding.",
-      headers: { "accept-encoding": "identity" },
-    },
-  );
-}
-
-function unknownHost(): GatewayError {
-  return new GatewayError("forbidden", "The Host header names no host of this gateway.", {
-    hint: "Add the name to listeners.<name>.allowedHosts, set publicUrl, or start with --allowed-host <name>.",
-  });
-}
-
-function unknownOrigin(): GatewayError {
-  return new GatewayError("forbidden", "Pages of this origin may not use the gateway.", {
-    hint: "Add the origin to listeners.<name>.allowedOrigins.",
-  });
-}
-
-function notReady(message: string): GatewayError {
-  return new GatewayError("draining", message, {
-    headers: { "retry-after": "5", connection: "close" },
-  });
 }
 
 /** Says who calls, and is set by the gateway alone: a plugin that passes headers on must not pass on what a client made up. */

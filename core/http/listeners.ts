@@ -1,8 +1,10 @@
-import { GatewayError } from "../errors.ts";
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
-import type { Custody, ListenerApp } from "./app.ts";
+import type { AppInput, Custody, ListenerApp } from "./app.ts";
+import { createEdge } from "./guard.ts";
+import { readinessOf } from "../plugin/plugin-checks.ts";
+import type { Router } from "./routes.ts";
 import { Listener } from "./listener.ts";
 
 /** Where a listener can be reached. */
@@ -47,8 +49,8 @@ export class Sockets {
   }
 
   /** Gives every open listener what it serves from now on. */
-  swap(appOf: (name: string) => ListenerApp): void {
-    for (const [name, { listener }] of this.#open) listener.swap(appOf(name));
+  swap(inputOf: (name: string) => AppInput): void {
+    for (const [name, { listener }] of this.#open) listener.swap(compileApp(inputOf(name)));
   }
 
   /**
@@ -133,12 +135,25 @@ function needsRestart(old: OpenListener | undefined, wanted: ListenerConfig): bo
   return old.port === wanted.port || old.config.port === wanted.port;
 }
 
-/** The listener a route or endpoint without one belongs to: the first. */
-export function defaultListener({ listeners }: GatewayConfig): string {
-  const [first] = Object.keys(listeners);
-  if (first === undefined)
-    throw new GatewayError("invalid", "The config has no listener.", {
-      hint: "Remove `listeners` to get the default.",
-    });
-  return first;
+/** Compiles what one listener serves. The router is loaded with the first route or request: MCP alone needs none. */
+function compileApp(input: AppInput): ListenerApp {
+  const { routes, sockets, endpoints, page, checks, guard } = input;
+  let router: Router | undefined;
+  let loading: Promise<Router> | undefined;
+  const load = (): Promise<Router> =>
+    (loading ??= import("./routes.ts").then(({ createRouter }) => (router = createRouter(input))));
+  // A failure shows in the request that meets it.
+  if (routes.length > 0) load().catch(() => {});
+  return {
+    endpoints,
+    page,
+    fetch: async (request) => (await load()).fetch(request),
+    authenticate: createEdge(guard.authenticator),
+    direct: (req, path) => router?.direct?.(req, path),
+    checks: () => readinessOf(checks),
+    sockets: {
+      has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
+      admit: async (req) => (await load()).admit(req),
+    },
+  };
 }

@@ -10,10 +10,8 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-import { HttpAnswer, HttpRequest } from "./http-messages.ts";
+import { HttpAnswer, HttpRequest, KEEP_ALIVE_MS } from "./http-messages.ts";
 
-/** Above the 60 s after which common load balancers drop an idle connection, so that they close first. */
-const KEEP_ALIVE_MS = 75_000;
 const TCP_PROBE_MS = 30_000;
 
 /**

@@ -10,6 +10,13 @@ export interface Check {
   readonly reason?: string;
 }
 
+/** What is told once somebody has given notice. */
+export const ABOUT_TO_END: Check = {
+  name: "staying",
+  ok: false,
+  reason: "The gateway is about to shut down.",
+};
+
 /** Answers `/livez`: 200 as long as the process can answer at all. */
 export function sendLiveness(req: IncomingMessage, res: ServerResponse): void {
   sendProbe(req, res, "livez", [{ name: "process", ok: true }]);

@@ -1,4 +1,3 @@
-import { defaultListener } from "./listeners.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
@@ -99,6 +98,16 @@ function listenerOf(
   throw new GatewayError("invalid", `${what} names an unknown listener "${listener}".`, {
     hint: `Listeners: ${Object.keys(config.listeners).join(", ")}.`,
   });
+}
+
+/** The listener a route or endpoint without one belongs to: the first. */
+export function defaultListener({ listeners }: GatewayConfig): string {
+  const [first] = Object.keys(listeners);
+  if (first === undefined)
+    throw new GatewayError("invalid", "The config has no listener.", {
+      hint: "Remove `listeners` to get the default.",
+    });
+  return first;
 }
 
 /** A path with the names of its parameters left out: `/a/:x` and `/a/:y` match the same requests. */

@@ -213,6 +213,26 @@ export interface OptionReference {
 }
 
 /**
+ * Something that some stores can do and others cannot: `queue`, hand out work (`Store.queue`).
+ *
+ * @example const abilities: readonly StoreAbility[] = ["queue"];
+ */
+export type StoreAbility = "queue";
+
+/**
+ * An option that needs more of the gateway's store than every store can do; see `PluginDefinition.storeNeeds`.
+ *
+ * @example const need: StoreNeed = { path: ["execution"], ability: "queue", by: "plugins.works.execution is queue" };
+ */
+export interface StoreNeed {
+  /** Where it stands, from the plugin's options on. */
+  readonly path: readonly (string | number)[];
+  readonly ability: StoreAbility;
+  /** What the option says, to begin a sentence with. */
+  readonly by: string;
+}
+
+/**
  * What a plugin adds to the config with `gateway.extend(config)`: by name, in the words of the config.
  *
  * @example

@@ -15,15 +15,18 @@ export interface HookListener<K extends keyof GatewayHooks = keyof GatewayHooks>
 export class HookEmitter {
   readonly #log: Logger;
   readonly #own = new Set<HookListener>();
-  #compiled: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> = new Map();
+  #ofPlugins: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]> = new Map();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
   /** Replaces the listeners of all plugins by those of the new generation. */
-  swap(compiled: ReadonlyMap<keyof GatewayHooks, readonly HookListener[]>): void {
-    this.#compiled = compiled;
+  swap(listeners: readonly HookListener[]): void {
+    const names = new Set(listeners.map(({ hook }) => hook));
+    this.#ofPlugins = new Map(
+      [...names].map((name) => [name, listeners.filter(({ hook }) => hook === name)]),
+    );
   }
 
   /** Adds a listener that no reload removes; the return value does. */
@@ -34,14 +37,14 @@ export class HookEmitter {
 
   /** Whether anyone listens, for what costs something to tell. */
   hears(hook: keyof GatewayHooks): boolean {
-    if (this.#compiled.has(hook)) return true;
+    if (this.#ofPlugins.has(hook)) return true;
     for (const entry of this.#own) if (entry.hook === hook) return true;
     return false;
   }
 
   /** Notifies everyone who listens. */
   emit<K extends keyof GatewayHooks>(hook: K, ...args: Parameters<GatewayHooks[K]>): void {
-    for (const entry of this.#compiled.get(hook) ?? []) this.#notify(entry, args);
+    for (const entry of this.#ofPlugins.get(hook) ?? []) this.#notify(entry, args);
     for (const entry of this.#own) if (entry.hook === hook) this.#notify(entry, args);
   }
 

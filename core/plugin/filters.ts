@@ -88,6 +88,15 @@ export function combinePrincipalFilters(
   };
 }
 
+/** For whom a filter cannot name a view, there is nothing. */
+export function forKnown(filters: PrincipalFilters): Pick<PrincipalFilters, "shows" | "exists"> {
+  const isKnown = (principal: Principal): boolean => filters.viewOf(principal) !== undefined;
+  return {
+    shows: (item, principal) => isKnown(principal) && filters.shows(item, principal),
+    exists: (item, principal) => isKnown(principal) && filters.exists(item, principal),
+  };
+}
+
 function isByPrincipal(
   filter: RegisteredFilter,
 ): filter is RegisteredFilter & Required<Pick<RegisteredFilter, "viewOf">> {

@@ -93,6 +93,11 @@ export interface CoreHooks {
     id: string,
     reason: "deleted" | "idle" | "evicted" | "revoked" | "shutdown",
   ) => void;
+  /**
+   * The stream of a legacy session was not taken over from another gateway, because too many come from others at this moment: of its
+   * principal, or in all.
+   */
+  "stream:refused": (endpoint: string, bound: "principal" | "total") => void;
   /** An answer was cut off, because its client did not read it. */
   "answer:cut": (cut: Cut) => void;
   /** A request was refused because too many credentials were wrong before it: of its address, or of tokens that begin like its own. */
@@ -132,6 +137,7 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
   "reload:failed": true,
   "session:open": true,
   "session:close": true,
+  "stream:refused": true,
   "answer:cut": true,
   "auth:throttled": true,
   mutation: true,

@@ -35,7 +35,8 @@ import type {
 import type { ServerType } from "../server/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "../http/route.ts";
-import type { OpenDatabase, Store } from "../store/store.ts";
+import type { OpenDatabase } from "../store/database.ts";
+import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 import type { Json, Principal } from "../call/types.ts";
 

@@ -1,4 +1,4 @@
-import type { OptionReference } from "./definitions.ts";
+import type { OptionReference, StoreAbility, StoreNeed } from "./definitions.ts";
 import type { CommandDefinition } from "./command.ts";
 import type { EventKinds } from "./event-kind.ts";
 import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
@@ -46,6 +46,11 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    */
   readonly stores?: Readonly<Record<string, OpenStore>>;
   /**
+   * What all of its {@link stores} can do that not every store can. Options that need it are refused with stores that do not say so.
+   * @example storeAbilities: ["queue"]
+   */
+  readonly storeAbilities?: readonly StoreAbility[];
+  /**
    * Commands for the command line `propylon`, by name: lower-case words with hyphens. They run without a gateway: nothing is set
    * up for them, not even this plugin. Import what only they need when they run.
    */
@@ -60,6 +65,8 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly events?: EventKinds;
   /** Names of servers and listeners in the options. Those that do not exist are told at their place by every check. */
   references?(config: C): readonly OptionReference[];
+  /** Options that not every store can serve. Where the config's `store` cannot, every check tells it at their place. */
+  storeNeeds?(config: C): readonly StoreNeed[];
   /**
    * Serves the gateway's endpoints to clients, those of the config and those that plugins bring; one plugin at most. Called once,
    * before `setup`; what the endpoints show comes with each config that is applied.

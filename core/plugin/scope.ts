@@ -176,6 +176,25 @@ export function createScope(
   };
 }
 
+/**
+ * What at most one plugin may bring.
+ *
+ * @param clash says that two do
+ * @throws {GatewayError} `exists` then
+ */
+export function onlyOne<T>(
+  scopes: readonly Scope[],
+  of: (scope: Scope) => readonly T[],
+  clash: (one: string, other: string) => string,
+  hint = "Take one of them out of plugins.",
+): T | undefined {
+  const [first, second] = scopes.flatMap((scope) =>
+    of(scope).map((brought) => ({ name: scope.name, brought })),
+  );
+  if (first && second) throw new GatewayError("exists", clash(first.name, second.name), { hint });
+  return first?.brought;
+}
+
 /** The plugin's own tools, resources and prompts may come later: `changed()` of what they return builds them in. */
 const BUILT_ANEW: readonly (keyof Registrations)[] = [
   "tools",

@@ -3,7 +3,7 @@ import { code, texts } from "virtual:gateway/plugins";
 import type { CodeModule } from "../../config/code.ts";
 import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
-import { Places } from "../../config/places.ts";
+import { Places } from "../../config/config.ts";
 import { digestFiles } from "../../config/file-digest.ts";
 import { keyOf } from "../build-key.ts";
 import { configFolder } from "./folder.ts";

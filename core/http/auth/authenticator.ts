@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Authenticator, Credentials } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
@@ -7,15 +8,15 @@ import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts
 import { type Bearer, isMistyped, readBearer } from "./key.ts";
 import { digestOf } from "../../kit/digest.ts";
 import type { Principal } from "../../call/types.ts";
-import { makePrincipal } from "./principal.ts";
+import { makePrincipal, originOf } from "./principal.ts";
 import { TrustedProxies } from "./proxies.ts";
 import { ALL_ROLES } from "../guard.ts";
 
 /** Name of the authenticator of `auth.apiKey` and `auth.keys`. */
-export const KEYS = "keys";
+const KEYS = "keys";
 
 /** Name of the holder of `auth.apiKey`. */
-export const MASTER = "api-key";
+const MASTER = "api-key";
 
 /** Names that a plugin's authenticator cannot have: they vouch for principals of the core. */
 const RESERVED: ReadonlySet<string> = new Set([KEYS, JWT, "gateway"]);
@@ -129,6 +130,59 @@ function checkNames(ofPlugins: readonly Authenticator[]): void {
       );
     owners.set(name, plugin);
   }
+}
+
+/** What of a config and its plugins decides whose credentials count. */
+export interface Credits {
+  readonly auth: GatewayConfig["auth"];
+  /** Those of the config and of plugins. */
+  readonly links: readonly Authenticator[];
+}
+
+/**
+ * Whose credentials a new config takes away, or gives other rights: a key whose name is gone or whose hash or role changed, the
+ * tokens of a check that is another, the people of an authenticator that left, and everyone without credentials where these are
+ * needed now.
+ *
+ * @returns `undefined` when it is nobody's
+ */
+export function droppedBetween(
+  before: Credits,
+  after: Credits,
+): ((principal: Principal) => boolean) | undefined {
+  const keys = new Set(lostKeys(before.auth, after.auth));
+  const tokens = before.auth.jwt !== undefined && differs(before.auth.jwt, after.auth.jwt);
+  const left = new Set(lostAuthenticators(before, after));
+  const isClosed = before.links.length === 0 && after.links.length > 0;
+  const anonymous = isClosed || (!before.auth.strict && after.auth.strict);
+  if (keys.size === 0 && !tokens && left.size === 0 && !anonymous) return undefined;
+  return (principal) => {
+    if (principal.kind === "anonymous") return anonymous;
+    const origin = originOf(principal);
+    if (origin === KEYS) return keys.has(principal.ref);
+    if (origin === JWT) return tokens;
+    return origin !== undefined && left.has(origin);
+  };
+}
+
+/** Another plugin's of the same name is another. */
+function lostAuthenticators(before: Credits, after: Credits): readonly string[] {
+  const isLost = ({ name, plugin }: Authenticator): boolean =>
+    plugin !== undefined &&
+    !after.links.some((each) => each.name === name && each.plugin === plugin);
+  return before.links.filter(isLost).map(({ name }) => name);
+}
+
+function lostKeys(before: GatewayConfig["auth"], after: GatewayConfig["auth"]): readonly string[] {
+  const named = Object.keys(before.keys).filter((name) =>
+    differs(before.keys[name], after.keys[name]),
+  );
+  const isMasterLost = before.apiKey !== undefined && before.apiKey !== after.apiKey;
+  return [...named, ...(isMasterLost ? [MASTER] : [])].map((name) => `key:${name}`);
+}
+
+function differs(before: unknown, after: unknown): boolean {
+  return !isDeepStrictEqual(before, after);
 }
 
 /** Who holds a key; `undefined` when nobody does. */

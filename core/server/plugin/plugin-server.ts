@@ -9,7 +9,6 @@ import type { Call } from "../../call/call.ts";
 import type { Logger } from "pino";
 import { Answer } from "../../call/answer.ts";
 import { makeCatalogue } from "../catalogue.ts";
-import { complete } from "./completion.ts";
 import { LocalTool } from "./tool.ts";
 import {
   EMPTY_CATALOGUE,
@@ -21,6 +20,9 @@ import {
 import { StatusTracker } from "../status.ts";
 import { compileTemplate, type UriTemplate } from "./template.ts";
 import type { Json } from "../../call/types.ts";
+
+/** Most values one completion may carry (MCP, completion/complete). */
+const MAX_VALUES = 100;
 
 /** A template with its matcher. */
 interface LocalTemplate {
@@ -161,6 +163,32 @@ export class PluginServer implements Server {
   on(listener: (event: ServerEvent) => void): () => void {
     return this.#tracker.on(listener);
   }
+}
+
+/** Answers `completion/complete` from the `complete` callbacks of a plugin's prompts and resource templates. */
+async function complete(
+  call: Call,
+  { prompts, resourceTemplates }: LocalDefinitions,
+): Promise<Answer> {
+  const ref = call.params?.["ref"] as Json | undefined;
+  const argument = call.params?.["argument"] as Json | undefined;
+  const target =
+    ref?.["type"] === "ref/prompt"
+      ? prompts.find(({ name }) => name === call.name)
+      : resourceTemplates.find(({ definition }) => definition.uriTemplate === call.name);
+  if (!target) return Answer.error({ code: -32602, message: `Nothing to complete: ${call.name}` });
+  if (typeof argument?.["name"] !== "string" || typeof argument["value"] !== "string") {
+    return Answer.error({
+      code: -32602,
+      message: "Completion needs argument.name and argument.value as strings.",
+    });
+  }
+  const values =
+    (await target.definition.complete?.(argument["name"], argument["value"], call)) ?? [];
+  const shown = values.slice(0, MAX_VALUES);
+  return Answer.result({
+    completion: { values: shown, total: values.length, hasMore: values.length > shown.length },
+  });
 }
 
 type Listed = { readonly name: string; readonly [key: string]: unknown };

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
-import { isPlainObject } from "../../../core/config/variables.ts";
+import { isPlainObject } from "../../../core/config/names.ts";
 import { loadConfig } from "../../../core/config/load.ts";
 
 const amount = fc.integer({ min: 1, max: 100_000 });

@@ -1,10 +1,6 @@
 // Rewrites a config: without pause until killed, or once, printing how it failed. Started by write.test.ts.
-import { createJiti } from "jiti";
-
 const [module, file, once] = process.argv.slice(2);
-const { draftConfig } = await createJiti(import.meta.url, {
-  fsCache: once ? false : `${file}.cache`,
-}).import(module);
+const { draftConfig } = await import(module);
 const edit = async (count) =>
   (await draftConfig(file, [{ path: ["servers", "a", "timeout"], value: `${count}s` }])).write();
 if (once) await edit(1).catch((error) => process.stdout.write(`${error.code} ${error.message}\n`));

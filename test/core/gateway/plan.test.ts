@@ -111,3 +111,48 @@ it("plan says what a reload does, of 500 random edits, and refuses what it refus
   // Neither half may be empty.
   expect(Math.min(...Object.values(seen))).toBeGreaterThan(20);
 });
+
+it("an option that needs more than the store can do is told at its place, before the store is opened", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-plan-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "gateway.yaml");
+  await writeFile(file, "{}");
+  const log = pino({ enabled: false });
+  const needy = definePlugin({
+    name: "needy",
+    config: z.strictObject({ mode: z.string() }),
+    storeNeeds: ({ mode }) =>
+      mode === "queue" ? [{ path: ["mode"], ability: "queue", by: "The mode is queue" }] : [],
+    setup() {},
+  });
+  const open = (): never => expect.unreachable("the store was opened");
+  const able = definePlugin({
+    name: "able",
+    stores: { able: open },
+    storeAbilities: ["queue"],
+    setup() {},
+  });
+  const unable = definePlugin({ name: "unable", stores: { unable: open }, setup() {} });
+  const gateway = await createFileGateway(file, { log, plugins: { needy, able, unable } });
+  onTestFinished(() => gateway.close({ grace: 0 }));
+  const plan = async (mode: string, store: string): Promise<unknown> => {
+    await writeFile(
+      file,
+      `store: "${store}:x"\nplugins:\n  able: {}\n  unable: {}\n  needy:\n    mode: ${mode}\n`,
+    );
+    return gateway.control.plan().catch((error: GatewayError) => error);
+  };
+  expect(await plan("queue", "unable")).toMatchObject({
+    code: "reload_failed",
+    message: expect.stringContaining(
+      'gateway.yaml:6:11 The mode is queue, which needs a store that hands out work; the store "unable" does not.',
+    ) as string,
+    hint: "Set store: nats://..., or leave the option out.",
+    place: { line: 6, column: 11, path: "plugins.needy.mode" },
+  });
+  for (const [mode, store] of [
+    ["queue", "able"],
+    ["none", "unable"],
+  ] as const)
+    expect(await plan(mode, store)).toMatchObject({ restartRequired: ["store"] });
+});

@@ -1,14 +1,15 @@
 import { expect, it } from "vitest";
-import { createPrincipal, type GatewayConfigInput } from "../../../core/index.ts";
+import { createPrincipal, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
+import { originOf } from "../../../core/http/auth/principal.ts";
 import { digestOf, keepPrincipal } from "../../../core/kit/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { type PluginEntry, setupGateway } from "../../../core/testing/index.ts";
 
 const auth = { keys: { ci: { role: "operator" as const, hash: `sha256:${digestOf("secret")}` } } };
 const CI = { ref: "key:ci", roles: ["caller" as const], origin: "keys" };
 const ANYBODY = { ref: "anonymous:anonymous", roles: ["admin" as const] };
 
-async function start(config: GatewayConfigInput) {
-  const { gateway } = await setupGateway({ config, client: false });
+async function start(config: GatewayConfigInput, plugins: readonly PluginEntry[] = []) {
+  const { gateway } = await setupGateway({ config, plugins, client: false });
   return gateway.control;
 }
 
@@ -32,4 +33,14 @@ it("where everyone is let in, everyone has the rights of then", async () => {
   const control = await start({});
   expect(control.renew(ANYBODY)).toMatchObject({ kind: "anonymous", roles: new Set(["admin"]) });
   expect(control.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["caller"]) });
+});
+
+it("who came by an authenticator of a plugin is ended with it, as those who come now", async () => {
+  const directory = definePlugin({
+    name: "directory",
+    setup: (gateway) => gateway.authenticator("directory", () => undefined),
+  });
+  const control = await start({ auth }, [directory]);
+  const kept = { ref: "user:ada", roles: ["caller" as const], origin: "directory" };
+  expect(originOf(control.renew(kept)!)).toBe("directory");
 });
