@@ -1,4 +1,4 @@
-import { isPlainObject } from "../config/variables.ts";
+import { isPlainObject } from "../config/names.ts";
 import { readDuration, readPort } from "../kit/env.ts";
 
 /**

@@ -1,5 +1,4 @@
-import { isPlainObject } from "../config/variables.ts";
-import { OBJECT_NAMES } from "../config/names.ts";
+import { isPlainObject, OBJECT_NAMES } from "../config/names.ts";
 import { GatewayError } from "../errors.ts";
 import { withContainer } from "./container.ts";
 

@@ -7,6 +7,7 @@ import type { StartedWith } from "../gateway/gateway-options.ts";
 import type { Logger } from "pino";
 import { keyVariable } from "./client-files.ts";
 import type { ServeFlags } from "./flags.ts";
+import { stopPretenuring } from "./pretenuring.ts";
 import { checkValue, commandConfig, configFile } from "./source.ts";
 
 /** What `start` and `dev` were called with. */
@@ -35,6 +36,7 @@ export async function openGateway(
   options: StartedWith & { readonly log: Logger },
   prepare?: (running: Running) => void,
 ): Promise<Gateway> {
+  stopPretenuring();
   const gateway = await Gateway.start(checked, options);
   prepare?.({ gateway, log: options.log });
   try {

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { propylon, propylonEach, type Finished } from "./propylon.ts";
+import { propylon as propylonAlone, useCommands, type Finished } from "./propylon.ts";
+
+const { propylon, propylonEach } = useCommands();
 
 const wrong = fileURLToPath(new URL("../config/wrong/", import.meta.url));
 const configs = readdirSync(wrong).filter((name) => !name.endsWith(".txt"));
@@ -172,8 +174,12 @@ plugins:
     await write("gateway.yaml", `listeners: { main: { port: 0 } }\nservers:\n${config}`);
     const told =
       'gateway.yaml:3:3 The server name "hello" is taken twice: by the config\'s server "hello" and by plugin "hello". Rename servers.hello, or the plugin.';
-    for (const word of ["check", "start"]) {
-      const { code, stderr } = await propylon([word], { cwd: folder });
+    // A gateway that ends goes on telling of it.
+    for (const run of [
+      () => propylon(["check"], { cwd: folder }),
+      () => propylonAlone(["start"], { cwd: folder }),
+    ]) {
+      const { code, stderr } = await run();
       expect(stderr.split("\n")).toContain(told);
       expect(code).toBe(1);
     }

@@ -1,5 +1,5 @@
 // @ts-check
-// One command line after the other in one process, as propylonEach starts it: what each prints, and its exit code.
+// One command line after the other in one process, as CommandLoop starts it: what each prints, and its exit code.
 
 // By their addresses, since a clone is type-checked before anything is built.
 const built = new URL("../../../dist/", import.meta.url);
@@ -12,15 +12,27 @@ const streams = [process.stdout, process.stderr];
 // A process of its own for each would have no more than a few.
 for (const each of [process, ...streams]) each.setMaxListeners(0);
 
-/** @type {string[][]} */
-const all = JSON.parse(process.argv[2] ?? "[]");
-for (const words of all) {
+/** @type {Promise<void>} */
+let turn = Promise.resolve();
+process.on("message", (/** @type {Line | "end"} */ line) => {
+  // Without the channel nothing holds this process any more.
+  turn = turn.then(() => (line === "end" ? process.disconnect?.() : run(line)));
+});
+
+/**
+ * @typedef {{ words: string[], cwd?: string, env: Record<string, string> }} Line
+ * @param {Line} line
+ */
+async function run({ words, cwd, env }) {
+  if (cwd !== undefined) process.chdir(cwd);
+  for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
+  Object.assign(process.env, env);
   const [stdout, stderr] = streams.map(capture);
   process.exitCode = 0;
   await main(words, COMMANDS);
   process.send?.({ code: process.exitCode, stdout: stdout?.(), stderr: stderr?.() });
+  process.exitCode = 0;
 }
-process.exitCode = 0;
 
 /**
  * Takes what is written from now on.

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { propylon, propylonEach, spawnPropylon, startPropylon, type Running } from "./propylon.ts";
+import { spawnPropylon, startPropylon, useCommands, type Running } from "./propylon.ts";
+
+const { propylon, propylonEach } = useCommands();
 
 const EVERYTHING = fileURLToPath(
   new URL(

@@ -9,7 +9,9 @@ import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { mermaid } from "../../../core/cli/composed.ts";
 import { STAGES } from "../../../core/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
-import { propylon, type Finished } from "./propylon.ts";
+import { useCommands, type Finished } from "./propylon.ts";
+
+const { propylon } = useCommands();
 
 const MODULES = fileURLToPath(new URL("../../../node_modules", import.meta.url));
 const SECRET = "0123456789-abcdefghijklmnopqrstuvwxyz";

@@ -6,7 +6,9 @@ import { parse } from "yaml";
 import { isMistyped } from "../../../core/http/auth/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { propylon, propylonEach } from "./propylon.ts";
+import { useCommands } from "./propylon.ts";
+
+const { propylon, propylonEach } = useCommands();
 
 it("M122: propylon key prints a key once and the lines for the config, and the two fit", async () => {
   const { code, stdout } = await propylon(["key", "--role", "caller", "--name", "ci"]);

@@ -2,7 +2,9 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { workFolder } from "../../e2e/build.ts";
-import { propylon, propylonEach } from "./propylon.ts";
+import { useCommands } from "./propylon.ts";
+
+const { propylon, propylonEach } = useCommands();
 
 const GREETER = `
 import { definePlugin, GatewayError } from "propylon";

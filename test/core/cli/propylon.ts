@@ -1,6 +1,7 @@
 import { fork, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
+import { afterAll } from "vitest";
 
 const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
 
@@ -26,9 +27,14 @@ export function spawnPropylon(
 ): ChildProcess {
   return spawn(process.execPath, [MAIN, ...words], {
     cwd,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+    env: environmentOf(env),
     stdio: ["ignore", "pipe", "pipe"],
   });
+}
+
+function environmentOf(env?: RunOptions["env"]): Record<string, string> {
+  const { PATH = "", HOME = "" } = process.env;
+  return { PATH, HOME, ...env };
 }
 
 /** Runs the command line to its end. */
@@ -42,27 +48,67 @@ export async function propylon(
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
-/**
- * Runs command lines to their ends, one after the other in one process: to load the program for each is most of the work. Rejects when
- * that process does not end by itself and in order, or says more than its command lines did.
- */
-export async function propylonEach(
-  all: readonly (readonly string[])[],
-  { cwd, env }: RunOptions = {},
-): Promise<Finished[]> {
-  const child = fork(LOOP, [JSON.stringify(all)], {
-    cwd,
-    env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...env },
+/** Runs command lines one after the other in one process: to load the program for each is most of the work. */
+class CommandLoop {
+  readonly #child = fork(LOOP, {
+    env: environmentOf(),
     execArgv: [],
     stdio: ["ignore", "pipe", "pipe", "ipc"],
   });
-  const finished: Finished[] = [];
-  child.on("message", (one: Finished) => finished.push(one));
-  const [stdout, stderr] = [collect(child.stdout!), collect(child.stderr!)];
-  const [code] = (await once(child, "close")) as [number | null];
-  if (code !== 0 || finished.length !== all.length || stdout() + stderr() !== "")
-    throw new Error(`${finished.length} of ${all.length}, then ${code}: ${stdout()}${stderr()}`);
+  readonly #said = [collect(this.#child.stdout!), collect(this.#child.stderr!)];
+  readonly #gone = once(this.#child, "close") as Promise<[number | null]>;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  run(words: readonly string[], { cwd, env }: RunOptions = {}): Promise<Finished> {
+    const line = { words, cwd: cwd ?? process.cwd(), env: environmentOf(env) };
+    const finished = this.#turn.then(() => this.#ask(line));
+    this.#turn = finished.catch(() => {});
+    return finished;
+  }
+
+  async #ask(line: { readonly words: readonly string[] }): Promise<Finished> {
+    const answer = once(this.#child, "message") as Promise<[Finished]>;
+    this.#child.send(line);
+    const [finished] = await Promise.race([answer, this.#gone.then(() => this.#fail(line.words))]);
+    return finished;
+  }
+
+  /** Rejects when the process does not end by itself and in order, or said more than its command lines did. */
+  async end(): Promise<void> {
+    await this.#turn;
+    if (this.#child.connected) this.#child.send("end");
+    const [code] = await this.#gone;
+    if (code !== 0 || this.#said.some((said) => said() !== "")) this.#fail([String(code)]);
+  }
+
+  #fail(words: readonly string[]): never {
+    throw new Error(`${words.join(" ")}: ${this.#said.map((said) => said()).join("")}`);
+  }
+}
+
+/** Runs command lines to their ends in a process of their own. Rejects when that does not end by itself and in order. */
+export async function propylonEach(
+  all: readonly (readonly string[])[],
+  options?: RunOptions,
+): Promise<Finished[]> {
+  const loop = new CommandLoop();
+  const finished = await Promise.all(all.map((words) => loop.run(words, options)));
+  await loop.end();
   return finished;
+}
+
+/** {@link propylon} and {@link propylonEach} in one process for the file that calls it, which has to end by itself and in order. */
+export function useCommands(): {
+  readonly propylon: typeof propylon;
+  readonly propylonEach: typeof propylonEach;
+} {
+  let loop: CommandLoop | undefined;
+  const run: typeof propylon = (words, options) => (loop ??= new CommandLoop()).run(words, options);
+  afterAll(() => loop?.end());
+  return {
+    propylon: run,
+    propylonEach: (all, options) => Promise.all(all.map((words) => run(words, options))),
+  };
 }
 
 /** A gateway that runs in its own process. */

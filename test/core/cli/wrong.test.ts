@@ -2,7 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { propylon, propylonEach } from "./propylon.ts";
+import { propylon, useCommands } from "./propylon.ts";
+
+const commands = useCommands();
 
 /** Nothing listens there. */
 const NOBODY = "http://127.0.0.1:9";
@@ -185,7 +187,7 @@ it.each(Object.entries(WRONG))(
     const others = rows.filter(([words]) => !words.includes(SERVES));
     const lineOf = ([words]: (typeof rows)[number]) => [...command.split(" "), ...words];
     const finished = [
-      ...(await propylonEach(others.map(lineOf), { cwd: folder })),
+      ...(await commands.propylonEach(others.map(lineOf), { cwd: folder })),
       ...(await Promise.all(serving.map((row) => propylon(lineOf(row), { cwd: folder })))),
     ];
     for (const [index, [words, says]] of [...others, ...serving].entries()) {
@@ -221,7 +223,7 @@ it.each([
   ["tools", NOBODY, "--timeout", "9999999d"],
   ["conformance", "runtime", NOBODY, "--startup-timeout", "9999999d", "--timeout", "9999999d"],
 ])("a wait longer than any timer is as long as one can be: %s", async (...words) => {
-  const { code, stderr } = await propylon(words, { cwd: folder });
+  const { code, stderr } = await commands.propylon(words, { cwd: folder });
   expect(stderr).toContain("cannot be reached");
   expect(stderr).not.toMatch(/^\s+at |This is a bug|Warning:/m);
   expect(code).toBe(2);
