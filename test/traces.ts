@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import { afterAll, afterEach, assert, vi } from "vitest";
 import { descendantsOf, isAlive } from "./e2e/descendants.ts";
+import { isBrowser } from "./fixtures/chromium.ts";
 
 /** Files share a process, but for those of `alone`: what one leaves behind in it would be the fault of another. */
 const before = { env: { ...process.env }, folder: process.cwd() };
@@ -29,8 +30,9 @@ afterAll(async () => {
   }
 }, END_MS + 5_000);
 
+/** The browser stays for the next file. */
 function children(): readonly number[] {
-  return descendantsOf(process.pid).filter((pid) => isAlive(pid));
+  return descendantsOf(process.pid, isBrowser).filter((pid) => isAlive(pid));
 }
 
 function kill(pid: number): void {

@@ -7,17 +7,24 @@ const MAX_ARGUMENTS = 4_096;
 /** Names whose values are left out of arguments. */
 const SECRET = /pass|pwd|secret|token|api[-_]?key|private[-_]?key|credential|authorization|cookie/i;
 
-/** `mcp.method.name`, with what it is about: the low-cardinality part, which metrics have too. */
-export function describeOperation({ method, name }: Call): Attributes {
-  if (method === "tools/call")
-    return {
-      "mcp.method.name": method,
-      "gen_ai.operation.name": "execute_tool",
-      "gen_ai.tool.name": name,
-    };
-  return method === "prompts/get"
-    ? { "mcp.method.name": method, "gen_ai.prompt.name": name }
-    : { "mcp.method.name": method };
+/**
+ * `mcp.method.name`, with what it is about: the low-cardinality part, which metrics have too.
+ * @param server the one that is asked; `""` to leave it out
+ */
+export function describeOperation({ method, name }: Call, server = ""): Attributes {
+  const attributes: Attributes = { "mcp.method.name": method };
+  if (method === "tools/call") {
+    attributes["gen_ai.operation.name"] = "execute_tool";
+    attributes["gen_ai.tool.name"] = name;
+  }
+  if (method === "prompts/get") attributes["gen_ai.prompt.name"] = name;
+  if (server !== "") attributes["propylon.server"] = server;
+  return attributes;
+}
+
+/** Tells series of a histogram apart: those of calls that {@link describeOperation} and their failure describe alike have one key. */
+export function seriesKey(call: Call, server: string, failure: Attributes | undefined): string {
+  return `${server}\n${failure ? String(failure["error.type"]) : ""}\n${spanNameOf(call)}`;
 }
 
 /** Name of a span: the method, and the tool or prompt; URIs have too many values for a name. */
@@ -28,14 +35,12 @@ export function spanNameOf({ method, name }: Call): string {
 /** What else a span tells of a call: nothing that anybody wrote. */
 export function describeCall(call: Call): Attributes {
   const { server, endpoint, source, method, name } = call;
-  return {
-    ...describeOperation(call),
-    "propylon.server": server,
-    "propylon.call.id": call.id,
-    "propylon.call.source": source,
-    ...(endpoint !== "" && { "propylon.endpoint": endpoint }),
-    ...(method === "resources/read" && { "mcp.resource.uri": withoutSecrets(name) }),
-  };
+  const attributes = describeOperation(call, server);
+  attributes["propylon.call.id"] = call.id;
+  attributes["propylon.call.source"] = source;
+  if (endpoint !== "") attributes["propylon.endpoint"] = endpoint;
+  if (method === "resources/read") attributes["mcp.resource.uri"] = withoutSecrets(name);
+  return attributes;
 }
 
 /** Who is called: the transport and protocol version of a server. */

@@ -1,5 +1,7 @@
-import { metrics, type Attributes, type Histogram, type MeterProvider } from "@opentelemetry/api";
+import { metrics, type Attributes, type Histogram } from "@opentelemetry/api";
 import type { PluginContext } from "propylon";
+import { KeyedSeries, type HistogramInput } from "./histogram.ts";
+import type { Pipeline } from "./pipeline.ts";
 import { SCOPE } from "./span.ts";
 
 /** Buckets of the MCP conventions, in seconds. */
@@ -8,27 +10,39 @@ const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 /** The histograms of the MCP conventions. */
 export interface Durations {
   /** Requests of clients and calls inside the process. */
-  readonly served: Histogram;
+  readonly served: KeyedSeries;
   /** Requests to servers. */
-  readonly relayed: Histogram;
+  readonly relayed: KeyedSeries;
   readonly serverSession: Histogram;
   readonly clientSession: Histogram;
 }
 
 /** Makes the histograms; of the registered SDK where the gateway exports no metrics itself. */
-export function createDurations(meters: MeterProvider | undefined): Durations {
-  const meter = meters ? meters.getMeter(SCOPE) : metrics.getMeter(SCOPE);
-  const histogram = (name: string, description: string): Histogram =>
+export function createDurations(pipeline: Pipeline | undefined): Durations {
+  const meter = (pipeline?.meters ?? metrics.getMeterProvider()).getMeter(SCOPE);
+  const histogram = ({ name, description, bounds }: HistogramInput): Histogram =>
     meter.createHistogram(name, {
       unit: "s",
       description,
-      advice: { explicitBucketBoundaries: SECONDS },
+      advice: { explicitBucketBoundaries: [...bounds] },
     });
+  const series = (input: HistogramInput): KeyedSeries => {
+    if (pipeline?.histograms) return pipeline.histograms.of(input);
+    const theirs = histogram(input);
+    return new KeyedSeries((attributes) => ({
+      record: (seconds) => theirs.record(seconds, attributes),
+    }));
+  };
+  const input = (name: string, description: string) => ({ name, description, bounds: SECONDS });
   return {
-    served: histogram("mcp.server.operation.duration", "Duration of requests to the gateway."),
-    relayed: histogram("mcp.client.operation.duration", "Duration of requests to MCP servers."),
-    serverSession: histogram("mcp.server.session.duration", "Duration of sessions of clients."),
-    clientSession: histogram("mcp.client.session.duration", "Duration of connections to servers."),
+    served: series(input("mcp.server.operation.duration", "Duration of requests to the gateway.")),
+    relayed: series(input("mcp.client.operation.duration", "Duration of requests to MCP servers.")),
+    serverSession: histogram(
+      input("mcp.server.session.duration", "Duration of sessions of clients."),
+    ),
+    clientSession: histogram(
+      input("mcp.client.session.duration", "Duration of connections to servers."),
+    ),
   };
 }
 

@@ -23,11 +23,12 @@ export default definePlugin({
     const settings = readSettings(config, name ?? "propylon");
     const exports = gateway.keep("exports", () => new Exports());
     let pipeline: Pipeline | undefined;
+    let tracer: Tracer | undefined;
     let durations: Durations | undefined;
     const observation: Observation = {
-      tracer: () => (pipeline ? (pipeline.tracers ?? trace).getTracer(SCOPE) : tracerAround()),
+      tracer: () => (pipeline ? tracer : tracerAround()),
       exportsTraces: () => pipeline?.tracers !== undefined,
-      durations: () => (durations ??= createDurations(pipeline?.meters)),
+      durations: () => (durations ??= createDurations(pipeline)),
       get servers() {
         return gateway.control.servers;
       },
@@ -43,6 +44,7 @@ export default definePlugin({
       }
       const acquired = await exports.acquire(settings, log);
       ({ pipeline } = acquired);
+      tracer = (pipeline.tracers ?? trace).getTracer(SCOPE);
       return acquired.release;
     });
   },

@@ -1,6 +1,8 @@
 import type { Agent } from "node:http";
 import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
 import { within } from "propylon/kit";
+import { Histograms } from "./histogram.ts";
+import type { MetricReader, PushMetricExporter } from "@opentelemetry/sdk-metrics";
 import type { ExportSettings } from "./options.ts";
 import type { TelemetrySdk } from "./sdk.ts";
 
@@ -16,6 +18,8 @@ interface Closable {
 export class Pipeline {
   readonly tracers: (TracerProvider & Closable) | undefined;
   readonly meters: (MeterProvider & Closable) | undefined;
+  /** Goes with {@link meters}. */
+  readonly histograms: Histograms | undefined;
   /** A new one: it cannot be used again once it was disabled. */
   readonly createContexts: () => ContextManager;
   readonly #agents = new Set<Agent>();
@@ -24,7 +28,12 @@ export class Pipeline {
     const resource = describe(sdk, settings);
     this.createContexts = () => new sdk.contexts.AsyncLocalStorageContextManager();
     if (settings.traces) this.tracers = this.#createTracers(sdk, settings, resource);
-    if (settings.metrics) this.meters = this.#createMeters(sdk, settings, resource);
+    if (!settings.metrics) return;
+    const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings, "metrics"));
+    const { HISTOGRAM } = sdk.metrics.InstrumentType;
+    this.histograms = new Histograms(sdk, exporter.selectAggregationTemporality(HISTOGRAM));
+    const reader = createReader(sdk, settings, exporter, this.histograms);
+    this.meters = new sdk.metrics.MeterProvider({ resource, readers: [reader] });
   }
 
   /** Exports what is left, for a bounded time, and ends. Never rejects. */
@@ -51,21 +60,6 @@ export class Pipeline {
     });
   }
 
-  #createMeters(
-    sdk: TelemetrySdk,
-    settings: ExportSettings,
-    resource: Resource,
-  ): Pipeline["meters"] {
-    const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings, "metrics"));
-    const { interval } = settings;
-    const reader = new sdk.metrics.PeriodicExportingMetricReader({
-      exporter,
-      exportIntervalMillis: interval,
-      exportTimeoutMillis: Math.min(interval, 30_000),
-    });
-    return new sdk.metrics.MeterProvider({ resource, readers: [reader] });
-  }
-
   /** Where an exporter sends to. Its sockets are ours, or they would outlive it. */
   #target({ endpoint, headers }: ExportSettings, signal: "traces" | "metrics") {
     return {
@@ -79,6 +73,20 @@ export class Pipeline {
       },
     };
   }
+}
+
+function createReader(
+  { metrics }: TelemetrySdk,
+  { interval }: ExportSettings,
+  exporter: PushMetricExporter,
+  histograms: Histograms,
+): MetricReader {
+  return new metrics.PeriodicExportingMetricReader({
+    exporter,
+    exportIntervalMillis: interval,
+    exportTimeoutMillis: Math.min(interval, 30_000),
+    metricProducers: [histograms],
+  });
 }
 
 type Resource = ReturnType<TelemetrySdk["resources"]["defaultResource"]>;
