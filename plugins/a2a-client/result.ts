@@ -4,7 +4,7 @@ import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 
 /** Key of `_meta` under which a result tells its ids and state. */
-export const RESULT_META = "propylon/a2a";
+const RESULT_META = "propylon/a2a";
 
 /**
  * How a turn ended as the result of a tool. The parts of artifacts become content; one single JSON object is structured content

@@ -14,6 +14,11 @@ export default definePlugin({
   name: "a2a",
   config: optionsSchema,
   formerOptions,
+  // Without skills nothing is handed out.
+  storeNeeds: ({ execution, skills }) =>
+    execution === "queue" && skills.length > 0
+      ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
+      : [],
   inject: { agents: optional(Agents), tasks: optional(Tasks) },
   provides: Runtime,
   async setup(gateway) {

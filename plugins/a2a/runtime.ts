@@ -36,14 +36,6 @@ export async function serveRuntime(
   { agents, tasks }: RuntimeServices,
 ): Promise<void> {
   const { config } = gateway;
-  if (config.execution === "queue" && config.push.enabled)
-    throw new GatewayError(
-      "invalid",
-      "plugins.a2a.push.enabled does not go with execution: queue.",
-      {
-        hint: "Leave one of them out.",
-      },
-    );
   const conversations = gateway.keep(
     "conversations",
     () => new Conversations(gateway.store),
@@ -55,7 +47,8 @@ export async function serveRuntime(
   const skills = await createSkills({ gateway, agents, handler, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);
   card.route();
-  contractRoutes(gateway, handler, card, standardFace(gateway, handler, card, tasks));
+  const standard = standardFace(gateway, handler, card, tasks);
+  contractRoutes(gateway, handler, card, standard);
   registerMetrics(gateway.metrics, handler);
   gateway.onStart(async () => {
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
@@ -68,12 +61,14 @@ export async function serveRuntime(
     await handler.load();
     const endAnswers = await handler.serveOthers();
     const endQueue = await takeTasks?.();
+    const endPushes = standard.begin();
     const stop = sweepNowAndThen(config, handler, conversations);
     const leave = tasks?.join(new RuntimeTasks(handler));
     return () => {
       leave?.();
       endQueue?.();
       endAnswers();
+      endPushes();
       stop();
       giveBack();
     };

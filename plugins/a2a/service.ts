@@ -26,6 +26,11 @@ export interface SendOptions {
    * the same has it worked on anew: nobody has an answer yet.
    */
   readonly signal?: AbortSignal | undefined;
+  /**
+   * Called for a message that begins a task, or is handed to a queue, before anybody works on it or hears of it. When it rejects the
+   * message is not taken. For one that meets a task which is there it is not called.
+   */
+  readonly prepare?: ((task: Pick<RunningTask, "id" | "task">) => Promise<void>) | undefined;
 }
 
 /** A task under way; the task goes on whether or not anybody looks at it. */
@@ -106,6 +111,8 @@ export interface RuntimeService {
   cancel(id: string, principal: TaskOwner): Promise<Task>;
   /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
   watchAll(listener: (task: Task, event: StreamEvent, owner: TaskOwner) => void): () => void;
+  /** Tells of every task that this gateway keeps no longer. @returns stops telling */
+  watchDropped(listener: (id: string, owner: TaskOwner) => void): () => void;
 }
 
 /** Service token of the a2a plugin. */

@@ -84,3 +84,8 @@ export const STATES: Readonly<Record<TaskState, StateFacts>> = {
     lifecycle: "stopped",
   },
 };
+
+/** Whether nobody works on a task in that state: it ended, or waits for somebody. */
+export function isSettled(state: TaskState): boolean {
+  return STATES[state].isFinal || STATES[state].isInterrupted;
+}

@@ -3,7 +3,7 @@ import type { A2ARequestHandler } from "@a2a-js/sdk/server";
 import { isGatewayError, type Json } from "propylon";
 import { STATES, type StreamEvent, type Task } from "propylon/contract";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
-import type { ListedTask, RunningTask, RuntimeService } from "../service.ts";
+import type { ListedTask, RunningTask, RuntimeService, SendOptions } from "../service.ts";
 import { toStandardError } from "./errors.ts";
 import { toAgentTask } from "./foreign-task.ts";
 import { EventQueue } from "./event-queue.ts";
@@ -121,15 +121,17 @@ export class StandardRequestHandler implements A2ARequestHandler {
   createTaskPushNotificationConfig(
     config: Wire.TaskPushNotificationConfig,
   ): Promise<Wire.TaskPushNotificationConfig> {
-    return this.#answer(() => this.#pushes.add(config, this.#find(config.taskId), this.#context));
+    return this.#answer(async () =>
+      this.#pushes.add(config, await this.#find(config.taskId), this.#context),
+    );
   }
 
   getTaskPushNotificationConfig({
     taskId,
     id,
   }: Wire.GetTaskPushNotificationConfigRequest): Promise<Wire.TaskPushNotificationConfig> {
-    return this.#answer(() => {
-      const configs = this.#pushes.of(this.#find(taskId), this.#context);
+    return this.#answer(async () => {
+      const configs = await this.#pushes.of(await this.#find(taskId), this.#context);
       const config = configs.find((candidate) => candidate.id === id);
       if (config) return config;
       throw new this.#context.sdk.TaskNotFoundError(
@@ -141,8 +143,8 @@ export class StandardRequestHandler implements A2ARequestHandler {
   listTaskPushNotificationConfigs({
     taskId,
   }: Wire.ListTaskPushNotificationConfigsRequest): Promise<Wire.ListTaskPushNotificationConfigsResponse> {
-    return this.#answer(() => {
-      const configs = [...this.#pushes.of(this.#find(taskId), this.#context)];
+    return this.#answer(async () => {
+      const configs = [...(await this.#pushes.of(await this.#find(taskId), this.#context))];
       return { configs, nextPageToken: "" };
     });
   }
@@ -151,7 +153,9 @@ export class StandardRequestHandler implements A2ARequestHandler {
     taskId,
     id,
   }: Wire.DeleteTaskPushNotificationConfigRequest): Promise<void> {
-    return this.#answer(() => this.#pushes.remove(id, this.#find(taskId), this.#context));
+    return this.#answer(async () =>
+      this.#pushes.remove(id, await this.#find(taskId), this.#context),
+    );
   }
 
   /** @throws {A2AError} `PushNotificationNotSupportedError`, before anything is said about the task */
@@ -168,11 +172,13 @@ export class StandardRequestHandler implements A2ARequestHandler {
     checkRequest(sdk, request, card, extensions);
     const config = request.configuration?.taskPushNotificationConfig;
     const target = await this.#findTarget(request);
-    if (config) this.#pushes.check(config, target, this.#context);
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
-    const { runtime } = this.#dependencies;
-    const running = await runtime.send(message, { principal, meta, metadata: request.metadata });
-    if (config) await this.#pushes.addWith(config, running, this.#context);
+    const { metadata } = request;
+    const send = (prepare?: SendOptions["prepare"]): Promise<RunningTask> =>
+      this.#dependencies.runtime.send(message, { principal, meta, metadata, prepare });
+    const running = await (config
+      ? this.#pushes.send({ config, target, principal }, send)
+      : send());
     return { running, task: running.task };
   }
 
@@ -233,10 +239,10 @@ export class StandardRequestHandler implements A2ARequestHandler {
     }
   }
 
-  /** @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
-  #find(id: string): RunningTask {
+  /** At whichever gateway it is. @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
+  #find(id: string): Promise<Task> {
     this.#checkId(id);
-    return this.#dependencies.runtime.get(id, this.#context.principal);
+    return this.#dependencies.runtime.look(id, this.#context.principal);
   }
 
   #checkId(id: string): void {

@@ -1,110 +1,143 @@
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { Counter } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
-import { STATES, type StreamEvent } from "propylon/contract";
-import type { TaskOwner, RunningTask, RuntimeService } from "../service.ts";
-import { eventToStandard } from "../contract/standard.ts";
-import { stateOf } from "../contract/task.ts";
+import { setTicker } from "propylon/kit";
+import type { Task } from "propylon/contract";
+import { isSettled } from "../contract/states.ts";
+import { Departures } from "../departures.ts";
+import type { RunningTask, RuntimeService, SendOptions } from "../service.ts";
+import { LeftWebhooks } from "./push/left-webhooks.ts";
+import { statusKeyOf } from "./push/notification.ts";
 import type { PushOptions } from "./push/options.ts";
-import type { PushNotification } from "./push/outbox.ts";
-import { PushNotificationSender } from "./push/sender.ts";
+import { type AddedWebhook, PushNotificationSender } from "./push/sender.ts";
+import type { WebhookTask } from "./push/webhook-records.ts";
+
+/** How often it is looked whether a gateway died that had webhooks to tell, in milliseconds. */
+const SWEEP_MS = 5_000;
 
 /** Whose task it is. */
 interface Owned {
   readonly principal: Principal;
 }
 
+/** A message whose sender named a webhook. */
+interface Named {
+  readonly config: TaskPushNotificationConfig;
+  /** The task that the message is for, if it names one. */
+  readonly target: Task | undefined;
+  readonly principal: Principal;
+}
+
+interface PushesParts {
+  readonly isEnabled: boolean;
+  readonly notifications: PushNotificationSender;
+  readonly left: LeftWebhooks;
+  readonly runtime: RuntimeService;
+}
+
 /** Push notifications as the operations see them: which tasks have webhooks, and what they are told. */
 export class Pushes {
   readonly isEnabled: boolean;
   readonly #notifications: PushNotificationSender;
+  readonly #left: LeftWebhooks;
   readonly #runtime: RuntimeService;
 
-  constructor(isEnabled: boolean, notifications: PushNotificationSender, runtime: RuntimeService) {
+  constructor({ isEnabled, notifications, left, runtime }: PushesParts) {
     this.isEnabled = isEnabled;
     this.#notifications = notifications;
+    this.#left = left;
     this.#runtime = runtime;
   }
 
   /**
-   * Checks a webhook that is named with a message, before anything is done about the message.
-   * @param target the task that the message is for, if it names one
-   * @throws {GatewayError} `invalid` for one that cannot be; `rate_limited` for one too many
+   * Sends a message whose webhook hears of all that comes of it: it is in the store before anybody works on the message.
+   * @throws {GatewayError} `invalid` for a webhook that cannot be, `rate_limited` for one too many: the message is not taken; what
+   * `send` throws
    */
-  check(
-    config: TaskPushNotificationConfig,
-    target: Pick<RunningTask, "id"> | undefined,
-    { principal }: Owned,
-  ): void {
+  async send(
+    { config, target, principal }: Named,
+    send: (prepare: SendOptions["prepare"]) => Promise<RunningTask>,
+  ): Promise<RunningTask> {
     this.#notifications.check(config);
-    if (!target) return;
-    this.#notifications.checkRoom(this.#known(config, target.id, principal), target.id, principal);
+    if (target) await this.#notifications.checkRoom(config, taskOf(target, { principal }));
+    let prepared: (AddedWebhook & { readonly task: WebhookTask }) | undefined;
+    const add = async ({ id }: Pick<Task, "id">) => {
+      const task = taskOf({ id }, { principal });
+      const added = await this.#notifications.add(config, task, { byUrl: true });
+      return { ...added, task };
+    };
+    try {
+      const running = await send(async (task) => void (prepared = await add(task)));
+      // It met a task that was there.
+      if (!prepared) this.#tellEnd(running.task, await add(running), { principal });
+      return running;
+    } catch (error) {
+      if (prepared?.isNew)
+        await this.#notifications.remove(prepared.config.id, prepared.task).catch(() => {});
+      throw error;
+    }
   }
 
-  /** Adds a webhook to a task. */
-  add(
+  /**
+   * Adds a webhook to a task, which hears of what happens from now on.
+   * @throws {GatewayError} as {@link PushNotificationSender.add}
+   */
+  async add(
     config: TaskPushNotificationConfig,
-    { id }: Pick<RunningTask, "id">,
-    { principal }: Owned,
-  ): Promise<TaskPushNotificationConfig> {
-    this.#notifications.sweep((taskId, whose) => this.#isThere(taskId, whose));
-    return this.#notifications.add(config, id, principal);
-  }
-
-  /** Adds one that was named with a message, which is told of the task at once. */
-  async addWith(
-    config: TaskPushNotificationConfig,
-    running: RunningTask,
+    task: Task,
     owned: Owned,
-  ): Promise<void> {
-    const { id: taskId, task } = running;
-    const { principal: owner } = owned;
-    const { id } = await this.add(this.#known(config, taskId, owner), running, owned);
-    this.#notifications.tell({ taskId, owner, only: id }, notificationOf({ task }));
-  }
-
-  /** Clients name their webhook with every message, mostly without an id: by its URL it is the one that the task has. */
-  #known(
-    config: TaskPushNotificationConfig,
-    taskId: string,
-    owner: TaskOwner,
-  ): TaskPushNotificationConfig {
-    if (config.id !== "") return config;
-    const known = this.#notifications.of(taskId, owner).find(({ url }) => url === config.url);
-    return known ? { ...config, id: known.id } : config;
+  ): Promise<TaskPushNotificationConfig> {
+    const told = statusKeyOf({ task });
+    return (await this.#notifications.add(config, taskOf(task, owned), { told })).config;
   }
 
   /** The webhooks of a task. */
-  of({ id }: RunningTask, { principal }: Owned): readonly TaskPushNotificationConfig[] {
-    return this.#notifications.of(id, principal);
+  of(task: Task, owned: Owned): Promise<readonly TaskPushNotificationConfig[]> {
+    return this.#notifications.of(taskOf(task, owned));
   }
 
-  remove(id: string, task: RunningTask, { principal }: Owned): void {
-    this.#notifications.remove(id, task.id, principal);
+  remove(id: string, task: Task, owned: Owned): Promise<void> {
+    return this.#notifications.remove(id, taskOf(task, owned));
   }
 
   /** Tells webhooks of every change of their tasks, until the returned function is called. */
   watch(): () => void {
     const { watchers } = this.#notifications;
+    const endNotices = this.#notifications.hearChanges();
     watchers.add(this);
-    const unwatch = this.#runtime.watchAll(({ id: taskId }, event, owner) => {
-      if ([...watchers].at(-1) !== this || !this.#notifications.wants(taskId, owner)) return;
-      if ("task" in event) this.#notifications.catchUp(taskId, owner, notificationOf(event));
-      else this.#notifications.tell({ taskId, owner }, notificationOf(event));
+    const unwatch = this.#runtime.watchAll((task, event, owner) => {
+      if ([...watchers].at(-1) !== this) return;
+      // One that was read from the store; whoever settled it tells of it.
+      if ("task" in event && isSettled(task.status.state)) return;
+      this.#notifications.hear(owner, event, task);
     });
+    const undrop = this.#runtime.watchDropped((taskId, owner) =>
+      this.#notifications.forget({ taskId, owner }),
+    );
     return () => {
+      endNotices();
+      undrop();
       unwatch();
       watchers.delete(this);
     };
   }
 
-  #isThere(id: string, owner: TaskOwner): boolean {
-    try {
-      return this.#runtime.get(id, owner).id === id;
-    } catch {
-      return false;
-    }
+  /** Tells now and then what gateways left untold that died. @returns ends that */
+  lookAfterOthers(): () => void {
+    if (!this.isEnabled) return () => {};
+    void this.#left.sweep();
+    const timer = setTicker(() => void this.#left.sweep(), SWEEP_MS).unref();
+    return () => clearInterval(timer);
   }
+
+  /** Nobody works on it any more who would tell a webhook that it has only now. */
+  #tellEnd(task: Task, { isNew }: AddedWebhook, { principal }: Owned): void {
+    if (isNew && isSettled(task.status.state)) this.#notifications.hear(principal, { task }, task);
+  }
+}
+
+function taskOf({ id }: Pick<Task, "id">, { principal }: Owned): WebhookTask {
+  return { taskId: id, owner: principal };
 }
 
 /** The push notifications of a gateway; webhooks and what waits live through reloads. */
@@ -118,10 +151,13 @@ export function createPushes(
     () => new PushNotificationSender(gateway.store),
     (kept) => kept.close(),
   );
-  const pushes = new Pushes(push.enabled, notifications, runtime);
-  gateway.onStart(async () => {
+  const left = gateway.keep("left-webhooks", () => {
+    const departures = new Departures(gateway.store);
+    return new LeftWebhooks({ sender: notifications, runtime, departures });
+  });
+  const pushes = new Pushes({ isEnabled: push.enabled, notifications, left, runtime });
+  gateway.onStart(() => {
     notifications.use(push, gateway.log);
-    if (push.enabled) await notifications.load();
     return push.enabled ? pushes.watch() : undefined;
   });
   if (push.enabled) registerMetric(gateway, notifications);
@@ -144,17 +180,4 @@ function registerMetric(
       },
     }),
   );
-}
-
-/** A notification as the webhook receives it: one item of a stream (A2A 1.0, 4.3.3). */
-function notificationOf(event: StreamEvent): PushNotification {
-  const state = stateOf(event);
-  const isLast = state !== undefined && STATES[state].isFinal;
-  return { body: JSON.stringify(eventToStandard(event)), isLast, status: statusOf(event) };
-}
-
-function statusOf(event: StreamEvent): string | undefined {
-  if ("artifactUpdate" in event) return undefined;
-  const { state, timestamp } = "task" in event ? event.task.status : event.statusUpdate.status;
-  return `${state} ${timestamp}`;
 }

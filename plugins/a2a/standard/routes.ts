@@ -22,6 +22,8 @@ export interface StandardFace {
    * @throws the error, if not
    */
   refuse(event: RouteEvent, error: unknown): Promise<Response>;
+  /** To be called when the tasks of before are loaded: tells webhooks what a gateway left untold that ended. @returns ends that */
+  begin(): () => void;
 }
 
 /**
@@ -36,12 +38,8 @@ export function standardFace(
 ): StandardFace {
   // A stream outlives the configuration that it was opened under.
   const subscriptions = gateway.keep("subscriptions", () => new Set<EventQueue>());
-  const dependencies: HandlerDependencies = {
-    runtime,
-    tasks,
-    pushes: createPushes(gateway, runtime),
-    subscriptions,
-  };
+  const pushes = createPushes(gateway, runtime);
+  const dependencies: HandlerDependencies = { runtime, tasks, pushes, subscriptions };
   // No message comes any more, so a task that waits for one would keep its streams open until the grace is over.
   gateway.hook("gateway:drain", () => {
     for (const events of subscriptions) events.endIfWaiting();
@@ -60,6 +58,7 @@ export function standardFace(
   }
   return {
     handle: async (event, body) => answerRpc(await contextOf(event), body, dependencies),
+    begin: () => pushes.lookAfterOthers(),
     async refuse({ req }, error) {
       if (!req.headers.has("a2a-version")) throw error;
       return refuseRpc(await openSdk(), error);

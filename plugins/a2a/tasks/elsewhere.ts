@@ -1,5 +1,11 @@
 import { GatewayError, isGatewayError } from "propylon";
-import { type KeptPrincipal, keptPrincipalSchema, type Store, timeoutSignal } from "propylon/kit";
+import {
+  askOnce,
+  type KeptPrincipal,
+  keptPrincipalSchema,
+  LookupQuota,
+  type Store,
+} from "propylon/kit";
 import {
   type Message,
   messageSchema,
@@ -19,6 +25,8 @@ import type { TaskRecord } from "./task-record.ts";
 const LOOK_MS = 2_000;
 /** How long it may take to end one: it waits until nothing of it goes on. */
 const CANCEL_MS = 30_000;
+/** Tasks that are followed at other gateways at a time, and here for others: each takes a place among the questions of a gateway. */
+const FOLLOWS = { max: 300, maxOfOne: 150 };
 const TOPIC = "task";
 const EVENTS = "events";
 const ANSWERS = "answers";
@@ -50,6 +58,8 @@ export interface TaskHost {
 /** Tasks at work at other gateways of the store. */
 export class TasksElsewhere {
   readonly #store: Store;
+  readonly #follows = new LookupQuota("tasks of other gateways", FOLLOWS);
+  readonly #followed = new LookupQuota("tasks of this gateway", FOLLOWS);
 
   constructor(store: Store) {
     this.#store = store;
@@ -63,9 +73,16 @@ export class TasksElsewhere {
       const ref = { ref: owner };
       yield verb === "cancel" ? await host.cancel(id, ref) : host.get(id, ref).task;
     });
-    const endEvents = await this.#store.answer(EVENTS, (body: unknown, signal) =>
-      eventsOf(host, followSchema.parse(body), signal),
-    );
+    const followed = this.#followed;
+    const endEvents = await this.#store.answer(EVENTS, async function* (body: unknown, signal) {
+      const question = followSchema.parse(body);
+      const leave = followed.take(question.owner);
+      try {
+        yield* eventsOf(host, question, signal);
+      } finally {
+        leave();
+      }
+    });
     const endAnswers = await this.#store.answer(ANSWERS, async function* (body: unknown) {
       const { message, sender, owner } = answerSchema.parse(body);
       if (sender.ref !== owner) throw new GatewayError("not_found", "There is no such task.");
@@ -90,7 +107,7 @@ export class TasksElsewhere {
   ): () => void {
     const gone = new AbortController();
     const question = { id: task.id, owner };
-    const pump = async (): Promise<void> => {
+    const read = async (): Promise<void> => {
       for await (const told of this.#store.ask(replica, EVENTS, question, gone.signal)) {
         if (gone.signal.aborted) return;
         const event = streamEventSchema.parse(told);
@@ -100,7 +117,7 @@ export class TasksElsewhere {
       }
       throw silent();
     };
-    pump().catch((error: unknown) => {
+    this.#follows.run(owner, read).catch((error: unknown) => {
       if (!gone.signal.aborted) lost(isGatewayError(error) ? error : silent());
     });
     return () => gone.abort();
@@ -109,7 +126,12 @@ export class TasksElsewhere {
   /** Hands a message to the call of a task that waits for it. @throws {GatewayError} `unavailable`; what the other gateway says */
   async answer({ task, owner, replica }: TaskRecord, message: Message, sender: KeptPrincipal) {
     const question = { id: task.id, owner, message: { ...message, taskId: task.id }, sender };
-    await this.#first(replica, ANSWERS, question, CANCEL_MS);
+    await askOnce(this.#store, replica, {
+      topic: ANSWERS,
+      body: question,
+      schema: z.unknown(),
+      timeout: CANCEL_MS,
+    });
   }
 
   /** A task as it is now. One whose gateway cannot be asked, or has just ended it, is told as it was stored. */
@@ -124,24 +146,13 @@ export class TasksElsewhere {
     return this.#ask(record, "cancel", CANCEL_MS);
   }
 
-  async #ask(
+  #ask(
     { owner, task, replica }: TaskRecord,
     verb: "look" | "cancel",
-    limit: number,
+    timeout: number,
   ): Promise<Task> {
-    const question = { id: task.id, owner, verb };
-    return taskSchema.parse(await this.#first(replica, TOPIC, question, limit));
-  }
-
-  /** The answer of a gateway that gives but one. */
-  async #first(replica: string, topic: string, question: object, limit: number): Promise<unknown> {
-    const signal = timeoutSignal(limit);
-    try {
-      for await (const answer of this.#store.ask(replica, topic, question, signal)) return answer;
-    } catch (error) {
-      if (isGatewayError(error)) throw error;
-    }
-    throw silent();
+    const body = { id: task.id, owner, verb };
+    return askOnce(this.#store, replica, { topic: TOPIC, body, schema: taskSchema, timeout });
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type Task,
   type TaskState,
 } from "propylon/contract";
+import { isSettled } from "../contract/states.ts";
 import type { SkillArtifact } from "../define.ts";
 import type { TaskOwner, RunningTask } from "../service.ts";
 import { Artifacts, type Update } from "./artifacts.ts";
@@ -18,7 +19,7 @@ import { TaskAudience } from "./task-audience.ts";
 import type { Queued, TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "./size.ts";
-import { isSettled, mayFollow } from "./transitions.ts";
+import { mayFollow } from "./transitions.ts";
 
 /** What a task is made of. */
 export interface LiveTaskOptions {
@@ -104,7 +105,7 @@ export class LiveTask implements RunningTask {
     this.#said = jsonSize(history) ?? 0;
     for (const { artifactId = "result", ...artifact } of artifacts)
       this.#made.resize(artifactId, jsonSize(artifact) ?? 0);
-    this.#accepted.push(...taken.flatMap((place) => history[place] ?? []));
+    this.#accepted.splice(0, Infinity, ...taken.flatMap((place) => history[place] ?? []));
     this.reply = reply;
     this.isAbandoned = isAbandoned;
     this.changedAt = changedAt;
@@ -328,8 +329,18 @@ export class LiveTask implements RunningTask {
   #emit(event: StreamEvent): void {
     this.#task = applyEvent(this.#task, event);
     if ("statusUpdate" in event) this.changedAt = Date.now();
+    if (this.isForeign) return;
     const confirmed = this.isSettled ? this.#confirm?.() : undefined;
     this.#audience.tell(event, this.#task, confirmed, () => this.#lose());
+  }
+
+  /** Ends as another gateway has stored it, and has told others. */
+  endAs(record: TaskRecord): void {
+    const { task } = record;
+    this.isForeign = true;
+    this.#task = task;
+    this.#restore(record);
+    this.#audience.tellNow({ task }, task);
   }
 
   /** What it came to is not in the store, so nobody may rely on it. */
@@ -339,7 +350,7 @@ export class LiveTask implements RunningTask {
     const status = { state: "failed" as const, timestamp: new Date().toISOString(), message };
     const event = { statusUpdate: { ...this.#ids, status } };
     this.#task = applyEvent(this.task, event);
-    this.#audience.tellLoss(event, this.#task);
+    this.#audience.tellNow(event, this.#task);
   }
 }
 

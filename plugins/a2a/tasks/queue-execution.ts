@@ -24,7 +24,7 @@ export interface QueueDependencies {
 }
 
 /** What the tasks of this runtime offer. */
-export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "renew"> {
+export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "renew" | "onWrite"> {
   readonly options: () => A2aOptions["tasks"];
   readonly follow: QueuedTaskHost["follow"];
   /** A task of a first message, which nobody knows yet. @throws {GatewayError} `not_found` for an unknown skill */
@@ -52,9 +52,11 @@ export class QueueExecution {
   constructor(host: QueueHost, { queue, log, renew }: QueueDependencies) {
     this.#host = host;
     this.#pieces = queue;
-    this.#queue = new QueueWorker({ ...host, queue, log, renew });
     this.#backlog = new Backlog(queue);
     this.#views = new QueuedTasks(host);
+    const onWrite: QueueWorkerHost["onWrite"] = (key, listener) =>
+      this.#views.onWrite(key, listener);
+    this.#queue = new QueueWorker({ ...host, queue, log, renew, onWrite });
   }
 
   /** @returns takes no more tasks; those at work go on @throws {GatewayError} why there is no queue */
@@ -139,6 +141,7 @@ export class QueueExecution {
     await this.#backlog.admit(task.owner, task.bytes, this.#host.options());
     const stored = task.toRecord("");
     const record = { ...stored, queued: QueueWorker.ticketFor(stored.taken.length, options) };
+    await options.prepare?.(task);
     let next: number | undefined;
     try {
       next = await records.swap(record, rev);

@@ -14,7 +14,7 @@ import { z } from "zod";
 import type { SendOptions } from "../service.ts";
 import { jsonSize } from "./size.ts";
 import type { LiveTask } from "./live-task.ts";
-import { CALL_GONE, lostTooOften, NOT_LET_IN } from "./refusals.ts";
+import { CALL_GONE, LOST, lostTooOften, NOT_LET_IN } from "./refusals.ts";
 import { isUnderWay, type Queued, type TaskRecord } from "./task-record.ts";
 import { taskKey, type TaskRecords } from "./task-records.ts";
 
@@ -47,6 +47,8 @@ export interface QueueWorkerHost {
   refuse(task: LiveTask, reason: GatewayError): Promise<void>;
   /** Forgets a task that another gateway goes on with. */
   forget(task: LiveTask): void;
+  /** Calls back when any gateway wrote the task of a key. @returns ends that */
+  onWrite(key: string, listener: () => void): () => void;
   /** Whether this gateway ends. */
   isDraining(): boolean;
   /** Tells how a delivery ended. */
@@ -213,7 +215,8 @@ export class QueueWorker {
       if (rev === undefined) return "given_back";
       const task = this.#host.restore(claimed);
       this.#running.set(key, task);
-      const working = this.#work(task, entry.value);
+      const unwatch = this.#host.onWrite(key, () => void this.#look(key, task, claimed));
+      const working = this.#work(task, entry.value).finally(unwatch);
       begun();
       const outcome = await working;
       // A run that a shutdown ended is none. One whose call asked is changed by now, and stays.
@@ -222,6 +225,16 @@ export class QueueWorker {
     } finally {
       this.#running.delete(key);
     }
+  }
+
+  /** Another gateway that has the task by now begins it anew: the work here ends, and nobody hears of it. */
+  async #look(key: string, task: LiveTask, { replica, queued }: TaskRecord): Promise<void> {
+    if (task.isSettled) return;
+    const value = (await this.#host.records.entry(key).catch(() => undefined))?.value;
+    const isOwn = value?.replica === replica && value.queued?.ticket === queued!.ticket;
+    if (!value || isOwn || task.isSettled || !isUnderWay(value)) return;
+    task.isForeign = true;
+    task.cancellation.abort(LOST);
   }
 
   async #work(task: LiveTask, before: TaskRecord): Promise<DeliveryOutcome> {

@@ -6,7 +6,7 @@ import { stateOf } from "../contract/task.ts";
 import type { RunningTask } from "../service.ts";
 import { TaskAudience } from "./task-audience.ts";
 import { isUnderWay, type TaskRecord } from "./task-record.ts";
-import { isSettled } from "./transitions.ts";
+import { isSettled } from "../contract/states.ts";
 
 /** Where a queued task is read. */
 export interface QueuedTaskHost {
@@ -32,6 +32,9 @@ export class QueuedTask implements RunningTask {
   #run = "";
   #leave = (): void => {};
   #stopListening: (() => void) | undefined;
+  #watchers = 0;
+  /** Whether somebody waits until it is settled. */
+  #isAwaited = false;
   #isReading = false;
   #isStale = false;
 
@@ -47,19 +50,32 @@ export class QueuedTask implements RunningTask {
   }
 
   get settled(): Promise<Task> {
+    this.#isAwaited = true;
     this.#attend();
     return this.#audience.settled;
   }
 
-  watch(listener: (event: StreamEvent) => void): () => void {
-    const stop = this.#audience.watch(listener);
-    this.#attend();
-    return stop;
+  /** Whether somebody looks at it. */
+  get isAttended(): boolean {
+    return this.#stopListening !== undefined;
   }
 
-  /** Nobody who looks at it costs nothing. */
+  watch(listener: (event: StreamEvent) => void): () => void {
+    const stop = this.#audience.watch(listener);
+    this.#watchers++;
+    this.#attend();
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      stop();
+      if (--this.#watchers === 0 && !this.#isAwaited) this.#rest();
+    };
+  }
+
+  /** What nobody looks at costs nothing. */
   #attend(): void {
-    if (this.#stopListening || isSettled(this.task.status.state)) return;
+    if (this.isAttended || isSettled(this.task.status.state)) return;
     this.#stopListening = this.#host.onWrite(() => this.#look());
     this.#look();
   }
@@ -94,7 +110,8 @@ export class QueuedTask implements RunningTask {
   }
 
   #show(record: TaskRecord): void {
-    if (isSettled(this.task.status.state)) return;
+    // It may have been settled, or left, while it was read.
+    if (isSettled(this.task.status.state) || !this.isAttended) return;
     if (isSettled(record.task.status.state)) return this.#settle(record);
     const { replica, queued } = record;
     const run = `${replica} ${queued?.ticket} ${queued?.runs}`;
@@ -102,11 +119,14 @@ export class QueuedTask implements RunningTask {
     this.#run = run;
     this.#leave();
     // When its gateway dies another writes that it has it.
-    this.#leave = this.#host.follow(
+    const leave = this.#host.follow(
       record,
       (event) => run === this.#run && this.#hear(event),
       () => {},
     );
+    // Whoever looked may have left at the first word.
+    if (run === this.#run) this.#leave = leave;
+    else leave();
   }
 
   #hear(event: StreamEvent): void {
@@ -134,12 +154,15 @@ export class QueuedTask implements RunningTask {
         });
     if (isDeepStrictEqual(this.task.status, task.status)) return;
     this.#tell({ statusUpdate: { ...ids, status: task.status } }, task);
-    if (isSettled(task.status.state)) this.#end();
+    if (isSettled(task.status.state)) this.#rest();
   }
 
-  #end(): void {
+  #rest(): void {
     this.#leave();
+    this.#leave = () => {};
+    this.#run = "";
     this.#stopListening?.();
+    this.#stopListening = undefined;
   }
 
   #tell(event: StreamEvent, after = applyEvent(this.task, event)): void {

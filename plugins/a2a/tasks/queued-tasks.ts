@@ -1,5 +1,6 @@
 import type { StreamEvent } from "propylon/contract";
 import { STATES } from "propylon/contract";
+import { isSettled } from "../contract/states.ts";
 import { QueuedTask, type QueuedTaskHost } from "./queued-task.ts";
 import type { TaskRecord } from "./task-record.ts";
 import { taskKey, type TaskRecords } from "./task-records.ts";
@@ -15,6 +16,8 @@ export class QueuedTasks {
   readonly #host: QueuedTasksHost;
   /** Who wants to hear when a task was written, by its key. */
   readonly #listeners = new Map<string, Set<() => void>>();
+  /** Those that somebody looks at, by key and ticket: each is read and followed once, however many do. */
+  readonly #views = new Map<string, QueuedTask>();
 
   constructor(host: QueuedTasksHost) {
     this.#host = host;
@@ -30,11 +33,30 @@ export class QueuedTasks {
 
   open(record: TaskRecord): QueuedTask {
     const key = taskKey({ ref: record.owner }, record.task.id);
-    return new QueuedTask(record, {
+    const name = JSON.stringify([key, record.queued?.ticket]);
+    const known = this.#views.get(name);
+    if (known) return known;
+    const forget = (): void => {
+      if (this.#views.get(name) === view) this.#views.delete(name);
+    };
+    const view: QueuedTask = new QueuedTask(record, {
       read: async () => (await this.#host.records.entry(key))?.value,
-      onWrite: (listener) => this.#listen(key, listener),
+      onWrite: (listener) => {
+        this.#views.set(name, view);
+        const stop = this.onWrite(key, listener);
+        return () => {
+          stop();
+          forget();
+        };
+      },
       follow: this.#host.follow,
     });
+    // Whoever opens it looks at it in this turn, or not at all.
+    this.#views.set(name, view);
+    setImmediate(() => {
+      if (!view.isAttended) forget();
+    });
+    return view;
   }
 
   /** Tells of every event of a task, the first with the whole task, through its questions to its end. @returns stops telling */
@@ -53,11 +75,11 @@ export class QueuedTasks {
     for (let isFirst = true; next && !left.aborted; isFirst = false) {
       const tellsWhole = isFirst;
       const view = this.open(next);
-      const stop = view.watch((event) => {
+      const hear = (event: StreamEvent): void => {
         for (const each of tellsWhole ? [event] : updatesOf(event)) listener(each);
-      });
-      left.addEventListener("abort", stop, { once: true });
-      const { status } = await view.settled;
+      };
+      await watchTurn(view, hear, left);
+      const { status } = view.task;
       if (STATES[status.state].isFinal) return;
       next = await this.#whenOther(next, status.timestamp, left);
     }
@@ -83,14 +105,15 @@ export class QueuedTasks {
       };
       // The listener is called again when a store that was away is back.
       const lookSoon = (): void => void look().catch(() => {});
-      const stop = this.#listen(key, lookSoon);
+      const stop = this.onWrite(key, lookSoon);
       left.addEventListener("abort", leave, { once: true });
       if (left.aborted) leave();
       lookSoon();
     });
   }
 
-  #listen(key: string, listener: () => void): () => void {
+  /** Calls back when any gateway wrote a task, by its key. @returns ends that */
+  onWrite(key: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(key) ?? new Set();
     this.#listeners.set(key, listeners.add(listener));
     return () => {
@@ -99,6 +122,23 @@ export class QueuedTasks {
         this.#listeners.delete(key);
     };
   }
+}
+
+/** Until it is settled, or nobody wants to know any more. */
+async function watchTurn(
+  view: QueuedTask,
+  listener: (event: StreamEvent) => void,
+  left: AbortSignal,
+): Promise<void> {
+  let stop = (): void => {};
+  await new Promise<void>((resolve) => {
+    left.addEventListener("abort", () => resolve(), { once: true });
+    stop = view.watch((event) => {
+      listener(event);
+      if (isSettled(view.task.status.state)) resolve();
+    });
+  });
+  stop();
 }
 
 /** A task that goes on is told as a change of the one that was told before. */

@@ -20,6 +20,8 @@ export const NOT_LET_IN = new GatewayError(
   "unauthorized",
   "The credential of its sender is no longer valid.",
 );
+/** Why the work on a task of a queue ends that another gateway was handed meanwhile. */
+export const LOST = new GatewayError("cancelled", "Another gateway works on this task.");
 /** Why a task of a queue failed in the middle of whose work something was asked. */
 export const CALL_GONE = new GatewayError("cancelled", ABANDONED);
 

@@ -1,5 +1,5 @@
 import type { StreamEvent, Task } from "propylon/contract";
-import { isSettled } from "./transitions.ts";
+import { isSettled } from "../contract/states.ts";
 
 type Listener = (event: StreamEvent) => void;
 
@@ -79,8 +79,8 @@ export class TaskAudience {
     settled.resolve(task);
   }
 
-  /** Tells of what nobody may rely on being in the store, whatever else waits to be told. */
-  tellLoss(event: StreamEvent, task: Task): void {
+  /** Tells of what this gateway does not put into the store, whatever else waits to be told. */
+  tellNow(event: StreamEvent, task: Task): void {
     this.#tell(event, task, this.#settled);
   }
 }

@@ -5,7 +5,7 @@ import type { TasksElsewhere } from "./elsewhere.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskRecords } from "./task-records.ts";
 import { passes, type TaskStore } from "./task-store.ts";
-import { isSettled } from "./transitions.ts";
+import { isSettled } from "../contract/states.ts";
 
 /** Lists of tasks that are read from the store at a time. */
 const MAX_LISTINGS = 4;

@@ -1,3 +1,4 @@
+import { Departures } from "../departures.ts";
 import type { TaskOwner } from "../service.ts";
 import { type Entry, type Kv, Records, type Store, storeKey, within } from "propylon/kit";
 import type { LiveTask } from "./live-task.ts";
@@ -14,11 +15,11 @@ export class TaskRecords {
   readonly #end = new AbortController();
   readonly #kv: Kv<TaskRecord>;
   readonly #records: Records<TaskRecord>;
-  /** The gateways that were there last. */
-  #living: ReadonlySet<string> = new Set();
+  readonly #departures: Departures;
 
   constructor(store: Store) {
     this.#store = store;
+    this.#departures = new Departures(store);
     this.#kv = store.kv("tasks", { schema: taskRecordSchema });
     this.#records = new Records(store, "tasks", {
       schema: taskRecordSchema,
@@ -119,18 +120,13 @@ export class TaskRecords {
     return replica === this.#store.replica;
   }
 
-  /**
-   * What gateways left under way that died since it was asked last. One gateway looks for all, the eldest: where no other starts in
-   * place of the dead one nobody else would.
-   */
+  /** What gateways left under way that died since it was asked last; see {@link Departures}. */
   async *abandoned(): AsyncIterable<TaskRecord> {
     if (!this.#store.shared) return;
-    const living = (await this.#store.replicas()).map(({ id }) => id);
-    const isAnyGone = [...this.#living].some((id) => !living.includes(id));
-    this.#living = new Set(living);
-    if (!isAnyGone || living[0] !== this.#store.replica) return;
+    const living = await this.#departures.next();
+    if (!living) return;
     for await (const entry of this.#kv.list()) {
-      if (!isUnderWay(entry.value) || this.#living.has(entry.value.replica)) continue;
+      if (!isUnderWay(entry.value) || living.has(entry.value.replica)) continue;
       this.#records.adopt(entry);
       yield entry.value;
     }

@@ -1,4 +1,4 @@
-import { STATES, TASK_STATES, type TaskState } from "propylon/contract";
+import { TASK_STATES, type TaskState } from "propylon/contract";
 
 /**
  * Which state may follow which. Final ones are followed by nothing; a state may follow itself only while work goes on, with another
@@ -18,9 +18,4 @@ const FOLLOWERS: Readonly<Record<TaskState, readonly TaskState[]>> = {
 /** Whether a task may go from one state to another. */
 export function mayFollow(from: TaskState, to: TaskState): boolean {
   return FOLLOWERS[from].includes(to);
-}
-
-/** Whether nobody works on a task in that state: it ended, or waits for somebody. */
-export function isSettled(state: TaskState): boolean {
-  return STATES[state].isFinal || STATES[state].isInterrupted;
 }

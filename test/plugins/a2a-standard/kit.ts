@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import {
   ClientFactory,
@@ -140,4 +141,37 @@ export function rpc(
   headers = {},
 ): Promise<RawAnswer> {
   return send(url, { headers, body: { jsonrpc: "2.0", id: 1, method, params } });
+}
+
+/** Where webhooks of tests are. */
+export const PUSH = { enabled: true, allow: ["127.0.0.0/8"] };
+
+/** The operations on a task's webhooks at one gateway, as one principal. */
+export function webhooksOf(
+  url: string,
+  taskId: string,
+  headers = {},
+): {
+  /** The JSON-RPC answers. */
+  readonly create: (config: object) => Promise<RawBody>;
+  readonly remove: (id: string) => Promise<RawBody>;
+  /** URLs of all, or the code of the error. */
+  readonly urls: () => Promise<readonly string[] | number>;
+} {
+  const call = async (method: string, params: object): Promise<RawBody> =>
+    (await rpc(url, `${method}TaskPushNotificationConfig`, { taskId, ...params }, headers)).body;
+  return {
+    create: (config) => call("Create", config),
+    remove: (id) => call("Delete", { id }),
+    async urls() {
+      const { body } = await rpc(url, "ListTaskPushNotificationConfigs", { taskId }, headers);
+      const { configs = [] } = (body.result ?? {}) as { configs?: readonly { url: string }[] };
+      return body.error?.code ?? configs.map((config) => config.url);
+    },
+  };
+}
+
+/** A key of a caller as a config has it. */
+export function keyFor(key: string): { readonly role: "caller"; readonly hash: string } {
+  return { role: "caller", hash: `sha256:${createHash("sha256").update(key).digest("hex")}` };
 }

@@ -1,10 +1,20 @@
-import { createHash } from "node:crypto";
 import { TaskState, type StreamResponse, type Task } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
 import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Json } from "../../../core/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
-import { all, BINDINGS, connect, kindsOf, rpc, say, send, sending, startTck } from "./kit.ts";
+import {
+  all,
+  BINDINGS,
+  connect,
+  keyFor,
+  kindsOf,
+  rpc,
+  say,
+  send,
+  sending,
+  startTck,
+} from "./kit.ts";
 
 /** Work that nobody's test waits for to end. */
 const LONG = "test-resubscribe-message-id";
@@ -173,7 +183,7 @@ describe.each(BINDINGS)("A2A 1.0 through %s", (binding) => {
   it("T4: finds no task of another principal", async () => {
     const keys = { one: "one-key-0123456789", two: "two-key-0123456789" };
     const auth = {
-      keys: Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, hash(key)])),
+      keys: Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, keyFor(key)])),
     };
     const { url } = await startTck({ config: { auth } });
     const as = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -191,13 +201,6 @@ describe.each(BINDINGS)("A2A 1.0 through %s", (binding) => {
     expect((await send(`${url}/tasks/${id}`, { method: "GET" })).status).toBe(401);
   });
 });
-
-function hash(key: string) {
-  return {
-    role: "caller" as const,
-    hash: `sha256:${createHash("sha256").update(key).digest("hex")}`,
-  };
-}
 
 function rawMessage(rest: object = {}): object {
   const { messageId } = say("tck-complete-task");

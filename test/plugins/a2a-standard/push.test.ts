@@ -1,6 +1,4 @@
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -11,61 +9,8 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { Webhooks } from "../../../plugins/a2a/standard/push/webhook.ts";
 import type { Resolve } from "../../../core/kit/addresses.ts";
+import { startReceiver, stateOf } from "./receiver.ts";
 import { BINDINGS, connect, rpc, say, sending, startTck, TCK } from "./kit.ts";
-
-interface Changed {
-  readonly status: { readonly state: string };
-}
-
-/** One item of a stream, as far as tests look at it. */
-interface Told {
-  readonly task?: Changed;
-  readonly statusUpdate?: Changed;
-}
-
-/** What a webhook received. */
-interface Received {
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Told;
-}
-
-/** A real receiver. `answer` says the status of each request by its number, from 0. */
-async function startReceiver(answer: (count: number) => number = () => 204) {
-  const received: Received[] = [];
-  let connections = 0;
-  const server = createServer((request, response) => {
-    let text = "";
-    request.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    request.on("end", () => {
-      const status = answer(received.length);
-      received.push({ headers: request.headers, body: JSON.parse(text) as Told });
-      response.writeHead(status, status === 302 ? { location: "/elsewhere" } : {}).end();
-    });
-  });
-  server.on("connection", () => connections++);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  const states = () => received.map(({ body }) => stateOf(body));
-  return {
-    received,
-    port,
-    url: `http://127.0.0.1:${port}/hook?key=url-secret`,
-    connections: () => connections,
-    states,
-    /** Resolves when a notification told of a final state. */
-    async end() {
-      await expect.poll(() => states().at(-1)).toMatch(/COMPLETED|CANCELED/);
-    },
-  };
-}
-
-function stateOf({ task, statusUpdate }: Told): string | undefined {
-  return (task ?? statusUpdate)?.status.state;
-}
 
 function webhook(url: string, rest: object = {}): TaskPushNotificationConfig {
   return { tenant: "", id: "", taskId: "", url, token: "", authentication: undefined, ...rest };

@@ -8,7 +8,13 @@ import {
 } from "../../../core/index.ts";
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import type { StreamEvent, Task } from "../../../plugins/a2a/contract/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
+import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
+import { PUSH, send as request, webhooksOf } from "../a2a-standard/kit.ts";
+import { startReceiver, stateOf } from "../a2a-standard/receiver.ts";
+import { startFleet } from "../../e2e/fleet.ts";
+import { startServer as startPostgres } from "../postgres/kit.ts";
 import nats from "../../../plugins/nats/index.ts";
 import { openDriver, useServer } from "../nats/kit.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
@@ -40,7 +46,10 @@ export default {
 };
 `;
 
+type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
 interface Wanted {
+  readonly push?: object;
   readonly gateways?: number;
   readonly tasks?: object;
   readonly plugins?: readonly PluginEntry[];
@@ -50,13 +59,19 @@ interface Wanted {
 /** Gateways of one store that hand each other their tasks. */
 const SKILLS = [{ id: "skill", function: "./skill.mjs" }];
 
-async function start({ gateways = 2, tasks = {}, plugins = [], skills = SKILLS }: Wanted = {}) {
+async function start({
+  gateways = 2,
+  tasks = {},
+  push = {},
+  plugins = [],
+  skills = SKILLS,
+}: Wanted = {}) {
   const { opened, open } = gate();
   globalThis.queueStage = { begun: [], held: opened };
   onTestFinished(() => open());
   const { url } = await useServer();
   const cwd = await folder({ "skill.mjs": SKILL });
-  const options = { execution: "queue", tasks };
+  const options = { execution: "queue", tasks, push };
   const one = (): Promise<TestRuntime> =>
     startRuntime({ cwd, skills, options, plugins, config: { store: url } });
   const all: TestRuntime[] = [];
@@ -69,6 +84,15 @@ const words = ({ artifacts = [] }: Task): string =>
 const begunOf = (text: string): number =>
   globalThis.queueStage.begun.filter((each) => each === text).length;
 const whenBegun = (text: string): Promise<boolean> => until(() => begunOf(text) > 0);
+
+/** Sends a message of A2A 1.0 whose webhook is at a URL. @returns the id of its task */
+async function post(url: string, text: string, webhook: string, more: object = {}) {
+  const message = { messageId: `m-${text}`, role: "ROLE_USER", parts: [{ text }], ...more };
+  const taskPushNotificationConfig = { url: webhook };
+  const configuration = { returnImmediately: true, taskPushNotificationConfig };
+  const { body } = await request(`${url}/message:send`, { body: { message, configuration } });
+  return (body as unknown as { task: { id: string } }).task.id;
+}
 
 /** The record of a task, which another gateway changes. */
 async function change(url: string, id: string, edit: (record: Record<string, unknown>) => object) {
@@ -219,7 +243,13 @@ describe("execution: queue", () => {
     await all[0]!.gateway.close({ grace: 0 });
     const states = await Promise.all(
       ids.map(async (id) => {
-        const { status } = await answer(all[1]!, id).catch(() => all[1]!.runtime().look(id, ALICE));
+        // One whose gateway is gone is failed by the one that it is delivered to next.
+        const ended = (): Promise<Task | false> =>
+          all[1]!
+            .runtime()
+            .look(id, ALICE)
+            .then((task) => task.status.state !== "input-required" && task);
+        const { status } = await answer(all[1]!, id).catch(() => until(ended));
         return status.state;
       }),
     );
@@ -259,6 +289,21 @@ describe("execution: queue", () => {
       expect(record).toMatchObject({ ...other, task: { status: { state: "submitted" } } });
       return record;
     });
+  });
+
+  it("a gateway that lost the task ends its work, and tells nobody what that still does", async () => {
+    const { all, url } = await start({ gateways: 1 });
+    const [{ runtime, gateway }] = all as [TestRuntime];
+    const { id } = await runtime().send(say("hold"), { principal: ALICE });
+    await whenBegun("hold");
+    const told: string[] = [];
+    runtime().watchAll((_task, event) => void told.push(...statesIn([event])));
+    await change(url, id, (record) => ({ ...record, replica: "other" }));
+    // Its skill would go on for ever.
+    await until(async () =>
+      (await gateway.control.metrics()).includes('a2a_deliveries_total{outcome="lost"} 1'),
+    );
+    expect(told).toEqual([]);
   });
 
   it("one that was begun too often, or whose sender is let in no more, fails without being begun", async () => {
@@ -315,6 +360,77 @@ describe("execution: queue", () => {
     expect((await second.runtime().cancel(id, ALICE)).status.state).toBe("canceled");
   });
 
+  it("webhooks are told once by whichever gateway works, and set, shown and deleted at any", async () => {
+    const { all, open } = await start({ push: PUSH, tasks: { maxRunning: 1 } });
+    const receivers = [await startReceiver(), await startReceiver(), await startReceiver()];
+    const [one, two, waiting] = receivers as [Receiver, Receiver, Receiver];
+    const [here, there] = all as [TestRuntime, TestRuntime];
+    // One each, because neither has room for two.
+    const ids = [await post(here.url, "hold 1", one.url), await post(here.url, "hold 2", two.url)];
+    await Promise.all([whenBegun("hold 1"), whenBegun("hold 2")]);
+    const third = await post(here.url, "never", waiting.url);
+    const extra = await startReceiver();
+    for (const [at, id] of ids.entries()) {
+      const { create, remove } = webhooksOf(all[at]!.url, id);
+      expect(await create({ id: "extra", url: extra.url })).toMatchObject({ result: {} });
+      expect(await create({ id: "gone", url: waiting.url })).toMatchObject({ result: {} });
+      expect((await remove("gone")).error).toBeUndefined();
+      for (const { url } of all)
+        expect(await webhooksOf(url, id).urls()).toEqual([receivers[at]!.url, extra.url]);
+    }
+    expect(
+      (
+        await there
+          .runtime()
+          .cancel(third, ALICE)
+          .catch(() => undefined)
+      )?.id,
+    ).toBeUndefined();
+    await request(`${there.url}/tasks/${third}:cancel`, { body: {} });
+    await waiting.end();
+    open();
+    await Promise.all([one.end(), two.end()]);
+    await until(() => extra.ids("TASK_STATE_COMPLETED").length === 2);
+    for (const { states, ids: told } of [one, two]) {
+      expect(states()).toEqual([
+        "TASK_STATE_SUBMITTED",
+        "TASK_STATE_WORKING",
+        ...Array.from({ length: states().length - 3 }, () => undefined),
+        "TASK_STATE_COMPLETED",
+      ]);
+      expect(new Set(told()).size).toBe(told().length);
+    }
+    expect(waiting.states()).toEqual(["TASK_STATE_CANCELED"]);
+  });
+
+  it("a webhook goes on with a task that asks, and with one whose gateway ends", async () => {
+    const { all, one, open } = await start({ gateways: 1, push: PUSH });
+    const [first] = all as [TestRuntime];
+    const [asked, held] = [await startReceiver(), await startReceiver()];
+    const taskId = await post(first.url, "ask", asked.url);
+    await expect.poll(() => asked.states().at(-1)).toBe("TASK_STATE_INPUT_REQUIRED");
+    const id = await post(first.url, "hold", held.url);
+    await whenBegun("hold");
+    const second = await one();
+    await first.gateway.close({ grace: 0 });
+    await until(() => begunOf("hold") === 2);
+    await post(second.url, "more", asked.url, { taskId });
+    await asked.end();
+    open();
+    await held.end();
+    expect(asked.states()).toEqual([
+      "TASK_STATE_SUBMITTED",
+      "TASK_STATE_WORKING",
+      "TASK_STATE_INPUT_REQUIRED",
+      "TASK_STATE_WORKING",
+      undefined,
+      "TASK_STATE_COMPLETED",
+    ]);
+    expect(held.ids("TASK_STATE_SUBMITTED")).toHaveLength(1);
+    expect(held.ids("TASK_STATE_COMPLETED")).toHaveLength(1);
+    expect(await webhooksOf(second.url, id).urls()).toEqual([held.url]);
+  });
+
   it("does not start where the queue is not there and may not be made, and names it", async () => {
     const { url } = await useServer();
     const before = await openDriver(url);
@@ -346,3 +462,63 @@ describe("execution: queue", () => {
     });
   });
 });
+
+/** Says which gateway works. */
+const PID_TOOL = `
+import { setTimeout } from "node:timers/promises";
+import { definePlugin } from "propylon";
+import { z } from "zod";
+export default definePlugin({
+  name: "tools",
+  setup(gateway) {
+    gateway.tool("pid", {
+      description: "Tells its process.",
+      input: z.object({ text: z.string() }),
+      async run({ text }) {
+        if (text.startsWith("slow")) await setTimeout(200);
+        return "pid " + process.pid;
+      },
+    });
+  },
+});
+`;
+
+it.each(
+  storesOf(
+    ["NATS, which hands its tasks out", useServer, "queue"],
+    ["NATS", useServer, "here"],
+    ["PostgreSQL", startPostgres, "here"],
+  ),
+)(
+  "gateways of one %s: the end of a task is told under one id, although its gateway was killed while it told it",
+  { timeout: PATIENCE * 180_000 },
+  async (_name, open, execution) => {
+    const { url: store } = await open();
+    const skills = [{ id: "pid", tool: { server: "tools", name: "pid" } }];
+    const a2a = { listener: "main", execution, skills, push: { ...PUSH, timeout: "60s" } };
+    const fleet = await startFleet(PID_TOOL, [store, store], { a2a });
+    // Whoever tells how it ended gets no answer from the first receiver of that.
+    let isHung = true;
+    const receiver = await startReceiver((_count, told) =>
+      isHung && stateOf(told) === "TASK_STATE_COMPLETED" ? 0 : 204,
+    );
+    const id = await post(fleet[0]!.origin, "whose", receiver.url);
+    await until(() => receiver.ids("TASK_STATE_COMPLETED").length === 1, 30_000);
+    isHung = false;
+    const { body } = await request(`${fleet[1]!.origin}/tasks/${id}`, { method: "GET" });
+    const worker = fleet.find(({ pid }) => JSON.stringify(body).includes(`"pid ${pid}"`))!;
+    // A queue has those begun again that its gateway leaves.
+    const others = Array.from({ length: execution === "queue" ? 10 : 0 }, (_, at) =>
+      post(fleet[at % 2]!.origin, `slow ${at}`, receiver.url),
+    );
+    const tasks = [id, ...(await Promise.all(others))];
+    await worker.kill();
+    await until(() => receiver.endsOf(id).length > 1, 60_000);
+    await until(() => tasks.every((task) => receiver.endsOf(task).length > 0), 60_000);
+    for (const task of tasks) expect(new Set(receiver.endsOf(task)).size).toBe(1);
+    const completed = receiver.states().filter((state) => /COMPLETED|FAILED/.test(state ?? ""));
+    expect(new Set(completed)).toEqual(new Set(["TASK_STATE_COMPLETED"]));
+    const other = fleet.find((program) => program !== worker)!;
+    expect(await webhooksOf(other.origin, id).urls()).toEqual([receiver.url]);
+  },
+);

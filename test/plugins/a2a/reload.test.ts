@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { messageOf, post, SCRIPTED } from "../a2a-contract/kit.ts";
 import { rpc } from "../a2a-standard/kit.ts";
+import { KeptStore } from "../../fixtures/kept-store.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const SKILLS = [{ id: "scripted", function: SCRIPTED }];
@@ -48,6 +49,23 @@ describe("a reload", () => {
       "canceled by a reload of the configuration",
       "cancelled",
     ]);
+  });
+
+  it("does not wait for a store that is away", async () => {
+    const kept = new KeptStore({ shared: true });
+    const options = { push: { enabled: true } };
+    const { gateway } = await startRuntime({
+      skills: SKILLS,
+      options,
+      plugins: [kept.plugin],
+      config: { store: "kept:" },
+    });
+    onTestFinished(() => void (kept.isAway = false));
+    kept.isAway = true;
+    const { plugins } = gateway.config;
+    const a2a = { listener: "main", skills: SKILLS, version: "2.0.0", ...options };
+    await gateway.apply({ ...gateway.config, plugins: { ...plugins, a2a } });
+    expect(gateway.generation).toBe(2);
   });
 
   it("does not part the clients that wait for one task: the first may go when another has come", async () => {

@@ -2,7 +2,10 @@ import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
+import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
 import type { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
+import { LocalTasks } from "../../../plugins/a2a/tasks/local-tasks.ts";
+import type { TaskDependencies } from "../../../plugins/a2a/tasks/tasks-at-work.ts";
 import { TaskRecords } from "../../../plugins/a2a/tasks/task-records.ts";
 import type { TaskRecord } from "../../../plugins/a2a/tasks/task-record.ts";
 
@@ -46,3 +49,40 @@ it.each([
   expect(found.toSorted()).toEqual(["one", "x".repeat(36)]);
   await records.close();
 });
+
+/** The tasks of one of two gateways of a store. */
+function tasksOf(driver: MemoryDriver): LocalTasks {
+  const gateway = new GatewayStore(driver, pino({ level: "silent" }));
+  const tasks = new LocalTasks(new TaskRecords(gateway.scope("a2a")));
+  onTestFinished(() => tasks.records.close().then(() => gateway.close()));
+  const options = { maxTasks: 10, maxTaskSize: 1_000, maxTotalSize: 10_000, ttl: 60_000 };
+  tasks.adopt({ options } as TaskDependencies);
+  return tasks;
+}
+
+it.each(["completed", "failed"] as const)(
+  "a task that two gateways end is %s as the first has stored it, at both",
+  async (state) => {
+    const driver = new SharedMemory();
+    const [one, two] = [tasksOf(driver), tasksOf(driver)];
+    const owner = { ref: "user:ada" };
+    const left = taskOf(owner.ref, "task").toRecord("gone");
+    const record = { ...left, task: { ...left.task, artifacts: [], history: [] } };
+    record.task.status = { state: "working" };
+    await one.records.swap(record, 0);
+    const inherit = async (tasks: LocalTasks): Promise<LiveTask> => {
+      const found = (await tasks.records.find("task", owner))!;
+      return tasks.make({ id: "task", contextId: "c", owner, skill: "work", record: found });
+    };
+    const [first, second] = [await inherit(one), await inherit(two)];
+    const told: StreamEvent[] = [];
+    second.watch((event) => told.push(event));
+    one.finish(first, () => first.move(state, [{ text: "first" }]));
+    const end = await first.settled;
+    two.finish(second, () => second.move("failed", [{ text: "second" }]));
+    expect(await second.settled).toEqual(end);
+    expect(second.task).toEqual(end);
+    expect(told.slice(1)).toEqual([{ task: end }]);
+    expect((await two.records.read("task", owner))!.task).toEqual(end);
+  },
+);

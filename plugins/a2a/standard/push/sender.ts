@@ -1,18 +1,27 @@
-import { createHash, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { GatewayError, type PluginContext } from "propylon";
-import { Records, type Resolve, type Store, storeKey, within } from "propylon/kit";
-import { z } from "zod";
-import type { TaskOwner } from "../../service.ts";
+import { Recent, type Resolve, type Store, within } from "propylon/kit";
+import type { StreamEvent, Task } from "propylon/contract";
+import { isSettled } from "../../contract/states.ts";
+import { NotifiedTask, type NotifiedTaskHost } from "./notified-task.ts";
 import type { PushOptions } from "./options.ts";
 import { Outbox, type OutboxLimits, type PushNotification } from "./outbox.ts";
+import {
+  configOf,
+  type HookRecord,
+  webhookKey,
+  type WebhookRecord,
+  WebhookRecords,
+  type WebhookTask,
+} from "./webhook-records.ts";
 import { Webhooks } from "./webhook.ts";
 
 /** Webhooks of one task. */
 const MOST_PER_TASK = 16;
-/** Tasks with webhooks above which those of forgotten tasks are looked for. */
-const SWEEP_ABOVE = 1_000;
+/** Tasks at work of which it is remembered that they have no webhook. */
+const MAX_WITHOUT = 20_000;
 /** Header of the token (A2A 1.0, 4.3.3), where there are no credentials for `Authorization`. */
 const TOKEN_HEADER = "x-a2a-notification-token";
 /** Header of the id of a notification (Standard Webhooks 1.0): every attempt has the same, so that receivers can tell. */
@@ -21,33 +30,6 @@ const CONTENT_TYPE = "application/a2a+json";
 const SCHEME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const VISIBLE = /^[\x20-\x7e]{0,8192}$/;
 
-/** One webhook of a task. */
-interface Hook {
-  readonly config: TaskPushNotificationConfig;
-  readonly outbox: Outbox;
-  /** The status of the task that it was told last. */
-  told?: string | undefined;
-}
-
-/** The webhooks of a task as the store keeps them. */
-const recordSchema = z.object({
-  owner: z.string(),
-  taskId: z.string(),
-  hooks: z.array(
-    z.object({
-      config: z.looseObject({ id: z.string(), url: z.string(), token: z.string() }),
-      told: z.string().optional(),
-    }),
-  ),
-});
-type WebhookRecord = z.output<typeof recordSchema>;
-
-interface Owned {
-  readonly taskId: string;
-  readonly owner: TaskOwner;
-  readonly hooks: Map<string, Hook>;
-}
-
 /** What a reload may change. */
 interface Dependencies {
   readonly options: PushOptions;
@@ -55,7 +37,17 @@ interface Dependencies {
   readonly log: PluginContext["log"];
 }
 
-/** The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3). Lives through reloads. */
+/** A webhook that is there now. */
+export interface AddedWebhook {
+  readonly config: TaskPushNotificationConfig;
+  /** Whether it was not there before. */
+  readonly isNew: boolean;
+}
+
+/**
+ * The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3): kept in the store for all its gateways, and told
+ * by the one that works on the task. Lives through reloads.
+ */
 export class PushNotificationSender implements OutboxLimits {
   /** Who sees changes of tasks, one per config at work: the last one tells of them, so that a reload tells nothing twice. */
   readonly watchers = new Set<unknown>();
@@ -63,42 +55,28 @@ export class PushNotificationSender implements OutboxLimits {
   readonly ends = { delivered: 0, failed: 0, dropped: 0 };
   waiting = 0;
   size = 0;
-  readonly #tasks = new Map<string, Owned>();
+  readonly records: WebhookRecords;
+  /** Told of from here, by their keys. */
+  readonly #tasks = new Map<string, NotifiedTask>();
+  /** With all that still deliver. */
+  readonly #open = new Set<NotifiedTask>();
+  readonly #without = new Recent<boolean>(MAX_WITHOUT);
   readonly #resolve: Resolve | undefined;
-  readonly #end = new AbortController();
-  readonly #records: Records<WebhookRecord>;
-  #isLoaded = false;
+  readonly #host: NotifiedTaskHost;
   #dependencies: Dependencies | undefined;
 
   /**
-   * @param store where webhooks outlive the process, if they do
+   * @param store where webhooks are kept
    * @param resolve finds the addresses of names; default: that of the system
    */
   constructor(store: Store, resolve?: Resolve) {
     this.#resolve = resolve;
-    this.#records = new Records(store, "webhooks", {
-      schema: recordSchema,
-      signal: this.#end.signal,
-    });
-  }
-
-  /** Takes over the webhooks of a process before this one. */
-  async load(): Promise<void> {
-    if (this.#isLoaded) return;
-    this.#isLoaded = true;
-    for await (const { key, value } of this.#records.load()) {
-      const { taskId, hooks } = value;
-      const owned = {
-        taskId,
-        owner: { ref: value.owner },
-        hooks: new Map<string, Hook>(),
-      };
-      for (const { config, told } of hooks) {
-        const known = config as unknown as TaskPushNotificationConfig;
-        owned.hooks.set(known.id, { config: known, outbox: this.#openOutbox(known, owned), told });
-      }
-      this.#tasks.set(key, owned);
-    }
+    this.records = new WebhookRecords(store);
+    this.#host = {
+      records: this.records,
+      openOutbox: (hook, ended) => this.#openOutbox(hook, ended),
+      release: (task) => this.#release(task),
+    };
   }
 
   get most(): number {
@@ -137,113 +115,108 @@ export class PushNotificationSender implements OutboxLimits {
   }
 
   /**
-   * Checks that a task has room for a webhook, or has it already.
-   * @throws {GatewayError} `rate_limited`
+   * Checks that a task has room for a webhook that a message names, or has it already.
+   * @throws {GatewayError} `rate_limited`; `unavailable`
    */
-  checkRoom({ id }: TaskPushNotificationConfig, taskId: string, owner: TaskOwner): void {
-    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
-    if (!hooks || hooks.has(id) || hooks.size < MOST_PER_TASK) return;
-    throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
-      hint: "Delete one of them first.",
-    });
+  async checkRoom(given: TaskPushNotificationConfig, task: WebhookTask): Promise<void> {
+    const { hooks = [] } = (await this.records.read(task)) ?? {};
+    if (!hooks.some(isSameAs(given, true))) checkCount(hooks);
   }
 
   /**
    * Adds a webhook to a task, or replaces the one with its id; what waits for one that is the same goes on waiting.
+   *
+   * @param options.told the status of the task that it need not be told; default: none
+   * @param options.byUrl whether one without an id is the one with its URL, if the task has that
    * @returns the webhook with its id, which is made up when it has none
    * @throws {GatewayError} `invalid` for a URL or credentials that cannot be; `rate_limited` for too many; `unavailable`
    */
   async add(
     given: TaskPushNotificationConfig,
-    taskId: string,
-    owner: TaskOwner,
-  ): Promise<TaskPushNotificationConfig> {
+    task: WebhookTask,
+    { told, byUrl = false }: { readonly told?: string | undefined; readonly byUrl?: boolean } = {},
+  ): Promise<AddedWebhook> {
     this.check(given);
-    this.checkRoom(given, taskId, owner);
-    const owned = this.#tasks.get(keyOf(taskId, owner)) ?? { taskId, owner, hooks: new Map() };
-    const config = { ...given, taskId, id: given.id === "" ? randomUUID() : given.id };
-    const before = owned.hooks.get(config.id);
-    if (isDeepStrictEqual(before?.config, config)) return config;
-    before?.outbox.close();
-    owned.hooks.set(config.id, { config, outbox: this.#openOutbox(config, owned) });
-    this.#tasks.set(keyOf(taskId, owner), owned);
-    try {
-      await this.#save(owned);
-    } catch (error) {
-      this.remove(config.id, taskId, owner);
-      throw error;
-    }
-    return config;
-  }
-
-  /** The webhooks of a task, in the order in which they were added. */
-  of(taskId: string, owner: TaskOwner): readonly TaskPushNotificationConfig[] {
-    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks;
-    return hooks ? [...hooks.values()].map(({ config }) => config) : [];
-  }
-
-  /** Removes a webhook and what waits for it; does nothing when there is none. */
-  remove(id: string, taskId: string, owner: TaskOwner): void {
-    const owned = this.#tasks.get(keyOf(taskId, owner));
-    owned?.hooks.get(id)?.outbox.close();
-    owned?.hooks.delete(id);
-    if (!owned) return;
-    if (owned.hooks.size > 0) void this.#save(owned, { persists: true });
-    else this.#forget(keyOf(taskId, owner));
-  }
-
-  #forget(key: string): void {
-    this.#tasks.delete(key);
-    void this.#records.delete(key);
-  }
-
-  async #save(owned: Owned, options?: { readonly persists: boolean }): Promise<void> {
-    const { taskId, owner, hooks } = owned;
-    const render = (): WebhookRecord => ({
-      owner: owner.ref,
-      taskId,
-      hooks: [...hooks.values()].map(({ config, told }) => ({
-        config: { ...config },
-        ...(told !== undefined && { told }),
-      })),
+    const made = randomUUID();
+    let added!: AddedWebhook;
+    await this.records.change(task, (before) => {
+      const hooks = before?.hooks ?? [];
+      const known = hooks.find(isSameAs(given, byUrl));
+      if (!known) checkCount(hooks);
+      const id = known?.config.id ?? (given.id === "" ? made : given.id);
+      // Without members that JSON does not keep.
+      const config = JSON.parse(
+        JSON.stringify({ ...given, taskId: task.taskId, id }),
+      ) as HookRecord["config"];
+      const hook = { config, ...(told !== undefined && { told }) };
+      added = { config: configOf(hook), isNew: !known };
+      if (isDeepStrictEqual(known?.config, config)) return before;
+      return {
+        replica: "",
+        createdAt: Date.now(),
+        ...before,
+        owner: task.owner.ref,
+        taskId: task.taskId,
+        hooks: known ? hooks.map((each) => (each === known ? hook : each)) : [...hooks, hook],
+      };
     });
-    const saving = this.#records.save(keyOf(taskId, owner), render, options);
-    // Nobody waits for one that persists: it ends with the gateway.
-    await (options?.persists ? saving.catch(() => {}) : saving);
+    await this.#look(webhookKey(task));
+    return added;
   }
 
-  /** Whether anybody wants to hear of a task. */
-  wants(taskId: string, owner: TaskOwner): boolean {
-    return this.#tasks.has(keyOf(taskId, owner));
+  /** The webhooks of a task, in the order in which they were added. @throws {GatewayError} `unavailable` */
+  async of(task: WebhookTask): Promise<readonly TaskPushNotificationConfig[]> {
+    const record = await this.records.read(task);
+    return record?.hooks.map(configOf) ?? [];
   }
 
-  /**
-   * Tells the webhooks of a task.
-   * @param only the one webhook to tell; default: all
-   */
-  tell(
-    { taskId, owner, only }: { taskId: string; owner: TaskOwner; only?: string },
-    notification: PushNotification,
-  ): void {
-    const hooks = this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [];
-    for (const [id, { outbox }] of hooks)
-      if (only === undefined || id === only) outbox.put(withId(notification, taskId, id));
+  /** Removes a webhook and what waits for it; does nothing when there is none. @throws {GatewayError} `unavailable` */
+  async remove(id: string, task: WebhookTask): Promise<void> {
+    await this.records.change(task, (before) => {
+      if (!before?.hooks.some(({ config }) => config.id === id)) return before;
+      return { ...before, hooks: before.hooks.filter(({ config }) => config.id !== id) };
+    });
+    await this.#look(webhookKey(task));
   }
 
-  /** Tells a task as it is to those of its webhooks that a gateway of before has not told of this status. */
-  catchUp(taskId: string, owner: TaskOwner, notification: PushNotification): void {
-    for (const [id, { told }] of this.#tasks.get(keyOf(taskId, owner))?.hooks ?? [])
-      if (told !== notification.status) this.tell({ taskId, owner, only: id }, notification);
+  /** Tells the webhooks of a task of something that happened to it at this gateway. */
+  hear(owner: WebhookTask["owner"], event: StreamEvent, latest: Task): void {
+    const task = { taskId: latest.id, owner };
+    const key = webhookKey(task);
+    const known = this.#tasks.get(key);
+    if (known) return known.hear(event, latest);
+    if (this.#without.get(key) && !isSettled(latest.status.state)) return;
+    const notified = new NotifiedTask(task, latest, this.#host);
+    this.#tasks.set(key, notified);
+    this.#open.add(notified);
+    notified.hear(event, latest);
   }
 
-  /** Forgets the webhooks of tasks that are no more, once there are many. */
-  sweep(isThere: (taskId: string, owner: TaskOwner) => boolean): void {
-    if (this.#tasks.size <= SWEEP_ABOVE) return;
-    for (const [key, { taskId, owner, hooks }] of this.#tasks) {
-      if (isThere(taskId, owner)) continue;
-      for (const { outbox } of hooks.values()) outbox.close();
-      this.#forget(key);
-    }
+  /** Hears what other gateways change, from whenever the store lets it. @returns ends that */
+  hearChanges(): () => void {
+    const hearing = this.records.watch((key) => this.#notice(key));
+    const end = hearing.then(
+      (stop) => {
+        this.#notice(undefined);
+        return stop;
+      },
+      // The gateway ended before.
+      () => () => {},
+    );
+    return () => void end.then((stop) => stop());
+  }
+
+  /** Somebody changed the webhooks of a task; `undefined`: of any. */
+  #notice(key: string | undefined): void {
+    if (key !== undefined) return void this.#look(key);
+    this.#without.clear();
+    for (const task of this.#tasks.values()) void task.look();
+  }
+
+  /** Forgets the webhooks of a task that is kept no longer. */
+  forget(task: WebhookTask): void {
+    // What a gateway that ends leaves is found by another.
+    this.records.delete(task).catch(() => {});
   }
 
   report(outcome: keyof PushNotificationSender["ends"], reason?: string): void {
@@ -256,23 +229,40 @@ export class PushNotificationSender implements OutboxLimits {
   /** Gives what waits one delivery's time, then gives up. */
   async close(): Promise<void> {
     if (!this.#dependencies) return;
-    const outboxes = [...this.#tasks.values()].flatMap(({ hooks }) =>
-      [...hooks.values()].map(({ outbox }) => outbox),
-    );
     const { options, webhooks } = this.#dependencies;
-    await within(Promise.all(outboxes.map((outbox) => outbox.idle())), options.timeout);
-    for (const outbox of outboxes) outbox.close();
+    const open = [...this.#open];
+    await within(Promise.all(open.map((task) => task.idle())), options.timeout);
+    for (const task of open) task.close();
     await webhooks.close();
-    await within(this.#records.settled(), options.timeout);
-    this.#end.abort();
+    this.records.close();
   }
 
   get #given(): Dependencies {
     return this.#dependencies!;
   }
 
-  #openOutbox(config: TaskPushNotificationConfig, owned: Owned): Outbox {
-    const { id: hookId, url, token, authentication } = config;
+  async #look(key: string): Promise<void> {
+    if (this.#without.get(key)) this.#without.set(key, false);
+    await this.#tasks.get(key)?.look();
+  }
+
+  /** Until its last notification was delivered the next one waits behind it. */
+  #release(notified: NotifiedTask): void {
+    const key = webhookKey(notified.task);
+    if (notified.isLeft || !notified.hasHooks) this.#drop(key, notified);
+    if (!notified.isLeft && !notified.hasHooks && !notified.isSettled) this.#without.set(key, true);
+    void notified.idle().then(() => {
+      if (notified.isSettled) this.#drop(key, notified);
+      if (this.#tasks.get(key) !== notified) this.#open.delete(notified);
+    });
+  }
+
+  #drop(key: string, notified: NotifiedTask): void {
+    if (this.#tasks.get(key) === notified) this.#tasks.delete(key);
+  }
+
+  #openOutbox(hook: HookRecord, ended: (notification: PushNotification) => void): Outbox {
+    const { url, token, authentication } = configOf(hook);
     const headers = {
       "content-type": CONTENT_TYPE,
       ...(token !== "" && { [TOKEN_HEADER]: token }),
@@ -286,24 +276,23 @@ export class PushNotificationSender implements OutboxLimits {
         const own = { ...headers, [ID_HEADER]: id };
         return this.#given.webhooks.post({ url, headers: own, body, signal });
       },
-      ({ status }) => {
-        const hook = owned.hooks.get(hookId);
-        if (!hook || status === undefined) return;
-        hook.told = status;
-        void this.#save(owned, { persists: true });
-      },
+      ended,
     );
   }
 }
 
-/** A status that is told again after a restart has the id that it had before. */
-function withId(notification: PushNotification, taskId: string, hookId: string): PushNotification {
-  const { status } = notification;
-  if (status === undefined) return notification;
-  const digest = createHash("sha256").update(JSON.stringify([taskId, hookId, status]));
-  return { ...notification, id: digest.digest("base64url") };
+/** Clients name their webhook with every message, mostly without an id: by its URL it is the one that the task has. */
+function isSameAs(
+  { id, url }: TaskPushNotificationConfig,
+  byUrl: boolean,
+): (hook: HookRecord) => boolean {
+  return ({ config }) => (id === "" ? byUrl && config.url === url : config.id === id);
 }
 
-function keyOf(taskId: string, { ref }: TaskOwner): string {
-  return storeKey(ref, taskId);
+/** @throws {GatewayError} `rate_limited` */
+function checkCount(hooks: WebhookRecord["hooks"]): void {
+  if (hooks.length < MOST_PER_TASK) return;
+  throw new GatewayError("rate_limited", `A task has ${MOST_PER_TASK} webhooks at most.`, {
+    hint: "Delete one of them first.",
+  });
 }

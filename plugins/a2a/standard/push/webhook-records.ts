@@ -1,0 +1,141 @@
+import { setMaxListeners } from "node:events";
+import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
+import { GatewayError, isGatewayError } from "propylon";
+import { backoffDelay, type Kv, pause, type Store, storeKey } from "propylon/kit";
+import { z } from "zod";
+import type { TaskOwner } from "../../service.ts";
+
+/** How long what must be written waits between attempts while the store is away; milliseconds. */
+const RETRY_MS = { initial: 500, max: 5_000 };
+/** Attempts to change what other gateways change at the same time. */
+const ATTEMPTS = 100;
+/** Longest wait between those, in milliseconds. */
+const STEP_MS = 20;
+
+/** The webhooks of a task as the store keeps them. */
+const recordSchema = z.object({
+  owner: z.string(),
+  taskId: z.string(),
+  hooks: z.array(
+    z.object({
+      config: z.looseObject({ id: z.string(), url: z.string(), token: z.string() }),
+      /** The status of the task that it was told last, or that was there when it was added. */
+      told: z.string().optional(),
+    }),
+  ),
+  /** The gateway that tells them; empty before there is one. */
+  replica: z.string().default(""),
+  /** Milliseconds since the epoch. */
+  createdAt: z.number().default(0),
+});
+
+/** {@link recordSchema} as a type. */
+export type WebhookRecord = Readonly<z.output<typeof recordSchema>>;
+
+/** One of its webhooks. */
+export type HookRecord = WebhookRecord["hooks"][number];
+
+/** A task that has webhooks. */
+export interface WebhookTask {
+  readonly taskId: string;
+  readonly owner: TaskOwner;
+}
+
+/** What a change makes of a record: the same one, nothing, or another. */
+type Edit = (before: WebhookRecord | undefined) => WebhookRecord | undefined;
+
+/** The webhooks of tasks in the gateway's store, where any gateway reads and changes them. */
+export class WebhookRecords {
+  readonly replica: string;
+  /** Whether other gateways have them, too. */
+  readonly isShared: boolean;
+  readonly #kv: Kv<WebhookRecord>;
+  readonly #end = new AbortController();
+
+  constructor(store: Store) {
+    this.replica = store.replica;
+    this.isShared = store.shared;
+    this.#kv = store.kv("webhooks", { schema: recordSchema });
+    // As many as there are writes that wait.
+    setMaxListeners(0, this.#end.signal);
+  }
+
+  /** @throws {GatewayError} `unavailable` */
+  async read(task: WebhookTask): Promise<WebhookRecord | undefined> {
+    return (await this.#kv.get(webhookKey(task)))?.value;
+  }
+
+  /** All that are there, read a page at a time. */
+  async *all(): AsyncIterable<WebhookRecord> {
+    for await (const { value } of this.#kv.list()) yield value;
+  }
+
+  /**
+   * Changes what is there, whoever else changes it at the same time.
+   * @returns what is there then
+   * @throws {GatewayError} `unavailable`; what `edit` throws
+   */
+  async change(task: WebhookTask, edit: Edit): Promise<WebhookRecord | undefined> {
+    const key = webhookKey(task);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const entry = await this.#kv.get(key);
+      const after = edit(entry?.value);
+      if (after === entry?.value) return after;
+      if (after && after.hooks.length > 0) {
+        if ((await this.#kv.update(key, after, entry?.rev ?? 0)) !== undefined) return after;
+      } else if (!entry || (await this.#kv.delete(key, entry.rev))) return undefined;
+      await pause(Math.random() * Math.min(attempt, STEP_MS), this.#end.signal);
+    }
+    throw new GatewayError("unavailable", "Others change the webhooks of this task.", {
+      hint: "Make the request again.",
+    });
+  }
+
+  /** The same, tried until the store answers. @throws {GatewayError} `unavailable` at the end of the gateway */
+  async persist(task: WebhookTask, edit: Edit): Promise<WebhookRecord | undefined> {
+    for (let failures = 1; ; failures++) {
+      try {
+        return await this.change(task, edit);
+      } catch (error) {
+        const isAway = isGatewayError(error) && error.code === "unavailable";
+        if (!isAway || this.#end.signal.aborted) throw error;
+        await pause(backoffDelay(failures, RETRY_MS), this.#end.signal);
+      }
+    }
+  }
+
+  /** Makes this gateway the one that tells a task's webhooks. */
+  claim(task: WebhookTask): Promise<WebhookRecord | undefined> {
+    const { replica } = this;
+    return this.persist(task, (before) =>
+      before && before.replica !== replica ? { ...before, replica } : before,
+    );
+  }
+
+  /** Forgets the webhooks of a task that is no more. */
+  async delete(task: WebhookTask): Promise<void> {
+    await this.persist(task, () => undefined);
+  }
+
+  /** Tells of every change by other gateways, by the key of the task; `undefined`: of any. @returns ends that */
+  async watch(listener: (key: string | undefined) => void): Promise<() => void> {
+    if (!this.isShared) return () => {};
+    const end = await this.#kv.watchKeys(listener);
+    return () => void end();
+  }
+
+  /** Gives up what still waits for the store. */
+  close(): void {
+    this.#end.abort();
+  }
+}
+
+/** Key of the webhooks of a task. */
+export function webhookKey({ taskId, owner }: WebhookTask): string {
+  return storeKey(owner.ref, taskId);
+}
+
+/** A webhook as clients wrote it. */
+export function configOf({ config }: HookRecord): TaskPushNotificationConfig {
+  return config as unknown as TaskPushNotificationConfig;
+}
