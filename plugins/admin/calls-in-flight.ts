@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { type RunningCall, timeoutSignal } from "propylon/kit";
+import { askOnce, LookupQuota, type RunningCall } from "propylon/kit";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */
@@ -52,6 +52,7 @@ interface FleetPage extends Page {
 export class CallsInFlight {
   readonly #control: PluginContext["control"];
   readonly #store: PluginContext["store"];
+  readonly #lookups = new LookupQuota("calls of other gateways");
 
   constructor({ control, store }: Pick<PluginContext, "control" | "store">) {
     this.#control = control;
@@ -139,12 +140,23 @@ export class CallsInFlight {
     return { server: call.server, tool: call.name, isCancelled };
   }
 
-  /** What the others say; `undefined` where there are none. One that has just died is listed for a moment. */
+  /**
+   * What the others say; `undefined` where there are none. One that has just died is listed for a moment.
+   *
+   * @throws {GatewayError} `unavailable` when too many are asked
+   */
   async #askAll<T>(
     question: z.input<typeof questionSchema>,
     schema: z.ZodType<T>,
   ): Promise<{ readonly answers: T[]; readonly complete: boolean } | undefined> {
     if (!this.#store.shared) return undefined;
+    return this.#lookups.run(question.viewer.ref, () => this.#askOthers(question, schema));
+  }
+
+  async #askOthers<T>(
+    question: object,
+    schema: z.ZodType<T>,
+  ): Promise<{ readonly answers: T[]; readonly complete: boolean }> {
     const all = await this.#store.replicas().catch(() => undefined);
     const others = all?.filter(({ id }) => id !== this.#store.replica) ?? [];
     const answers = await Promise.all(others.map(({ id }) => this.#ask(id, question, schema)));
@@ -152,14 +164,10 @@ export class CallsInFlight {
     return { answers: there, complete: all !== undefined && there.length === others.length };
   }
 
-  async #ask<T>(gateway: string, question: object, schema: z.ZodType<T>): Promise<T | undefined> {
-    try {
-      for await (const told of this.#store.ask(gateway, TOPIC, question, timeoutSignal(ANSWER_MS)))
-        return schema.parse(told);
-    } catch {
-      // Told by its absence.
-    }
-    return undefined;
+  /** What cannot be asked is told by its absence. */
+  #ask<T>(gateway: string, body: object, schema: z.ZodType<T>): Promise<T | undefined> {
+    const question = { topic: TOPIC, body, schema, timeout: ANSWER_MS };
+    return askOnce(this.#store, gateway, question).catch(() => undefined);
   }
 }
 

@@ -106,15 +106,16 @@ export class Channel {
         headers: { "retry-after": "5" },
       });
     this.#streams.add(stream);
-    this.#count(stream, 1);
+    this.#count(stream.subscription, 1);
     this.#timer ??= setTicker(() => this.#beat(), heartbeat).unref();
   }
 
   /** Lets a stream show something else, or from elsewhere. */
   resubscribe(stream: Stream, subscription: Stream["subscription"]): void {
-    this.#count(stream, -1);
+    const before = stream.subscription;
     stream.subscription = subscription;
-    this.#count(stream, 1);
+    this.#count(subscription, 1);
+    this.#count(before, -1);
   }
 
   /** Says where a stream begins, and what its reader missed. */
@@ -135,7 +136,7 @@ export class Channel {
   leave(stream: Stream): void {
     stream.drop();
     if (!this.#streams.delete(stream)) return;
-    this.#count(stream, -1);
+    this.#count(stream.subscription, -1);
     if (this.#streams.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -207,8 +208,8 @@ export class Channel {
     for (const stream of this.#streams) stream.beat();
   }
 
-  #count({ subscription }: Stream, by: 1 | -1): void {
-    for (const kind of subscription.kinds)
+  #count({ kinds }: Stream["subscription"], by: 1 | -1): void {
+    for (const kind of kinds)
       if (PASSING.has(kind)) this.#readers.set(kind, (this.#readers.get(kind) ?? 0) + by);
     if (this.#fleet) this.#want(this.#fleet);
   }

@@ -6,8 +6,9 @@ import { PASSING } from "./kinds.ts";
 const TOPIC = "passing";
 /** How often those are asked that came since, or broke off, in milliseconds. */
 const LOOK_MS = 2_000;
-/** Events that wait for a gateway that reads slowly; more are left out, and counted. */
+/** Events that wait for a gateway that reads slowly, and their characters of JSON; more are left out, and counted. */
 const MAX_WAITING = 1_000;
+const MAX_SIZE = 1_000_000;
 
 const wantedSchema = z.object({ kinds: z.array(z.string()), level: z.enum(LEVELS) });
 const eventSchema = z.object({
@@ -31,7 +32,9 @@ export class FleetEvents {
   readonly #askers = new Set<Asker>();
   /** The gateways that are asked. */
   readonly #asked = new Map<string, AbortController>();
-  #wanted = "";
+  /** What the others are asked for: all that is read here, and what was a moment ago. */
+  #wanted: Wanted = NOTHING;
+  #read: Wanted = NOTHING;
   #timer: NodeJS.Timeout | undefined;
   #stop: Promise<() => unknown> | undefined;
 
@@ -58,31 +61,36 @@ export class FleetEvents {
     for (const asker of this.#askers) asker.push(event);
   }
 
-  /** Has the others tell what is read here. */
+  /** Has the others tell what is read here. What nobody reads any more they tell a little longer: readers may come and go. */
   want(kinds: readonly string[], level: EventLevel): void {
-    const wanted = JSON.stringify({ kinds: [...kinds], level } satisfies Wanted);
-    if (wanted === this.#wanted) return;
-    this.#wanted = wanted;
-    this.#end();
-    if (kinds.length === 0) return;
-    this.#timer = setTicker(() => void this.#look(), LOOK_MS).unref();
-    void this.#look();
+    this.#read = { kinds: [...kinds], level };
+    if (!covers(this.#wanted, this.#read)) this.#askAnew();
   }
 
   async close(): Promise<void> {
-    this.#end();
+    this.#read = NOTHING;
+    this.#askAnew();
     const stop = await this.#stop?.catch(() => undefined);
     await stop?.();
   }
 
-  #end(): void {
-    clearInterval(this.#timer);
-    for (const asking of this.#asked.values()) asking.abort();
+  /** Who is asked already is asked anew before the last question ends, so that hardly anything falls between. */
+  #askAnew(): void {
+    const before = [...this.#asked];
     this.#asked.clear();
+    this.#wanted = this.#read;
+    clearInterval(this.#timer);
+    if (this.#wanted.kinds.length > 0) {
+      this.#timer = setTicker(() => void this.#look(), LOOK_MS).unref();
+      for (const [gateway] of before) void this.#ask(gateway, this.#wanted);
+      void this.#look();
+    }
+    for (const [, asking] of before) asking.abort();
   }
 
   /** Those that do not answer are asked again the next time. */
   async #look(): Promise<void> {
+    if (!covers(this.#read, this.#wanted)) return this.#askAnew();
     const wanted = this.#wanted;
     const all = await this.#store.replicas().catch(() => []);
     if (wanted !== this.#wanted) return;
@@ -90,12 +98,11 @@ export class FleetEvents {
       if (id !== this.#store.replica && !this.#asked.has(id)) void this.#ask(id, wanted);
   }
 
-  async #ask(gateway: string, wanted: string): Promise<void> {
+  async #ask(gateway: string, wanted: Wanted): Promise<void> {
     const asking = new AbortController();
     this.#asked.set(gateway, asking);
     try {
-      const { signal } = asking;
-      for await (const part of this.#store.ask(gateway, TOPIC, JSON.parse(wanted), signal))
+      for await (const part of this.#store.ask(gateway, TOPIC, wanted, asking.signal))
         this.#tell(partSchema.parse(part));
     } catch {
       // It left, or is of a version without this.
@@ -118,11 +125,21 @@ export class FleetEvents {
   }
 }
 
+const NOTHING: Wanted = { kinds: [], level: "fatal" };
+
+/** Whether one asks for all that another does. */
+function covers(one: Wanted, other: Wanted): boolean {
+  const hasLines = other.kinds.includes("log");
+  if (hasLines && LEVELS.indexOf(one.level) > LEVELS.indexOf(other.level)) return false;
+  return other.kinds.every((kind) => one.kinds.includes(kind));
+}
+
 /** A gateway that reads along. */
 class Asker {
   readonly kinds: ReadonlySet<string>;
   readonly #level: number;
   #events: PassingEvent[] = [];
+  #size = 0;
   #missed = 0;
   #wake = (): void => {};
 
@@ -134,16 +151,21 @@ class Asker {
   push(event: PassingEvent): void {
     const isWanted = event.level === undefined || LEVELS.indexOf(event.level) >= this.#level;
     if (!isWanted || !this.kinds.has(event.kind)) return;
-    if (this.#events.length < MAX_WAITING) this.#events.push(event);
-    else this.#missed++;
+    const size = JSON.stringify(event).length;
+    if (this.#events.length < MAX_WAITING && this.#size + size <= MAX_SIZE) {
+      this.#events.push(event);
+      this.#size += size;
+    } else this.#missed++;
     this.#wake();
   }
 
   /** What came since the last time, as soon as there is any. */
   async next(signal: AbortSignal): Promise<Part> {
-    if (this.#events.length === 0 && !signal.aborted) await this.#wait(signal);
+    const isEmpty = this.#events.length === 0 && this.#missed === 0;
+    if (isEmpty && !signal.aborted) await this.#wait(signal);
     const part = { events: this.#events, missed: this.#missed };
     this.#events = [];
+    this.#size = 0;
     this.#missed = 0;
     return part;
   }

@@ -63,10 +63,13 @@ const MEMBERS = [
   "gateway",
 ] as const satisfies readonly (keyof Head)[];
 
+/** Those of a gateway that shares no store. */
+const OWN = MEMBERS.slice(0, -1);
+
 /** A head as one line; without names, which would be most of it. */
 export function writeHead(head: Head): string {
-  const values = MEMBERS.map((name) => head[name]);
-  return JSON.stringify(head.gateway === undefined ? values.slice(0, -1) : values);
+  const members = head.gateway === undefined ? OWN : MEMBERS;
+  return JSON.stringify(members.map((name) => head[name]));
 }
 
 /** Reads what {@link writeHead} wrote. */

@@ -1,5 +1,6 @@
 import { GatewayError, type Principal } from "propylon";
 import {
+  askOnce,
   keptPrincipalSchema,
   restorePrincipal,
   Semaphore,
@@ -98,20 +99,17 @@ export class AgentsElsewhere {
 
   async #ask(id: string, asker: Principal, verb: "look" | "stop"): Promise<ToldAgent | undefined> {
     if (!z.uuid().safeParse(id).success) return undefined;
-    const signal = timeoutSignal(ANSWER_MS);
-    const end = await this.#looks.take(signal);
+    const end = await this.#looks.take(timeoutSignal(ANSWER_MS));
     try {
       const record = await this.#archive.locate(id);
       if (!record || !isVisible(record, asker)) return undefined;
       if (record.end || !(await this.#archive.isElsewhere(record)))
         return await this.#fetch(id, asker);
       const { ref, roles } = asker;
-      const question = { id, asker: { ref, roles: [...roles] }, verb };
-      for await (const told of this.#store.ask(record.gateway, TOPIC, question, signal))
-        return answerSchema.parse(told) as unknown as ToldAgent;
-      throw new GatewayError("unavailable", "The gateway that has the agent did not answer.", {
-        hint: "Make the request again.",
-      });
+      const body = { id, asker: { ref, roles: [...roles] }, verb };
+      const question = { topic: TOPIC, body, schema: answerSchema, timeout: ANSWER_MS };
+      const told = await askOnce(this.#store, record.gateway, question);
+      return told as unknown as ToldAgent;
     } finally {
       end();
     }

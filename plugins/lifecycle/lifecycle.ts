@@ -5,9 +5,11 @@ import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
 import { AgentArchive, type Restored } from "./archive.ts";
 import { AgentsElsewhere } from "./elsewhere.ts";
+import { IdempotencyKeys } from "./keys.ts";
 import { ownTools } from "./own-tools.ts";
 import { Roster } from "./roster.ts";
 import { runContract } from "./run.ts";
+import { Runs } from "./runs.ts";
 import { AgentSlots } from "./slots.ts";
 
 /** How long runs may take to end once they were cut, in milliseconds. */
@@ -31,9 +33,6 @@ export interface StartRequest extends Omit<ManagedAgentOptions, "output"> {
   readonly start: boolean;
 }
 
-/** What two requests with one key must agree in. */
-type KnownRequest = Pick<StartRequest, "contract" | "name" | "start">;
-
 /** The agents of this gateway, for MCP, HTTP and WebSocket alike. Lives through reloads of the plugin. */
 export class Lifecycle {
   /** How many came to each final state, since the process started. */
@@ -41,15 +40,10 @@ export class Lifecycle {
   readonly #roster = new Roster((agent) => this.#forget(agent));
   readonly #slots = new AgentSlots();
   readonly #ready = new Set<ManagedAgent>();
-  readonly #runs = new Map<ManagedAgent, Promise<void>>();
-  /** Agents by owner and the key that the owner gave the request. */
-  readonly #keys = new Map<
-    string,
-    { readonly agent: ManagedAgent; readonly request: KnownRequest }
-  >();
+  readonly #runs = new Runs();
+  readonly #keys = new IdempotencyKeys();
   readonly #archive: AgentArchive | undefined;
   #isLoaded = false;
-  #turns = Promise.resolve();
   #dependencies: Dependencies | undefined;
   #draining = false;
 
@@ -73,9 +67,7 @@ export class Lifecycle {
 
   /** Agents by state, of those that did not end. */
   get counts(): { readonly ready: number; readonly running: number } {
-    let running = 0;
-    for (const agent of this.#runs.keys()) if (!agent.isOver) running++;
-    return { ready: this.#ready.size, running };
+    return { ready: this.#ready.size, running: this.#runs.live.length };
   }
 
   /** Works with these from now on; the returned function goes back, for a reload that fails. */
@@ -115,9 +107,9 @@ export class Lifecycle {
    * @throws {GatewayError} `draining`; `rate_limited` when too many are ready; `invalid` for a key that belongs to another request
    */
   create(request: StartRequest): ManagedAgent {
-    const key = request.key === undefined ? undefined : `${request.owner.ref}\n${request.key}`;
-    const known = key === undefined ? undefined : this.#keys.get(key);
-    if (known) return sameRequest(known, request);
+    const key = request.key === undefined ? undefined : this.#keys.of(request.owner, request.key);
+    const known = key === undefined ? undefined : this.#keys.find(key, request);
+    if (known) return known;
     this.#admit(request);
     const agent = new ManagedAgent({
       ...request,
@@ -126,7 +118,7 @@ export class Lifecycle {
     });
     this.#roster.add(agent);
     this.#ready.add(agent);
-    if (key !== undefined) this.#keys.set(key, { agent, request });
+    this.#keys.add(agent, request);
     agent.isWanted = request.start;
     if (this.#archive) agent.stored = this.#confirm(agent, request, this.#archive);
     else if (request.start) this.#queue(agent);
@@ -229,17 +221,16 @@ export class Lifecycle {
   async drain(): Promise<void> {
     this.#draining = true;
     if (!this.#archive) for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
-    await Promise.all([...this.#runs].flatMap(([agent, run]) => (agent.isOver ? [] : [run])));
+    await this.#runs.settle();
   }
 
   /** Stops every agent and ends every run at once, requests in flight included. */
   async close(): Promise<void> {
     void this.drain();
-    const ended = [...this.#runs.keys()].filter((agent) => !agent.isOver);
+    const ended = this.#runs.live;
     for (const agent of ended) this.#finish(agent, SHUTDOWN);
     const saved = ended.map((agent) => this.#archive?.save(agent, true).catch(() => {}));
-    for (const agent of this.#runs.keys()) agent.cut.abort();
-    await within(Promise.all([...saved, ...this.#runs.values()]), CUT_MS);
+    await within(Promise.all([...saved, this.#runs.cut()]), CUT_MS);
     this.#archive?.close();
   }
 
@@ -290,8 +281,7 @@ export class Lifecycle {
     for (const { agent, record } of restored) {
       this.#roster.add(agent);
       const { contract, name, starts: start } = record;
-      if (agent.key !== undefined)
-        this.#keys.set(agent.key, { agent, request: { contract, name, start } });
+      this.#keys.add(agent, { contract, name, start });
       if (agent.isOver) continue;
       if (record.isRunning) this.#finish(agent, RESTARTED);
       else this.#ready.add(agent);
@@ -313,12 +303,11 @@ export class Lifecycle {
   #run(agent: ManagedAgent): void {
     this.#ready.delete(agent);
     agent.begin();
-    this.#runs.set(agent, this.#work(agent));
+    this.#runs.begin(agent, () => this.#work(agent));
   }
 
   async #work(agent: ManagedAgent): Promise<void> {
-    await this.#turn();
-    this.#cutLeftovers();
+    this.#runs.cutLeftovers(this.#slots.limit);
     // What is not known to run would run again after a restart.
     if (this.#archive && !agent.isOver) await this.#archive.save(agent, true).catch(() => {});
     if (!agent.isOver) {
@@ -330,7 +319,6 @@ export class Lifecycle {
       });
       unwatch();
     }
-    this.#runs.delete(agent);
   }
 
   /** Never rejects: what cannot be written down when everything ends is told by the next process. */
@@ -355,26 +343,6 @@ export class Lifecycle {
       agent.nextEnd = undefined;
     }
     return this.#takes(agent, end) && this.#finish(agent, end, endedAt);
-  }
-
-  /**
-   * An agent that was stopped has no place any more, and its request in flight ends normally. Whoever starts and stops
-   * would so have as many requests in flight as they like: beyond as many as there are places the oldest is cut.
-   */
-  #cutLeftovers(): void {
-    const left = [...this.#runs.keys()].filter(
-      (agent) => agent.isOver && !agent.cut.signal.aborted,
-    );
-    for (const agent of left.slice(0, Math.max(0, left.length - this.#slots.limit)))
-      agent.cut.abort();
-  }
-
-  /**
-   * Whoever starts an agent has the answer before anything else happens, and one run begins per turn of the event
-   * loop: two hundred at once would hold everybody up for as long as all of them take.
-   */
-  #turn(): Promise<void> {
-    return (this.#turns = this.#turns.then(() => new Promise((resolve) => setImmediate(resolve))));
   }
 
   async #keepPayload(agent: ManagedAgent, payload: string): Promise<void> {
@@ -413,7 +381,7 @@ export class Lifecycle {
   #forget(agent: ManagedAgent): void {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
-    if (agent.key !== undefined) this.#keys.delete(agent.key);
+    this.#keys.delete(agent);
     agent.leave();
     void this.#archive?.delete(agent, true);
     const { payloads, log } = this.dependencies;
@@ -421,16 +389,4 @@ export class Lifecycle {
       ?.delete(agent.id)
       .catch((error: unknown) => log.warn({ agent: agent.id, err: error }, "a payload stays"));
   }
-}
-
-/** @throws {GatewayError} `invalid` when the request was another one */
-function sameRequest(
-  { agent, request }: { readonly agent: ManagedAgent; readonly request: KnownRequest },
-  { contract, name, start }: StartRequest,
-): ManagedAgent {
-  if (request.contract === contract && request.name === name && request.start === start)
-    return agent;
-  throw new GatewayError("invalid", "This Idempotency-Key belongs to another request.", {
-    hint: "Use a new key for every request.",
-  });
 }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import type { Json, Principal, Server, ServerEvent, Tool } from "propylon";
 import { type EndpointContent, SEVERITIES, sessionOf } from "propylon/kit";
 import { Views, type EndpointContext } from "./context.ts";
@@ -65,7 +64,6 @@ export class EndpointState {
   show(content: EndpointContent): void {
     const before = this.#content;
     this.#content = content;
-    if (before && showsSame(before, content)) return;
     for (const server of before?.servers ?? [])
       if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
     this.#watch.set(content.servers);
@@ -284,17 +282,6 @@ function openStore(
     onChange,
     log,
   });
-}
-
-/** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */
-function showsSame(before: EndpointContent, after: EndpointContent): boolean {
-  return (
-    before.isUnfiltered === true &&
-    after.isUnfiltered === true &&
-    before.servers.length === after.servers.length &&
-    before.servers.every((server, index) => server === after.servers[index]) &&
-    isDeepStrictEqual(before.config, after.config)
-  );
 }
 
 /** Serialises entries ahead of their use, a slice per turn of the event loop. */

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Principal } from "propylon";
 import type {
   CompiledEndpoint,
+  EndpointContent,
   EndpointHost,
   EndpointName,
   EndpointServer,
@@ -14,6 +16,7 @@ interface Served {
   readonly endpoint: Endpoint;
   readonly listener: string;
   readonly path: string;
+  readonly content: EndpointContent;
 }
 
 /** The gateway's MCP endpoints. They live through reloads, so that no session and no stream is lost. */
@@ -30,9 +33,11 @@ export class Endpoints implements EndpointServer {
     const old = this.#served;
     this.#served = new Map();
     for (const [name, { listener, path, content }] of endpoints) {
-      const endpoint = old.get(name)?.endpoint ?? new Endpoint(name, this.#host);
-      endpoint.update(content);
-      this.#served.set(name, { endpoint, listener, path });
+      const before = old.get(name);
+      const endpoint = before?.endpoint ?? new Endpoint(name, this.#host);
+      const shown = before && showsSame(before.content, content) ? before.content : content;
+      if (shown !== before?.content) endpoint.update(shown);
+      this.#served.set(name, { endpoint, listener, path, content: shown });
     }
     for (const [name, { endpoint }] of old) if (!this.#served.has(name)) endpoint.close();
   }
@@ -80,4 +85,15 @@ export class Endpoints implements EndpointServer {
     for (const { endpoint } of this.#served.values()) endpoint.close();
     this.#served.clear();
   }
+}
+
+/** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */
+function showsSame(before: EndpointContent, after: EndpointContent): boolean {
+  return (
+    before.isUnfiltered === true &&
+    after.isUnfiltered === true &&
+    before.servers.length === after.servers.length &&
+    before.servers.every((server, index) => server === after.servers[index]) &&
+    isDeepStrictEqual(before.config, after.config)
+  );
 }

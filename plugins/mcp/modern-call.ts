@@ -1,6 +1,6 @@
 import { faultPieces } from "./stream.ts";
 import { randomUUID } from "node:crypto";
-import { Answer, type Call, type Era, type GatewayError, type Json, type Progress } from "propylon";
+import { Answer, type Call, type GatewayError, type Json, type Progress } from "propylon";
 import {
   abortError,
   askableOf,
@@ -34,7 +34,6 @@ import { ownMeta, toWire } from "./task-form.ts";
 export class ModernCall extends ClientCall implements TaskCall {
   readonly era = "modern";
   readonly #held: ParkedCalls<ModernCall>;
-  readonly #callee: Era | undefined;
   /** `ref` of who makes it. */
   readonly principal: string;
   readonly #owner: StateOwner;
@@ -59,7 +58,6 @@ export class ModernCall extends ClientCall implements TaskCall {
   ) {
     super(context, reply, request);
     this.#held = held;
-    this.#callee = forward.route.server.status.era;
     this.principal = request.principal.ref;
     this.#owner = { principal: request.principal, method: request.method, route: forward.route };
     this.target = targetOf(request.params);
@@ -200,7 +198,7 @@ export class ModernCall extends ClientCall implements TaskCall {
       return this.#refuseCapability();
     const frame = {
       method: this.method,
-      callee: this.#callee,
+      callee: () => this.callee,
       serverInfo: this.context.host.serverInfo,
       bind: (state: string) => this.context.requestStates.bind(state, this.#owner),
     };

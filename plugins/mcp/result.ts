@@ -9,8 +9,8 @@ const SMALL = 8 * 1024;
 /** What a 2026-07-28 result must carry besides the callee's own words. */
 export interface ResultFrame {
   readonly method: CallMethod;
-  /** Era of the callee; a local tool has none. */
-  readonly callee: Era | undefined;
+  /** Era of the callee, which is asked for a large answer; a local tool has none. */
+  callee(): Era | undefined;
   readonly serverInfo: Json;
   /** Binds a server's `requestState` to whom it is given. */
   bind(state: string): string;
@@ -37,7 +37,7 @@ export function encodeModern(answer: Answer, id: RpcId, frame: ResultFrame): Enc
     _meta: { [META_SERVER_INFO]: frame.serverInfo },
   };
   const large = answer.isRaw && (answer.rawSize ?? 0) > SMALL;
-  const pieces = large ? encodeLarge(answer, id, added, frame.callee) : undefined;
+  const pieces = large ? encodeLarge(answer, id, added, frame.callee()) : undefined;
   return pieces === undefined ? encodeParsed(answer, id, added, frame) : { pieces, status: 200 };
 }
 

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { GatewayError, isGatewayError } from "propylon";
 import {
-  FairQuota,
   LookupQuota,
   pause,
   type RpcId,
@@ -16,7 +15,7 @@ import type { ClientResponse } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import { sendRemote, RemoteStream } from "./remote-stream.ts";
 import type { Session } from "./session.ts";
-import { SessionStream, type StreamPart } from "./session-stream.ts";
+import { SessionStream, type StreamPart, streamPartSchema } from "./session-stream.ts";
 import type { SessionStore } from "./session-store.ts";
 
 /** How long another gateway may take to accept an answer, in milliseconds. */
@@ -25,9 +24,11 @@ const ANSWER_MS = 10_000;
 const RETRY_MS = 500;
 /** Longest answer that goes to another gateway, in characters of JSON. */
 const MAX_ANSWER = 900_000;
-/** Streams that other gateways tell at a time, in all and of one principal; beyond that a client is told that it may have missed something. */
-const MAX_FOLLOWS = 300;
-const MAX_OF_ONE = 150;
+/**
+ * Streams that other gateways tell at a time, and that this one tells others: each is a question, and those are bounded. Beyond that a
+ * client is told that it may have missed something.
+ */
+const FOLLOWS = { max: 300, maxOfOne: 150 };
 /** Longest id of a request that is told to the others, in characters. */
 const MAX_ID = 1_000;
 
@@ -75,8 +76,8 @@ export class SessionPeers {
   readonly #topic: string;
   readonly #news: Topic<unknown>;
   readonly #quota = new LookupQuota("calls at other gateways");
-  readonly #follows = new FairQuota();
-  #following = 0;
+  readonly #follows: LookupQuota;
+  readonly #lent: LookupQuota;
   readonly #closed = new AbortController();
 
   constructor(
@@ -87,6 +88,10 @@ export class SessionPeers {
     this.#context = context;
     this.#store = store;
     this.#sessions = sessions;
+    const tell = (bound: "principal" | "total"): void =>
+      context.host.emit("stream:refused", context.name, bound);
+    this.#follows = new LookupQuota("streams at other gateways", FOLLOWS, tell);
+    this.#lent = new LookupQuota("streams of this gateway", FOLLOWS, tell);
     // Names of endpoints may be of any form.
     const name = createHash("sha256").update(context.name).digest("base64url");
     this.#topic = `sessions/${name}`;
@@ -150,20 +155,17 @@ export class SessionPeers {
     signal: AbortSignal,
   ): AsyncIterable<StreamPart> {
     const { principal } = session;
-    if (this.#following >= MAX_FOLLOWS || this.#follows.of(principal) >= MAX_OF_ONE)
-      throw new GatewayError("unavailable", "Too many streams come from other gateways.");
-    this.#following++;
-    this.#follows.add(principal);
+    const leave = this.#follows.take(principal);
     try {
       if (!(await this.#quota.run(principal, () => this.#isThere(gateway)))) throw notHere();
       // One whose client went on meanwhile must not take the stream from where it is read now.
       signal.throwIfAborted();
       const question = { ...ownerOf(session), stream: eventId === undefined ? {} : { eventId } };
       const end = AbortSignal.any([signal, this.#closed.signal]);
-      yield* this.#store.ask<StreamPart>(gateway, this.#topic, question, end);
+      for await (const part of this.#store.ask(gateway, this.#topic, question, end))
+        yield streamPartSchema.parse(part);
     } finally {
-      this.#following--;
-      this.#follows.remove(principal);
+      leave();
     }
   }
 
@@ -210,9 +212,14 @@ export class SessionPeers {
     const isHere = stream instanceof SessionStream && !stream.isFollowing;
     const seq = isHere ? stream.placeOf(eventId) : undefined;
     if (!isHere || seq === undefined) throw notHere();
-    const reader = stream.lend();
-    if (session.tellChanges()) this.#sessions.saveLater(session);
-    yield* stream.handOver(reader, seq, signal);
+    const leave = this.#lent.take(session.principal);
+    try {
+      const reader = stream.lend();
+      if (session.tellChanges()) this.#sessions.saveLater(session);
+      yield* stream.handOver(reader, seq, signal);
+    } finally {
+      leave();
+    }
     if (session.stream === stream) session.stream = undefined;
     stream.end();
     await this.#sessions.save(session);

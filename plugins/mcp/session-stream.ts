@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
+import { z } from "zod";
 import type { Journal, Journals, ResumableReply, ResumableSession } from "./journal.ts";
 import { notification } from "./reply.ts";
 import type { EventStream } from "./stream.ts";
@@ -10,11 +11,19 @@ const QUIET_MS = 4_000;
 const LAG_MS = 2_000;
 /** Messages that are kept for a client whose connection breaks. */
 const MAX_KEPT = 100;
-/** Messages that are remembered while another gateway still tells them. */
+/** Messages that are remembered while another gateway still tells them, and their characters. */
 const MAX_HELD = 1_000;
+const MAX_HELD_SIZE = 1_048_576;
 
-/** Messages of a stream that goes to another gateway; `null`: some before them are missing. */
-export type StreamPart = readonly { readonly id: string; readonly message: string }[] | null;
+/** Messages of a stream that goes to another gateway, each fit for an event; `null`: some before them are missing. */
+export const streamPartSchema = z
+  .array(
+    z.object({ id: z.string().regex(/^[\w.-]{1,200}$/), message: z.string().regex(/^[^\r\n]*$/) }),
+  )
+  .nullable();
+
+/** One of them. */
+export type StreamPart = Readonly<z.output<typeof streamPartSchema>>;
 
 /** A message that another gateway may have told. */
 interface Held {
@@ -33,6 +42,9 @@ export class SessionStream implements ResumableReply {
   readonly #journal: Journal;
   /** Present while another gateway tells. */
   #held: Held[] | undefined = [];
+  #heldSize = 0;
+  /** When the last one came for which there was no room, by `performance.now()`. */
+  #droppedAt = -Infinity;
   #out: EventStream | undefined;
   /** Number of the last event that went out. */
   #sent = 0;
@@ -117,10 +129,12 @@ export class SessionStream implements ResumableReply {
     if (eventId !== undefined) this.#mark(out, eventId);
   }
 
-  /** Shows what another gateway tells. */
-  show(out: EventStream, parts: NonNullable<StreamPart>): void {
-    for (const { id, message } of parts) out.push(message, id);
-    this.from = parts.at(-1)?.id ?? this.from;
+  /** Shows what another gateway tells; a client that has left too much unread is cut off. */
+  show(out: EventStream, [first, ...others]: NonNullable<StreamPart>): void {
+    if (!first || !out.send(first.message, first.id)) return;
+    // What was kept for it comes at once, as in `attach`.
+    for (const { id, message } of others) out.push(message, id);
+    this.from = others.at(-1)?.id ?? first.id;
   }
 
   /**
@@ -136,7 +150,7 @@ export class SessionStream implements ResumableReply {
     this.from ??= from;
     this.attach(out, 0);
     for (const { at, message } of held) if (at >= since) this.send(message);
-    return held.length < MAX_HELD || held[0]!.at < since;
+    return this.#droppedAt < since;
   }
 
   /** Begins to tell a client that reads at another gateway; see {@link handOver}. */
@@ -189,8 +203,15 @@ export class SessionStream implements ResumableReply {
   resume(): void {}
 
   #hold(held: Held[], message: string): true {
-    if (held.length >= MAX_HELD) held.shift();
-    held.push({ at: performance.now(), message });
+    const at = performance.now();
+    held.push({ at, message });
+    this.#heldSize += message.length;
+    while (held[0] && held[0].at < at - LAG_MS) this.#heldSize -= held.shift()!.message.length;
+    while (held.length > MAX_HELD || this.#heldSize > MAX_HELD_SIZE) {
+      const dropped = held.shift()!;
+      this.#heldSize -= dropped.message.length;
+      this.#droppedAt = dropped.at;
+    }
     return true;
   }
 

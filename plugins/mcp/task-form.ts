@@ -46,7 +46,7 @@ function endText({ end, state }: SharedTask, serverInfo: Json): string {
     if (answer.isRpcError) return member("error", answer.error!);
     const frame = {
       method: "tools/call",
-      callee: undefined,
+      callee: () => undefined,
       serverInfo,
       bind: (given: string) => given,
     } as const;

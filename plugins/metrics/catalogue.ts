@@ -129,6 +129,12 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
   page.gauge("sessions_open", "Open MCP sessions of the legacy era.", ["endpoint"], () =>
     labelled("endpoint", life.sessions()),
   );
+  page.counter(
+    "session_streams_refused_total",
+    "Streams of sessions that were not taken over from other gateways, because too many were at that moment.",
+    ["bound"],
+    () => labelled("bound", Object.entries(life.refusedStreams)),
+  );
   page.counter("config_reloads_total", "Reloads of the configuration.", ["outcome"], () =>
     labelled("outcome", Object.entries(life.reloads)),
   );

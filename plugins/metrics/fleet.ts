@@ -1,5 +1,5 @@
 import type { Json, PluginContext } from "propylon";
-import { timeoutSignal } from "propylon/kit";
+import { askOnce } from "propylon/kit";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */
@@ -52,14 +52,9 @@ export class FleetFigures {
     );
   }
 
-  /** One that has just died is listed for a moment. */
-  async #ask(gateway: string): Promise<Json | null> {
-    try {
-      for await (const told of this.#store.ask(gateway, TOPIC, {}, timeoutSignal(ANSWER_MS)))
-        return summarySchema.parse(told);
-    } catch {
-      // Told by its absence.
-    }
-    return null;
+  /** One that has just died is listed for a moment, and told by the absence of its figures. */
+  #ask(gateway: string): Promise<Json | null> {
+    const question = { topic: TOPIC, body: {}, schema: summarySchema, timeout: ANSWER_MS };
+    return askOnce(this.#store, gateway, question).catch(() => null);
   }
 }

@@ -8,6 +8,8 @@ export class GatewayLife {
   readonly cuts = { stalled: 0, principal: 0, total: 0 };
   /** Requests refused for wrong credentials before them, by what was counted. */
   readonly throttled = { address: 0, token: 0 };
+  /** Streams of sessions that were not taken over from other gateways, by what was full. */
+  readonly refusedStreams = { principal: 0, total: 0 };
   readonly reloads = { done: 0, failed: 0 };
   /** Connection attempts after the first, by server. */
   readonly reconnects = new Map<string, number>();
@@ -35,6 +37,7 @@ export class GatewayLife {
         else if (state !== "idle") this.#dialled.add(name);
       },
       "answer:cut": ({ reason }) => void this.cuts[reason]++,
+      "stream:refused": (_endpoint, bound) => void this.refusedStreams[bound]++,
       "auth:throttled": (by) => void this.throttled[by]++,
       "session:open": (endpoint, id) => this.#open(endpoint, id),
       "session:close": (endpoint, id) => this.#close(endpoint, id),

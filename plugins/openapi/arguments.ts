@@ -10,7 +10,7 @@ import type { OpenapiOptions } from "./options.ts";
  *
  * @throws {GatewayError} `invalid`, with every wrong place as `data.problems` and the first as `data.path`
  */
-export function checkArguments(tool: Tool, args: Json): void {
+function checkArguments(tool: Tool, args: Json): void {
   const problems = findProblems(tool.inputSchema, args);
   const [first] = problems;
   if (!first) return;

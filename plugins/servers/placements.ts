@@ -17,8 +17,8 @@ export class Placements {
   readonly #known = new Map<string, PlacementRecord>();
   readonly #all = new Map<string, PlacementLease>();
   readonly #closed = new AbortController();
-  readonly #calls = new RelayedCalls(() => this.#living());
-  readonly #followers = new RelayFollowers(this.#calls);
+  readonly #calls = new RelayedCalls();
+  readonly #followers = new RelayFollowers();
   #isListening = false;
 
   constructor(store: Store, log: Logger) {
@@ -57,7 +57,6 @@ export class Placements {
 
   async close(): Promise<void> {
     this.#closed.abort();
-    this.#calls.close();
     await this.#stopAll(0);
   }
 

@@ -7,7 +7,6 @@ import {
 } from "propylon";
 import { CoalescingQueue } from "./coalescing-queue.ts";
 import type { RelayQuestion } from "./relay.ts";
-import type { RelayedCalls } from "./relayed-calls.ts";
 
 /** Resources that clients of one gateway may watch at a server. */
 const MAX_WATCHED = 10_000;
@@ -26,16 +25,11 @@ interface Follower {
 
 /** The gateways that follow servers of this one: they show what these are, and hear what these say. */
 export class RelayFollowers {
-  readonly #calls: RelayedCalls;
   readonly #all = new Map<string, Follower>();
-
-  constructor(calls: RelayedCalls) {
-    this.#calls = calls;
-  }
 
   /** How a server is, its lists, and what it says on its own, until it is closed. */
   async *follow(
-    { id, from }: Extract<RelayQuestion, { verb: "follow" }>,
+    { id }: Extract<RelayQuestion, { verb: "follow" }>,
     server: Server,
     signal: AbortSignal,
   ): AsyncIterable<FollowMessage> {
@@ -43,14 +37,15 @@ export class RelayFollowers {
     this.#all.set(id, follower);
     const queue = new CoalescingQueue<FollowMessage>();
     const stop = server.on((event) => tell(queue, server, event));
+    const end = (): void => queue.end();
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
     queue.push({ catalogue: server.catalogue }, "catalogue");
     queue.push({ status: server.status }, "status");
     try {
-      yield* this.#calls.whileThere(from, signal, (over) => {
-        over.addEventListener("abort", () => queue.end(), { once: true });
-        return queue.read();
-      });
+      yield* queue.read();
     } finally {
+      signal.removeEventListener("abort", end);
       stop();
       this.#all.delete(id);
       await leave(follower);

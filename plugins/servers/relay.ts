@@ -44,7 +44,6 @@ export const questionSchema = z.discriminatedUnion("verb", [
   z.object({
     ...common,
     verb: z.literal("call"),
-    from: z.string(),
     id: z.string(),
     call: callSchema,
     task: z.string().optional(),
@@ -59,7 +58,7 @@ export const questionSchema = z.discriminatedUnion("verb", [
     error: keptErrorSchema.optional(),
   }),
   /** Tells how the server is, its lists, and what it says on its own. */
-  z.object({ ...common, verb: z.literal("follow"), from: z.string(), id: z.string() }),
+  z.object({ ...common, verb: z.literal("follow"), id: z.string() }),
   /** What clients of a gateway that follows want to hear of. */
   z.object({
     ...common,

@@ -11,7 +11,6 @@ import {
   keepError,
   restoreError,
   restorePrincipal,
-  setTicker,
   tooManyQuestions,
   WITHDRAWN_QUESTION,
 } from "propylon/kit";
@@ -21,25 +20,14 @@ import { type CallMessage, type RelayQuestion, type RelayedCall, toText } from "
 /** Calls of other gateways that run here at a time: of all servers, and of one principal. */
 const MAX_CALLS = 500;
 const MAX_OF_ONE = 250;
-/** How often it is looked whether those who asked are still there, in milliseconds. */
-const LOOK_MS = 3_000;
 
 type CallQuestion = Extract<RelayQuestion, { verb: "call" }>;
 type AnswerQuestion = Extract<RelayQuestion, { verb: "answer" }>;
 
 /** Calls that other gateways have run here, because this one runs their server. */
 export class RelayedCalls {
-  readonly #living: () => Promise<ReadonlySet<string>>;
   readonly #open = new Map<string, RelayedPeer>();
   readonly #shares = new FairQuota();
-  /** Whom something here goes on for, with what ends it. */
-  readonly #askers = new Map<AbortController, string>();
-  #ticker: NodeJS.Timeout | undefined;
-
-  /** @param living ids of the gateways that are there */
-  constructor(living: () => Promise<ReadonlySet<string>>) {
-    this.#living = living;
-  }
 
   /** Runs a call; what comes of it, to its answer or its error. @throws {GatewayError} `rate_limited` for one too many */
   async *run(
@@ -47,7 +35,7 @@ export class RelayedCalls {
     server: Server,
     signal: AbortSignal,
   ): AsyncIterable<CallMessage> {
-    const { id, from, task } = question;
+    const { id, task } = question;
     const principal = restorePrincipal(question.call.principal);
     if (this.#open.size >= MAX_CALLS || this.#shares.of(principal.ref) >= MAX_OF_ONE) throw busy();
     const queue = new CoalescingQueue<CallMessage>();
@@ -55,15 +43,13 @@ export class RelayedCalls {
     this.#open.set(id, peer);
     this.#shares.add(principal.ref);
     try {
-      yield* this.whileThere(from, signal, (over) => {
-        const call = toCall(question.call, { server, peer, queue, signal: over });
-        const answer = task === undefined ? server.request(call) : server.resume!(call, task);
-        answer.then(
-          (given) => queue.end({ answer: toText(given) }),
-          (thrown: unknown) => queue.end({ error: keepError(toGatewayError(thrown)) }),
-        );
-        return queue.read();
-      });
+      const call = toCall(question.call, { server, peer, queue, signal });
+      const answer = task === undefined ? server.request(call) : server.resume!(call, task);
+      answer.then(
+        (given) => queue.end({ answer: toText(given) }),
+        (thrown: unknown) => queue.end({ error: keepError(toGatewayError(thrown)) }),
+      );
+      yield* queue.read();
     } finally {
       this.#open.delete(id);
       this.#shares.remove(principal.ref);
@@ -74,40 +60,6 @@ export class RelayedCalls {
   /** What a client says to a question of a call that runs here. */
   answer({ id, key, result, error }: AnswerQuestion): void {
     this.#open.get(id)?.settle(key, error ? restoreError(error) : (result ?? {}));
-  }
-
-  /** Does something for another gateway as long as that is there: one that died cancels nothing. */
-  async *whileThere<T>(
-    from: string,
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => AsyncIterable<T>,
-  ): AsyncIterable<T> {
-    const gone = new AbortController();
-    const leave = (): void => gone.abort(signal.reason);
-    if (signal.aborted) leave();
-    signal.addEventListener("abort", leave, { once: true });
-    this.#askers.set(gone, from);
-    this.#ticker ??= setTicker(() => void this.#look(), LOOK_MS).unref();
-    try {
-      yield* work(gone.signal);
-    } finally {
-      gone.abort();
-      signal.removeEventListener("abort", leave);
-      this.#askers.delete(gone);
-      if (this.#askers.size === 0) this.close();
-    }
-  }
-
-  /** Looks no more. */
-  close(): void {
-    clearInterval(this.#ticker);
-    this.#ticker = undefined;
-  }
-
-  async #look(): Promise<void> {
-    const living = await this.#living().catch(() => undefined);
-    if (!living) return;
-    for (const [gone, from] of this.#askers) if (!living.has(from)) gone.abort();
   }
 }
 

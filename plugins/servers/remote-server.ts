@@ -15,6 +15,7 @@ import {
   pause,
   type ProbeReport,
   restoreError,
+  Semaphore,
   setTimer,
   type Store,
   timeoutSignal,
@@ -33,6 +34,8 @@ import {
 const RETRY_MS = 250;
 /** How long the other gateway may take for what is no call, in milliseconds. */
 const ASK_MS = 30_000;
+/** Wishes of clients that are told at a time. There may be thousands after a move, and a gateway refuses questions beyond its bound. */
+const MAX_WANTS = 16;
 /** Longest question, in characters of JSON; the store's bound is a little higher. */
 const MAX_TEXT = 900_000;
 
@@ -76,6 +79,8 @@ export class RemoteServer {
   readonly #id = randomUUID();
   readonly #closed = new AbortController();
   readonly #running = new Set<AbortController>();
+  /** Of those who tell what clients want. */
+  readonly #turns = new Semaphore(MAX_WANTS);
 
   constructor(options: RemoteOptions) {
     this.#options = options;
@@ -100,9 +105,16 @@ export class RemoteServer {
     throw new Elsewhere();
   }
 
-  /** Clients here want to hear of something, or no more. */
-  want(what: Omit<Extract<Asked, { verb: "want" }>, "verb" | "id">): Promise<void> {
-    return this.#tell({ verb: "want", id: this.#id, ...what });
+  /** Clients here want to hear of something, or no more. @throws {Elsewhere}; {GatewayError} what the server says */
+  async want(what: Omit<Extract<Asked, { verb: "want" }>, "verb" | "id">): Promise<void> {
+    const end = await this.#turns.take(this.#closed.signal).catch(() => {
+      throw new Elsewhere();
+    });
+    try {
+      await this.#tell({ verb: "want", id: this.#id, ...what });
+    } finally {
+      end();
+    }
   }
 
   /**
@@ -125,11 +137,8 @@ export class RemoteServer {
     while (!signal.aborted) {
       try {
         let isFirst = true;
-        const from = options.store.replica;
-        for await (const message of this.#ask<FollowMessage>(
-          { verb: "follow", id: this.#id, from },
-          signal,
-        )) {
+        const question: Asked = { verb: "follow", id: this.#id };
+        for await (const message of this.#ask<FollowMessage>(question, signal)) {
           if (signal.aborted) return;
           options.hear(message);
           if (isFirst) options.followed();
@@ -175,9 +184,9 @@ export class RemoteServer {
       readonly signal: AbortSignal;
     },
   ): Promise<Answer> {
-    const { store, maxDepth } = this.#options;
+    const { maxDepth } = this.#options;
     const { id } = client;
-    const question: Asked = { verb: "call", from: store.replica, id, call: toRelayed(call), task };
+    const question: Asked = { verb: "call", id, call: toRelayed(call), task };
     let outcome: Answer | GatewayError | undefined;
     for await (const message of this.#ask(question, signal)) {
       const read = callMessageSchema.parse(message);

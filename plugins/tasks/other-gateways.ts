@@ -1,5 +1,5 @@
 import { GatewayError, type Json, type Progress } from "propylon";
-import { type Store, timeoutSignal } from "propylon/kit";
+import { askOnce, type Store } from "propylon/kit";
 import { z } from "zod";
 import { type SharedTask, ttlOf } from "./service.ts";
 import type { OwnTaskRecord } from "./task-record.ts";
@@ -128,13 +128,9 @@ export class OtherGateways {
     };
   }
 
-  async #ask(gateway: string, question: Question): Promise<View> {
-    const signal = timeoutSignal(ANSWER_MS);
-    for await (const view of this.#store.ask(gateway, TOPIC, question, signal))
-      return viewSchema.parse(view);
-    throw new GatewayError("unavailable", "The gateway that works on the task did not answer.", {
-      hint: "Make the request again.",
-    });
+  #ask(gateway: string, body: Question): Promise<View> {
+    const question = { topic: TOPIC, body, schema: viewSchema, timeout: ANSWER_MS };
+    return askOnce(this.#store, gateway, question);
   }
 }
 

@@ -1,5 +1,5 @@
 /** What the page may do (CSP level 3): its own files and this gateway, and no text becomes code (Trusted Types). */
-export const CONTENT_POLICY = [
+const CONTENT_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

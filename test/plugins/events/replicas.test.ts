@@ -11,6 +11,7 @@ import history from "../../../plugins/history/index.ts";
 import nats from "../../../plugins/nats/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
@@ -26,10 +27,10 @@ declare module "propylon" {
 /** How often a reader moves to another gateway; 1,000 times in the campaign. */
 const MOVES = Number(process.env["EVENT_MOVES"] ?? 40);
 
-const STORES = [
-  ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
+const STORES = storesOf(
   ["NATS", startNats, () => nats],
-] as const;
+  ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
+);
 
 /** A gateway of a fleet, with what it says and switches. */
 async function startOne(store: string, driver: PluginEntry) {

@@ -4,6 +4,7 @@ import nats from "../../../plugins/nats/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { FaultProxy } from "../../fixtures/faults/proxy.ts";
+import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
@@ -17,10 +18,10 @@ const BROKEN = Number(process.env["SWITCHES_BROKEN"] ?? 9);
 const AT_ONCE = 300;
 const TOOLS = Array.from({ length: AT_ONCE }, (_, at) => `t${at}`);
 
-const STORES = [
+const STORES = storesOf(
   ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
   ["NATS", startNats, () => nats],
-] as const;
+);
 
 async function startOne(store: string, url: string, driver: PluginEntry): Promise<Gated> {
   const started = await setupGating({}, { store, servers: { house: { url } } }, [driver]);

@@ -8,7 +8,11 @@ import type { Call } from "../../../core/call/call.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { ServerEvent } from "../../../core/server/server.ts";
+import { EndpointContext } from "../../../plugins/mcp/context.ts";
+import { Session } from "../../../plugins/mcp/session.ts";
+import { SessionPeers } from "../../../plugins/mcp/session-peers.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
 import { openDriver as openNats, useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, openDriver as openPostgres, startServer } from "../postgres/kit.ts";
@@ -83,7 +87,14 @@ function createServer(running: Map<string, Call>, go: Map<string, () => void>): 
     });
 }
 
-const STORES = [
+const STORES = storesOf(
+  [
+    "NATS",
+    async () => {
+      const { url } = await startNats();
+      return () => openNats(url);
+    },
+  ],
   [
     "PostgreSQL",
     async () => {
@@ -92,14 +103,7 @@ const STORES = [
       return () => openPostgres(url, schema);
     },
   ],
-  [
-    "NATS",
-    async () => {
-      const { url } = await startNats();
-      return () => openNats(url);
-    },
-  ],
-] as const;
+);
 
 /** The next of a list, and none twice in a row. */
 function* inTurn<T>(all: readonly T[]): Generator<T, never> {
@@ -444,4 +448,37 @@ describe.each(STORES)("gateways of one %s", (_name, start) => {
     expect(again).toContain('"id":"lost"');
     expect(again).toContain('"code":"unavailable"');
   });
+});
+
+it("streams that come from other gateways are bounded, of one principal and in all, and those refused are told", async () => {
+  const served = await serve([]);
+  onTestFinished(() => served.close());
+  const { host } = served;
+  const sessions = { find: () => undefined, save: async () => {}, saveLater: () => {} };
+  const peers = new SessionPeers(new EndpointContext("mcp", host), sessions);
+  onTestFinished(() => peers.close());
+  const elsewhere = { gateway: "gone", eventId: undefined };
+  const follow = async (principal: string): Promise<string> => {
+    const session = new Session(principal, "2025-11-25", {});
+    const parts = peers.follow(session, elsewhere, new AbortController().signal);
+    return parts[Symbol.asyncIterator]()
+      .next()
+      .then(
+        () => "told",
+        (error: { readonly code: string }) => error.code,
+      );
+  };
+  const codes = await Promise.all(
+    ["a", "b", "c"].flatMap((principal) => Array.from({ length: 151 }, () => follow(principal))),
+  );
+  // 150 of each of the first two are looked for; there is no such gateway.
+  const refused = codes.flatMap((code, at) => (code === "unavailable" ? [at] : []));
+  expect(refused).toEqual([150, 301, ...Array.from({ length: 151 }, (_, at) => 302 + at)]);
+  const told = host.events.filter(([name]) => name === "stream:refused");
+  expect(told).toEqual([
+    ["stream:refused", "mcp", "principal"],
+    ...Array.from({ length: 152 }, () => ["stream:refused", "mcp", "total"]),
+  ]);
+  // Their places are free again.
+  expect(await follow("a")).toBe("not_found");
 });

@@ -1,5 +1,6 @@
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { Endpoints } from "../../../plugins/mcp/endpoints.ts";
 import { View } from "../../../plugins/mcp/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/gateway/endpoint-server.ts";
@@ -385,10 +386,11 @@ describe("a reload", () => {
         return catalogue;
       },
     });
+    const endpoints = new Endpoints(served.host);
     const shown = { ...served.content([server]), isUnfiltered: true };
     const readsOf = (content: typeof shown): number => {
       reads = 0;
-      served!.endpoint.update(content);
+      endpoints.update(new Map([["main", { listener: "main", path: "/mcp", content }]]));
       return reads;
     };
     expect(readsOf(shown)).toBeGreaterThan(0);
@@ -399,5 +401,6 @@ describe("a reload", () => {
     expect(readsOf(shown)).toBeGreaterThan(0);
     expect(readsOf({ ...shown, servers: [] })).toBe(0);
     expect(readsOf(shown)).toBeGreaterThan(0);
+    endpoints.close();
   });
 });

@@ -11,6 +11,7 @@ import {
   type GatewayConfigInput,
 } from "../../../core/index.ts";
 import { testPlugin, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
+import { GatewayLife } from "../../../plugins/metrics/life.ts";
 import { startGateway } from "../../contract/kit.ts";
 import { parsePage, promtool, valuesOf } from "./exposition.ts";
 
@@ -367,6 +368,8 @@ describe("what happens to the gateway", () => {
     const figures = await json();
     expect(figures.config_reloads_total).toEqual({ done: 0, failed: 1 });
     expect(figures.upstream_reconnects_total).toEqual({ s: 1 });
+    const refused = valuesOf(await page(), "session_streams_refused_total", "bound");
+    expect(refused).toEqual({ principal: 0, total: 0 });
     const states = valuesOf(await page(), "upstream_state", "server", "state");
     expect(states).toMatchObject({ "s ready": 1, "s failed": 0 });
     const { transport } = client as unknown as {
@@ -380,6 +383,15 @@ describe("what happens to the gateway", () => {
       .samples.find(({ name }) => name.endsWith("_count"));
     expect(ended!.value).toBe(1);
   });
+});
+
+it("counts streams of sessions that had no room, by what was full", () => {
+  const life = new GatewayLife([1]);
+  const listeners = new Map<string, (...args: never[]) => void>();
+  life.watch({ hook: (name, listener) => void listeners.set(name, listener) });
+  const tell = listeners.get("stream:refused") as (endpoint: string, bound: string) => void;
+  for (const bound of ["principal", "total", "total"]) tell("mcp", bound);
+  expect(life.refusedStreams).toEqual({ principal: 1, total: 2 });
 });
 
 const plugin: AnyPlugin = metrics;

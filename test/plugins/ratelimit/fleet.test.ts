@@ -9,6 +9,7 @@ import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/
 import postgres from "../../../plugins/postgres/index.ts";
 import nats from "../../../plugins/nats/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
+import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
@@ -20,10 +21,10 @@ const LOAD_MS = Number(process.env["LIMIT_SECONDS"] ?? 6) * 1_000;
 const RATE = 100;
 const BURST = 100;
 
-const STORES = [
+const STORES = storesOf(
   ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
   ["NATS", startNats, () => nats],
-] as const;
+);
 
 const talker = definePlugin({
   name: "talker",
