@@ -85,6 +85,11 @@ export class Process {
     });
   }
 
+  /** Pids of its children and theirs, upstreams excepted. */
+  children() {
+    return tree(this.pid).slice(1);
+  }
+
   /** CPU time in microseconds of this process and its children, upstreams excepted. */
   cpu() {
     return tree(this.pid).reduce((sum, pid) => sum + cpuOf(pid), 0);

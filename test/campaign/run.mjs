@@ -85,6 +85,12 @@ const CAMPAIGNS = {
     times: 1,
     each: "2,000 random clicks in a read-only gateway",
   },
+  controls: {
+    args: vitest("test/plugins/ui/accountability.test.ts"),
+    env: { UI_CONTROLS: "all" },
+    times: 1,
+    each: "every control of every page of the web interface is used",
+  },
   cuts: {
     args: vitest("test/plugins/ui/cuts.test.ts", "test/plugins/ui/live.test.ts"),
     env: { UI_CUTS: "50", UI_CHANGES: "200" },
@@ -114,6 +120,12 @@ const CAMPAIGNS = {
     env: { TEMPLATES_ALL: "1" },
     times: 1,
     each: "every template in every way: config, format, its own tests, the steps of its Dockerfile",
+  },
+  release: {
+    args: vitest("test/e2e/release.test.ts"),
+    env: { RELEASE_ALL: "1" },
+    times: 1,
+    each: "every step of the release workflow in a clean clone, to the bill of materials and the publishing of both packages",
   },
   relay: { args: vitest("test/e2e/relay"), times: 5, each: "the relay matrix" },
   queue: {
@@ -159,15 +171,31 @@ const CAMPAIGNS = {
       REPLICA_CLIENTS: "500",
       REPLICA_EXCHANGES: "20000",
       REPLICA_KILL_MS: "5000",
+      REPLICA_RATE: "40",
     },
     times: 1,
     each: "20,000 exchanges of 500 sessions at any of three gateways, on PostgreSQL and on NATS, of which one is killed with SIGKILL each 5 s",
   },
   rolling: {
     args: vitest("test/e2e/rolling.test.ts"),
-    env: { ROLLING_ROUNDS: "20", ROLLING_RATE: "300", ROLLING_STORES: "PostgreSQL,NATS" },
+    env: { ROLLING_ROUNDS: "20", ROLLING_RATE: "300" },
     times: 1,
     each: "two times 20 rounds of a project of --with cluster at 300 calls a second, on PostgreSQL and on NATS, whose three gateways are stopped and started as another version one after the other",
+  },
+  payloads: {
+    args: vitest("test/plugins/payloads/fleet.test.ts"),
+    env: { PAYLOADS: "1000", PAYLOAD_BYTES: "50000000" },
+    times: 1,
+    each: "1,000 payloads of 1 KiB to 50 MB, written at one gateway and read at another one at once, with a bucket and with PostgreSQL alone",
+  },
+  stores: {
+    args: [
+      ...vitest("test/plugins/ratelimit/fleet.test.ts"),
+      "test/plugins/a2a-standard/elsewhere.test.ts",
+      "test/plugins/a2a/queue.test.ts",
+    ],
+    times: 3,
+    each: "what several gateways of one store have in common, over PostgreSQL and over NATS: limits, tasks, ends that are told",
   },
   switches: {
     args: vitest("test/plugins/gating/replicas.test.ts"),
@@ -192,6 +220,24 @@ const CAMPAIGNS = {
     env: { LIMIT_KILL_SECONDS: "60" },
     times: 1,
     each: "a minute of a limit and a minute of a bound, for PostgreSQL and for NATS each, while one of three gateways is killed each 5 s",
+  },
+  access: {
+    args: vitest("test/e2e/access-plugins.test.ts"),
+    env: { ACCESS_EVERYONE: "1" },
+    times: 1,
+    each: "every route of every plugin, asked by nine kinds of callers in nine configs",
+  },
+  reconciler: {
+    args: vitest("test/plugins/console/reconciler.test.ts"),
+    env: { RECONCILER_ORDERS: "1000" },
+    times: 1,
+    each: "1,000 random orders of hooks of a console against each issuer that fails",
+  },
+  principals: {
+    args: vitest("test/plugins/oauth-client/principals.test.ts"),
+    env: { ROUNDS: "10000" },
+    times: 1,
+    each: "10,000 interleaved calls of two people with two accounts, in each era",
   },
   "forged-tokens": {
     args: vitest("test/e2e/team-auth/forged-tokens.test.ts"),
@@ -304,7 +350,7 @@ function runOnce({ args, env }) {
     spawn(process.execPath, args, {
       cwd: root,
       stdio: "inherit",
-      env: { ...process.env, ...env },
+      env: { ...process.env, EVERY_STORE: "1", ...env },
     }).once("exit", (code) => resolve(code === 0));
   });
 }

@@ -5,6 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { parseArgs, promisify, stripVTControlCharacters } from "node:util";
 import { build } from "../../playground/ready.mjs";
+import { startClients } from "./clients.mjs";
 import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
 
 /**
@@ -12,7 +13,7 @@ import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
  * all modes beside each other.
  *
  * @typedef {import("propylon").GatewayConfigInput} Config
- * `extra`: of a server scenarios that count although the suite does not score them, of a client scenarios that do not count.
+ * `extra`: of a server scenarios that count although the suite does not score them, of a client scenarios that are shown all the same.
  *
  * @typedef {{ role: "server" | "client", revision: string, mode: string, expected: number, config?: () => Promise<Config>, extra?: string[] }} Run
  */
@@ -109,6 +110,7 @@ const { values: options } = parseArgs({
 await installSuite();
 build();
 const { createGateway } = await import("propylon");
+const clients = await startClients();
 
 /**
  * Starts a fixture upstream over HTTP, and resolves with its URL.
@@ -128,7 +130,7 @@ async function upstream(file) {
  * @returns {Promise<import("./suite.mjs").Outcome & { output: string }>}
  */
 async function perform({ role, revision, config, extra = [] }) {
-  if (role === "client" || !config) return testClient("node client.mjs", revision, extra);
+  if (role === "client" || !config) return testClient(clients.command, revision, extra);
   const { plugins: chosenPlugins, ...rest } = await config();
   const plugins = { ...chosenPlugins, tasks };
   const gateway = await createGateway(
@@ -209,5 +211,6 @@ try {
   if (hasLogin && !(await testLogin())) process.exitCode = 1;
   await Promise.all(tests);
 } finally {
+  clients.close();
   for (const child of children) child.kill();
 }

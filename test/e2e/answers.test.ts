@@ -9,6 +9,7 @@ import type { ModelServer } from "../fixtures/model/types.ts";
 import { startNats } from "../fixtures/nats/nats.mjs";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { until } from "../fixtures/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
@@ -17,6 +18,12 @@ import { PATIENCE } from "../fixtures/ci.ts";
 const RUNS = Number(process.env["ANSWER_RUNS"] ?? 3);
 /** Gateways on one store. */
 const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
+
+/** Where they keep it; NATS is that of the queue. */
+const OPENED = storesOf(
+  ["NATS", async () => undefined],
+  ["PostgreSQL", async () => (await startServer()).url],
+).flatMap(([name, open]) => COUNTS.map((count) => ({ name, open, count })));
 
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 60_000;
@@ -167,20 +174,11 @@ describe("an answer through the queue meets its question, and the model sees all
     },
   );
 
-  it.each(COUNTS)(
-    "over kill -9 of one of %i gateways, with PostgreSQL",
+  it.each(OPENED)(
+    "over kill -9 of one of $count gateways, with $name",
     { timeout: PATIENCE * (120_000 + RUNS * 20_000) },
-    async (count) => {
-      const server = await startServer();
-      expect(await runAll(count, server.url)).toEqual([]);
-    },
-  );
-
-  it.each(COUNTS)(
-    "over kill -9 of one of %i gateways, with NATS",
-    { timeout: PATIENCE * (120_000 + RUNS * 20_000) },
-    async (count) => {
-      expect(await runAll(count)).toEqual([]);
+    async ({ count, open }) => {
+      expect(await runAll(count, await open())).toEqual([]);
     },
   );
 

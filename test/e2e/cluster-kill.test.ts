@@ -5,13 +5,14 @@ import { expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
-import { QUEUED_WORK, startCluster, WORK, type Cluster } from "./cluster.ts";
+import { QUEUED_WORK, startCluster, useProjects, WORK, type Cluster } from "./cluster.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 /** A campaign does 10,000 calls and 2,000 tasks, and 30 minutes of kills. */
 const CALLS = Number(process.env["CLUSTER_CALLS"] ?? 300);
 const TASKS = Number(process.env["CLUSTER_TASKS"] ?? 60);
-const SECONDS = Number(process.env["CLUSTER_SECONDS"] ?? 15);
+const SECONDS = Number(process.env["CLUSTER_SECONDS"] ?? 10);
 const CLIENTS = Number(process.env["CLUSTER_CLIENTS"] ?? 6);
 /** Each so often the next gateway is killed. */
 const KILL_MS = 5_000;
@@ -19,6 +20,8 @@ const KILL_MS = 5_000;
 const ANSWER_MS = 10_000;
 /** A task has to end by then. */
 const TASK_MS = 30_000;
+
+const projects = useProjects();
 
 /** Codes after which a client may try again. */
 const RETRYABLE = new Set(["unavailable", "draining", "upstream_error", "timeout"]);
@@ -139,16 +142,18 @@ async function killInTurn({ gateways }: Cluster, outcome: Outcome, isOver: () =>
   }
 }
 
-it.each([
-  ["PostgreSQL", startPostgres, WORK, SECONDS],
-  ["NATS", startNats, WORK, SECONDS],
-  ["NATS, which hands its tasks out", startNats, QUEUED_WORK, Math.max(10, SECONDS - 5)],
-] as const)(
+it.each(
+  storesOf(
+    ["NATS, which hands its tasks out", startNats, QUEUED_WORK],
+    ["PostgreSQL", startPostgres, WORK],
+    ["NATS", startNats, WORK],
+  ),
+)(
   "the project of --with cluster on %s: gateways are killed in turn, each call has an answer or a code, each task an end",
   { timeout: PATIENCE * (120_000 + SECONDS * 3_000) },
-  async (_name, start, work, seconds) => {
+  async (_name, start, work) => {
     const { url } = await start();
-    const cluster = await startCluster(url, work);
+    const cluster = await startCluster(projects, url, work);
     const outcome = new Outcome();
     const clients: Client[] = [];
     for (let each = 0; each < CLIENTS; each++)
@@ -159,7 +164,7 @@ it.each([
     onTestFinished(() => void (isStopped = true));
     const isOver = (): boolean =>
       isStopped ||
-      (performance.now() - from > seconds * 1_000 &&
+      (performance.now() - from > SECONDS * 1_000 &&
         outcome.calls >= CALLS &&
         outcome.completed + outcome.failed >= TASKS);
     const callers = clients.map(async (client, at) => {

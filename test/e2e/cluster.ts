@@ -1,8 +1,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
+import { cp } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { afterAll, onTestFinished } from "vitest";
 import { parse } from "yaml";
 import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
@@ -15,6 +16,7 @@ import {
   runScript,
   succeed,
   openWorkshop,
+  type Workshop,
 } from "./template-project.ts";
 import { workFolder } from "./build.ts";
 
@@ -24,6 +26,8 @@ export interface Additions {
   readonly plugin: string;
   /** Lines of the config's plugins. */
   readonly config: string;
+  /** Variables that its build needs. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Something that takes a moment, as a tool and over A2A. */
@@ -58,6 +62,8 @@ export default definePlugin({
 /** {@link WORK}, done by whichever gateway has room. */
 export const QUEUED_WORK: Additions = {
   ...WORK,
+  // That of the project hands out no work, which its build refuses.
+  env: { STORE: "nats://127.0.0.1:4222" },
   config: WORK.config.replace("    workDir:", "    execution: queue\n    workDir:"),
 };
 
@@ -89,7 +95,7 @@ export class Gateway {
     const child = spawn(...mortal(process.execPath, ["server.mjs"]), {
       cwd: this.#folder,
       env: {
-        PATH: process.env["PATH"],
+        PATH: [join(this.#folder, "node_modules/.bin"), process.env["PATH"]].join(delimiter),
         HOME: this.#folder,
         NODE_ENV: "production",
         ...this.#env,
@@ -124,6 +130,47 @@ export class Gateway {
   }
 }
 
+/** The projects of a test file. */
+export class Projects {
+  readonly #built = new Map<Additions, Promise<string>>();
+  #workshop: Promise<Workshop> | undefined;
+
+  /** A project that is built, as nobody has used it. To build it is more work than to run it: that is done once. */
+  async make(additions: Additions): Promise<string> {
+    const built = this.#built.get(additions) ?? this.#build(additions);
+    this.#built.set(additions, built);
+    const folder = await workFolder();
+    onTestFinished(() => remove(folder));
+    const directory = join(folder, "gw");
+    await cp(await built, directory, { recursive: true, verbatimSymlinks: true });
+    symlinkSync(join(directory, "node_modules"), join(directory, ".output/node_modules"));
+    return directory;
+  }
+
+  async #build({ plugin, config, env }: Additions): Promise<string> {
+    this.#workshop ??= workFolder().then(openWorkshop);
+    const workshop = await this.#workshop;
+    const flags = ["--yes", "--with=cluster", "--no-git"];
+    const directory = await createProject(workshop, `gw-${this.#built.size}`, flags);
+    writeFileSync(join(directory, "plugins/work.ts"), plugin);
+    appendFileSync(join(directory, "gateway.yaml"), config);
+    await succeed(runScript(directory, "build", env));
+    return directory;
+  }
+
+  async remove(): Promise<void> {
+    const workshop = await this.#workshop;
+    if (workshop) await remove(workshop.folder);
+  }
+}
+
+/** Those of the file that calls it. */
+export function useProjects(): Projects {
+  const projects = new Projects();
+  afterAll(() => projects.remove());
+  return projects;
+}
+
 /** What compose.yaml of a project of `--with cluster` starts, as processes of this machine: its configs are the ones that it mounts. */
 export interface Cluster {
   /** Of the balancer. */
@@ -133,9 +180,13 @@ export interface Cluster {
 }
 
 /** @param store address of the store */
-export async function startCluster(store: string, additions = WORK): Promise<Cluster> {
+export async function startCluster(
+  projects: Projects,
+  store: string,
+  additions = WORK,
+): Promise<Cluster> {
   requireProgram("haproxy");
-  const directory = await makeProject(additions);
+  const directory = await projects.make(additions);
   const key = await readKey(directory);
   const { services } = parse(readFileSync(join(directory, "compose.yaml"), "utf8")) as Compose;
   const { balancer, ...others } = services;
@@ -162,17 +213,6 @@ export async function startCluster(store: string, additions = WORK): Promise<Clu
     ...listen,
   });
   return { url, headers: { authorization: `Bearer ${key}` }, gateways };
-}
-
-async function makeProject({ plugin, config }: Additions): Promise<string> {
-  const workshop = await openWorkshop(await workFolder());
-  onTestFinished(() => remove(workshop.folder));
-  const directory = await createProject(workshop, "gw", ["--yes", "--with=cluster", "--no-git"]);
-  writeFileSync(join(directory, "plugins/work.ts"), plugin);
-  appendFileSync(join(directory, "gateway.yaml"), config);
-  await succeed(runScript(directory, "build"));
-  symlinkSync(join(directory, "node_modules"), join(directory, ".output/node_modules"));
-  return directory;
 }
 
 async function startBalancer(

@@ -6,14 +6,21 @@ interface Entry {
   readonly state: string;
 }
 
-/** Processes below one, of every level. */
-export function descendantsOf(pid: number): number[] {
+/**
+ * Processes below one, of every level.
+ *
+ * @param isLeftOut tells of which neither it nor what is below it counts
+ */
+export function descendantsOf(pid: number, isLeftOut = (_pid: number) => false): number[] {
   const entries = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => entryOf(Number(name)) ?? []);
   const found: number[] = [];
   for (let level = [pid]; level.length > 0;) {
-    level = entries.filter(({ parent }) => level.includes(parent)).map((entry) => entry.pid);
+    level = entries
+      .filter(({ parent }) => level.includes(parent))
+      .map((entry) => entry.pid)
+      .filter((each) => !isLeftOut(each));
     found.push(...level);
   }
   return found;

@@ -4,13 +4,16 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { until } from "../fixtures/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
 import { startFleet, type Program } from "./fleet.ts";
 
 /** A campaign does 50. */
-const ROUNDS = Number(process.env["LEADER_ROUNDS"] ?? 2);
+const ROUNDS = Number(process.env["LEADER_ROUNDS"] ?? 1);
+/** How long after the end of a lease another one may begin: that of a campaign, which has the machine for itself, is exact. */
+const SLACK_MS = ROUNDS > 2 ? 1_000 : PATIENCE * 1_000;
 const TTL_MS = 1_500;
 
 /**
@@ -164,10 +167,7 @@ async function tell(fleet: readonly Program[], times: readonly number[]): Promis
   );
 }
 
-describe.each([
-  ["PostgreSQL", startPostgres],
-  ["NATS", startNats],
-] as const)(
+describe.each(storesOf(["PostgreSQL", startPostgres], ["NATS", startNats]))(
   "the holder of a lease of %s",
   { timeout: PATIENCE * (120_000 + ROUNDS * 30_000) },
   (_name, open) => {
@@ -188,7 +188,7 @@ describe.each([
         expectInOrder(await read(leader));
       }
       await tell(fleet, times);
-      expect(Math.max(...times)).toBeLessThan(TTL_MS + 1_000);
+      expect(Math.max(...times)).toBeLessThan(TTL_MS + SLACK_MS);
     });
 
     it("is cut off from its store: it stops in time, serves on, and is one of them again when it is back", async () => {
@@ -229,7 +229,7 @@ describe.each([
       }
       await tell(fleet, times);
       process.stdout.write(`worked until ${timesOf(lost)} after the cut\n`);
-      expect(Math.max(...times)).toBeLessThan(TTL_MS + 1_000);
+      expect(Math.max(...times)).toBeLessThan(TTL_MS + SLACK_MS);
     });
   },
 );

@@ -12,6 +12,7 @@ import { connectClient } from "../../core/testing/index.ts";
 import type { ServerStatus } from "../../core/server/server.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { until } from "../fixtures/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
@@ -155,10 +156,7 @@ class Move {
   }
 }
 
-describe.each([
-  ["PostgreSQL", startPostgres],
-  ["NATS", startNats],
-] as const)(
+describe.each(storesOf(["NATS", startNats], ["PostgreSQL", startPostgres]))(
   "a server placed at one gateway, of %s",
   { timeout: 120_000 + ROUNDS * 30_000 },
   (_name, open_) => {

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../core/http/auth/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
@@ -105,10 +105,15 @@ async function leave(gateway: Gateway, ada: KitClient, bob: KitClient, way: stri
 }
 
 describe.each(SERVERS)("a server of the $sdk SDK over $transport", ({ sdk, transport }) => {
+  let shared: Awaited<ReturnType<typeof startScene>> | undefined;
+  afterAll(() => shared?.close());
+
+  /** Over HTTP the gateway learns whom a server asks; over stdio one does for all, and to start it is most of the work. */
   async function start(): Promise<Gateway> {
-    const { gateway, close } = await startScene(sdk, transport);
-    onTestFinished(close);
-    return gateway;
+    const scene = shared ?? (await startScene(sdk, transport));
+    if (transport === "stdio") shared = scene;
+    else onTestFinished(scene.close);
+    return scene.gateway;
   }
 
   it("asks the only principal that there is", async () => {

@@ -11,6 +11,9 @@ import { PATIENCE } from "../fixtures/ci.ts";
 import { openCheckout, type Checkout } from "../fixtures/checkout.ts";
 import { startRegistry, type Registry } from "../fixtures/registry.ts";
 
+/** `npm run campaign -- release` does all of it; a run of every commit leaves out what only a release has. */
+const ALL = process.env["RELEASE_ALL"] === "1";
+
 /** Steps of the workflow that are no part of a dry run. A step that is neither here nor runs fails the test. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "sudo apt-get update -qq && sudo apt-get install -y -qq nats-server redis-server postgresql haproxy bsdutils util-linux":
@@ -46,7 +49,8 @@ beforeAll(async () => {
     jobs: Record<string, { steps: { run?: string }[] }>;
   };
   for (const { run: step } of jobs["publish"]!.steps)
-    if (step !== undefined && !(step in ELSEWHERE)) ran.push(await runStep(step));
+    if (step !== undefined && !(step in ELSEWHERE) && (ALL || !isOfRelease(step)))
+      ran.push(await runStep(step));
 }, 600_000);
 
 afterAll(async () => {
@@ -54,6 +58,11 @@ afterAll(async () => {
   checkout?.close();
   if (work) rmSync(work, { recursive: true, force: true });
 });
+
+/** Whether a step lists or publishes packages that are packed. */
+function isOfRelease(step: string): boolean {
+  return step.includes("npm sbom") || step.startsWith("npm publish");
+}
 
 /** As GitHub runs a step, with nothing sent to a registry. */
 async function runStep(step: string): Promise<Ran> {
@@ -84,7 +93,7 @@ const readJson = (file: string): unknown => JSON.parse(readFileSync(file, "utf8"
 describe("the release workflow, in a clean clone and without a network", () => {
   it("22: every step ends well", () => {
     expect(ran.filter(({ code }) => code !== 0)).toEqual([]);
-    expect(ran.length).toBeGreaterThanOrEqual(6);
+    expect(ran.length).toBeGreaterThanOrEqual(ALL ? 6 : 3);
   });
 
   it("22: has no step left out that is not in it", () => {
@@ -95,17 +104,17 @@ describe("the release workflow, in a clean clone and without a network", () => {
   it("22: publishes both packages, each with its program and its repository", () => {
     const published = ran.filter(({ step }) => step.startsWith("npm publish"));
     const programs = ["dist/plugins/cli.js", "dist/create-gateway.mjs"];
-    expect(published).toHaveLength(2);
-    for (const [index, program] of programs.entries())
-      expect(published[index]!.output).toContain(` ${program}\n`);
+    expect(published).toHaveLength(ALL ? programs.length : 0);
+    for (const [index, { output }] of published.entries())
+      expect(output).toContain(` ${programs[index]}\n`);
     for (const folder of ["", "templates"])
       expect(readJson(join(checkout.folder, folder, "package.json"))).toHaveProperty(
         "repository.url",
       );
   });
 
-  it("22: lists what the package brings", () => {
-    const bill = readJson(join(packages(), "sbom.spdx.json")) as { packages: { name: string }[] };
+  it.each(ALL ? ["sbom.spdx.json"] : [])("22: lists what the package brings in %s", (file) => {
+    const bill = readJson(join(packages(), file)) as { packages: { name: string }[] };
     expect(bill.packages.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["propylon", "zod", "commander", "prom-client", "tdigest"]),
     );

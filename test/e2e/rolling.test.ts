@@ -3,21 +3,23 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { until } from "../fixtures/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
-import { startCluster, type Cluster, type Gateway } from "./cluster.ts";
+import { startCluster, useProjects, type Cluster, type Gateway } from "./cluster.ts";
 
 /** A campaign does 20 rounds at 300 calls a second, on both stores. */
 const ROUNDS = Number(process.env["ROLLING_ROUNDS"] ?? 1);
 const RATE = Number(process.env["ROLLING_RATE"] ?? 30);
-const STORES = (process.env["ROLLING_STORES"] ?? "PostgreSQL").split(",");
 const CLIENTS = Math.max(4, Math.ceil(RATE / 10));
 /** An answer has to be there by then. */
 const ANSWER_MS = 10_000;
 /** Each so often something is switched. */
 const SWITCH_MS = 100;
 const SWITCHED = ["t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"];
+
+const projects = useProjects();
 
 type Form = "old" | "new";
 
@@ -178,17 +180,12 @@ async function roll({ gateways }: Cluster, outcome: Outcome): Promise<void> {
     }
 }
 
-const ALL = [
-  ["PostgreSQL", startPostgres],
-  ["NATS", startNats],
-] as const;
-
-it.each(ALL.filter(([name]) => STORES.includes(name)))(
+it.each(storesOf(["PostgreSQL", startPostgres], ["NATS", startNats]))(
   "the project of --with cluster on %s: gateways become another version in turn, no call fails, no switch is lost",
   { timeout: PATIENCE * (120_000 + ROUNDS * 120_000) },
   async (_name, start) => {
     const { url } = await start();
-    const cluster = await startCluster(url, {
+    const cluster = await startCluster(projects, url, {
       plugin: PLUGIN,
       config: "  ./plugins/work.ts: {}\n  gating: {}\n  admin: {}\n",
     });

@@ -6,6 +6,7 @@ import nats from "../../plugins/nats/index.ts";
 import postgres from "../../plugins/postgres/index.ts";
 import { useServer } from "../plugins/nats/kit.ts";
 import { freshSchema, startServer, until } from "../plugins/postgres/kit.ts";
+import { storesOf } from "../fixtures/stores.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 /** How long the store is away, in milliseconds; and how long it may be so before the gateway is not ready. */
@@ -42,10 +43,10 @@ const switches = definePlugin({
   },
 });
 
-const STORES = [
-  ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
+const STORES = storesOf(
   ["NATS", useServer, () => nats],
-] as const;
+  ["PostgreSQL", startServer, () => [postgres, { schema: freshSchema() }] as const],
+);
 
 it.each(STORES)(
   `while %s is away for ${AWAY_MS / 1_000} s calls go on and changes are refused; then all is equal`,

@@ -7,6 +7,7 @@ import { rolldown } from "rolldown";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const MODULES = join(ROOT, "node_modules");
+const NPX = join(ROOT, "test/fixtures/npx.mjs");
 
 /** How a program ended. */
 export interface Ran {
@@ -66,7 +67,14 @@ async function linkModules(directory: string, propylon: string): Promise<void> {
     if (!own.has(each)) await symlink(join(MODULES, ".bin", each), join(modules, ".bin", each));
   await symlink(propylon, join(modules, "propylon"));
   await symlink(join(propylon, "dist/plugins/cli.js"), join(modules, ".bin/propylon"));
+  await writeFile(join(modules, ".bin/npx"), STARTER, { mode: 0o755 });
 }
+
+/** Starts the servers of a project, which are installed. npm in front of each would be most of the work. */
+const STARTER = `#!/bin/sh
+shift
+exec ${JSON.stringify(process.execPath)} ${JSON.stringify(NPX)} "$@"
+`;
 
 /**
  * A program in place of npm for the steps of a Dockerfile: it installs by linking, prunes by leaving the links of `dependencies`
@@ -125,11 +133,15 @@ export async function run(
 }
 
 /** Runs a script of a project's package.json as npm does. npm itself would be half of the work. */
-export async function runScript(directory: string, name: string): Promise<Ran> {
+export async function runScript(
+  directory: string,
+  name: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Ran> {
   const text = await readFile(join(directory, "package.json"), "utf8");
   const { scripts } = JSON.parse(text) as { scripts: Readonly<Record<string, string>> };
   const PATH = [join(directory, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
-  return run(directory, ["sh", "-c", scripts[name]!], { PATH });
+  return run(directory, ["sh", "-c", scripts[name]!], { PATH, ...env });
 }
 
 /** The output of a program that must end well. */

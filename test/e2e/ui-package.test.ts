@@ -1,15 +1,15 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { cleanEnvironment } from "../create-gateway/creator.ts";
 import { namesIn, serve } from "../core/build/kit.ts";
-import { startRegistry, type Registry } from "../fixtures/registry.ts";
+import { unpack } from "../fixtures/untar.ts";
 import { openPage } from "../plugins/ui/kit.ts";
 
 const run = promisify(execFile);
@@ -47,49 +47,58 @@ export default definePlugin({
 `,
 };
 
-let registry: Registry;
 let work: string;
 let project: string;
 
-/** Both packages as npm makes them, installed as npm does it, from a registry that nobody else answers for. */
+/** Both packages as npm makes them; that npm installs them is a test of the release. */
 beforeAll(async () => {
   work = await mkdtemp(join(tmpdir(), "ui-package-"));
-  registry = await startRegistry();
   const author = join(work, "acme-weather");
   project = join(work, "gateway");
   await Promise.all([mkdir(author), mkdir(project)]);
   for (const [name, text] of Object.entries(FILES)) await writeFile(join(author, name), text);
-  const tarballs = await Promise.all([ROOT, author].map(pack));
   await writeFile(join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
-  await npm(project, "install", "--no-audit", "--no-fund", ...tarballs);
+  await Promise.all([ROOT, author].map(async (folder) => unpackInto(await pack(folder))));
+  await linkDependencies();
 }, 300_000);
 
 afterAll(async () => {
-  await registry?.close();
   if (work) await rm(work, { recursive: true, force: true });
 });
 
-async function npm(cwd: string, ...words: readonly string[]): Promise<string> {
-  const env = cleanEnvironment({
-    npm_config_registry: registry.url,
-    npm_config_cache: join(work, "cache"),
-    npm_config_fetch_retries: "0",
-  }) as NodeJS.ProcessEnv;
-  return (await run("npm", [...words], { cwd, env, maxBuffer: 64 * 1024 * 1024 })).stdout;
-}
-
 /** What is built already is packed as it is. */
 async function pack(folder: string): Promise<string> {
-  const stdout = await npm(
-    folder,
-    "pack",
-    "--ignore-scripts",
-    "--json",
-    "--pack-destination",
-    work,
-  );
+  const words = ["pack", "--ignore-scripts", "--json", "--offline", "--pack-destination", work];
+  const env = cleanEnvironment({}) as NodeJS.ProcessEnv;
+  const { stdout } = await run("npm", words, { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
   return join(work, (JSON.parse(stdout) as { filename: string }[])[0]!.filename);
 }
+
+async function unpackInto(tarball: string): Promise<void> {
+  const unpacked = await mkdtemp(join(work, "unpacked-"));
+  unpack(tarball, unpacked);
+  const { name } = await readManifest(join(unpacked, "package"));
+  await mkdir(join(project, "node_modules"), { recursive: true });
+  await rename(join(unpacked, "package"), join(project, "node_modules", name));
+}
+
+/** Those that propylon names, and no other package of the repository. */
+async function linkDependencies(): Promise<void> {
+  const { dependencies } = await readManifest(join(project, "node_modules/propylon"));
+  for (const name of Object.keys(dependencies)) {
+    const link = join(project, "node_modules", name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(join(ROOT, "node_modules", name), link);
+  }
+}
+
+async function readManifest(folder: string) {
+  const text = await readFile(join(folder, "package.json"), "utf8");
+  return JSON.parse(text) as { name: string; dependencies: Record<string, string> };
+}
+
+/** The program of the package. */
+const program = (): string => join(project, "node_modules/propylon/dist/plugins/cli.js");
 
 const config = (port: number, plugin: string): string => `listeners: { main: { port: ${port} } }
 management: { mutations: true }
@@ -105,7 +114,7 @@ async function start(plugin: string): Promise<{ readonly url: string; readonly f
   const port = await freePort();
   const file = join(project, "gateway.yaml");
   await writeFile(file, config(port, plugin));
-  const child = spawn(join(project, "node_modules/.bin/propylon"), ["start"], {
+  const child = spawn(process.execPath, [program(), "start"], {
     cwd: project,
     env: cleanEnvironment({}),
     stdio: "ignore",
@@ -152,7 +161,7 @@ it("15: the one file of propylon build has it, too, alone in a folder", async ()
     await symlink(join(ROOT, "node_modules", name), join(project, "node_modules", name));
   await writeFile(join(project, "gateway.yaml"), config(0, ""));
   const env = cleanEnvironment({}) as NodeJS.ProcessEnv;
-  await run(join(project, "node_modules/.bin/propylon"), ["build"], { cwd: project, env });
+  await run(process.execPath, [program(), "build"], { cwd: project, env });
   const alone = join(work, "alone");
   await cp(join(project, ".output"), alone, { recursive: true });
   expect(await namesIn(alone)).toEqual(["gateway.yaml", "server.mjs"]);

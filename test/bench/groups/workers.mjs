@@ -11,7 +11,7 @@ const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.ur
 const REST_MS = 10_000;
 
 /**
- * What workers cost: CPU per relayed call and memory beside one process, and what they take at rest. All are on one core, the load is on
+ * What workers cost: CPU per relayed call and memory beside one process, what they take at rest, and a new one for one that was killed. All are on one core, the load is on
  * the other: throughput there says what a call costs, and N workers on N free cores give N times that.
  */
 export async function workers(bench) {
@@ -30,6 +30,8 @@ export async function workers(bench) {
       Object.entries(targets).map(([name, target]) => [name, () => rest(target)]),
     );
     await bench.interleave("workers, a second at rest", resting, 1);
+    const again = { "2 workers": async () => replace(await launch(2)) };
+    await bench.interleave("workers, a new one for one that was killed", again);
   } finally {
     await bench.release([upstream, ...Object.values(targets)]);
     rmSync(folder, { recursive: true });
@@ -43,6 +45,7 @@ async function start(folder, upstream, count) {
     workers: count,
     log: { level: "warn", format: "json" },
     servers: { upstream: { url: `http://127.0.0.1:${upstream}/mcp` } },
+    plugins: { admin: {}, gating: { state: false } },
   };
   const file = join(folder, `gateway-${count}.json`);
   writeFileSync(file, JSON.stringify(config));
@@ -57,6 +60,27 @@ async function isReady(port) {
     headers: { connection: "close" },
   });
   return ok;
+}
+
+/** From the end of a worker until all serve again, of a gateway in which none has ended before. */
+async function replace(target) {
+  const [first] = target.children();
+  const from = performance.now();
+  process.kill(first, "SIGKILL");
+  while (target.children().includes(first)) await pause(1);
+  const before = target.cpu();
+  while (!(await isComplete(target.port))) await pause(10);
+  const sample = { wall: performance.now() - from, cpu: target.cpu() - before };
+  await target.stop();
+  return sample;
+}
+
+async function isComplete(port) {
+  const page = await fetch(`http://127.0.0.1:${port}/_meta/version`, {
+    headers: { connection: "close" },
+  });
+  const { workers: told } = await page.json();
+  return told.all.every(({ state }) => state === "ready");
 }
 
 /** CPU of a second, and memory. */

@@ -5,6 +5,9 @@ import "./memory.mjs";
 /** Where the build is; another for the code of before. */
 const dist = process.env.BENCH_DIST ?? new URL("../../../dist/", import.meta.url).href;
 const { createGateway } = await import(`${dist}core/index.js`);
+// As the command line does; the code of before has none.
+const { stopPretenuring } = await import(`${dist}core/cli/pretenuring.js`).catch(() => ({}));
+stopPretenuring?.();
 
 /** First-party plugins, from the build too. */
 const resolvePlugin = async (name) => (await import(`${dist}plugins/${name}/index.js`)).default;

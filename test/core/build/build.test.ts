@@ -2,7 +2,16 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
-import { bundle, Folders, namesIn, propylon, ROOT, run, serve, watchBundle } from "./kit.ts";
+import { useCommands } from "../cli/propylon.ts";
+import { bundle, Folders, namesIn, ROOT, run, serve, watchBundle } from "./kit.ts";
+
+const commands = useCommands();
+/** Runs `propylon` in a folder. */
+const propylon = (
+  words: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>> = {},
+) => commands.propylon(words, { cwd, env });
 
 const folders = new Folders();
 afterAll(() => folders.remove());

@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import type { Locator, Page, Route } from "playwright-core";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import { until } from "../../fixtures/until.ts";
 import { openPage } from "./kit.ts";
+import { startProxy } from "./reverse-proxy.ts";
 
 const CONTROLS =
   "a[href], button:not([aria-label='Close'], [aria-label='Dismiss']), input, select, textarea, summary";
@@ -15,11 +17,17 @@ export interface Control {
   readonly does: string;
 }
 
-/** Requests that change something are answered here: the gateway is to be there for the next control. */
-async function answer(route: Route): Promise<void> {
-  const request = route.request();
-  if (request.method() === "GET" || request.url().includes("dry=1")) return route.continue();
-  await route.fulfill({ json: { ok: true, plugins: {}, servers: {}, changed: [] } });
+/**
+ * Requests that change something are answered here: the gateway is to be there for the next control. In front of the gateway and not
+ * in the browser, which would load and compile every script again for each page.
+ */
+function answer(request: IncomingMessage, response: ServerResponse): boolean {
+  const { method, url = "" } = request;
+  if (method === "GET" || !/^\/(?:_meta|api)\//.test(url) || url.includes("dry=1")) return false;
+  request.resume();
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ ok: true, plugins: {}, servers: {}, changed: [] }));
+  return true;
 }
 
 /** `GET /_meta/servers/:server` of the routes that the gateway lists, for `GET /_meta/servers/shop`. */
@@ -93,7 +101,8 @@ export interface Walk {
 }
 
 /** Uses every control of some pages: each makes its request, leads somewhere or changes the view. */
-export async function useAll({ url, views, whole }: Walk): Promise<readonly Control[]> {
+export async function useAll({ url: to, views, whole }: Walk): Promise<readonly Control[]> {
+  const { url } = await startProxy(to, { answers: answer });
   const { routes } = (await (await fetch(`${url}/_meta/ui`)).json()) as {
     routes: { method: string; path: string }[];
   };
@@ -103,7 +112,6 @@ export async function useAll({ url, views, whole }: Walk): Promise<readonly Cont
     .toSorted((a, b) => a.split(":").length - b.split(":").length);
   const { page, requests } = await openPage(`${url}/ui/`);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.route(/\/(?:_meta|api)\//, answer);
   const controls: Control[] = [];
   const dead: string[] = [];
   for (const view of views) {
@@ -116,8 +124,11 @@ export async function useAll({ url, views, whole }: Walk): Promise<readonly Cont
     await open();
     const scope = (await page.locator("dialog").isVisible()) ? "dialog" : "main";
     const all = page.locator(view === whole ? "body" : scope).locator(CONTROLS);
+    // Each control finds the page as it was opened; to load it again is most of the work.
+    let isUsed = false;
     for (let index = 0; ; index++) {
-      await open();
+      if (isUsed) await open();
+      isUsed = false;
       if (index >= (await all.count())) break;
       const control = all.nth(index);
       if (!(await control.isVisible())) continue;
@@ -131,6 +142,7 @@ export async function useAll({ url, views, whole }: Walk): Promise<readonly Cont
         controls.push({ page: view, name, does: "leads to the documentation" });
         continue;
       }
+      isUsed = true;
       // What is filled in is no effect of the control.
       if (route === null && (await control.getAttribute("type")) === "submit")
         await fillRequired(page);
@@ -169,15 +181,28 @@ export async function useAll({ url, views, whole }: Walk): Promise<readonly Cont
 
 /** Compares a list of all controls with the one that is kept; those that differ only in the thing that they belong to are one. */
 export function expectList(file: string, controls: readonly Control[]): void {
-  const text = listOf(controls);
+  const text = listOf(rowsOf(controls));
   if (process.env["UPDATE_DOCS"]) writeFileSync(file, text);
   expect(readFileSync(file, "utf8")).toBe(text);
 }
 
-function listOf(controls: readonly Control[]): string {
+/** The same for the controls of some of its pages. */
+export function expectRows(file: string, controls: readonly Control[]): void {
+  const pages = new Set(controls.map(({ page }) => startOf(page)));
+  const kept = readFileSync(file, "utf8").split("\n");
+  const isOfThese = (row: string): boolean => [...pages].some((start) => row.startsWith(start));
+  expect(rowsOf(controls)).toEqual(kept.filter(isOfThese));
+}
+
+const startOf = (page: string): string => `| \`${page}\` |`;
+
+function rowsOf(controls: readonly Control[]): readonly string[] {
   const rows = controls.map(
-    ({ page, name, does }) => `| \`${page}\` | ${name.replaceAll("|", "\\|")} | ${does} |`,
+    ({ page, name, does }) => `${startOf(page)} ${name.replaceAll("|", "\\|")} | ${does} |`,
   );
-  const unique = [...new Set(rows)];
+  return [...new Set(rows)];
+}
+
+function listOf(unique: readonly string[]): string {
   return `# What every control does\n\nWritten by the tests that use them all (test/plugins/ui/controls.ts).\n\n| page | control | does |\n| --- | --- | --- |\n${unique.join("\n")}\n`;
 }

@@ -18,14 +18,17 @@ export interface ProxyOptions {
   readonly prefix?: string;
   /** It ends TLS with it, and leaves the `Origin` as it is. */
   readonly tls?: Certificate;
+  /** Whether it answers a request itself: then that does not reach the gateway. */
+  readonly answers?: (...request: Parameters<RequestListener>) => boolean;
 }
 
 /** A reverse proxy in front of a gateway, as nginx is, which names the gateway in `Host`. */
 export async function startProxy(
   target: string | (() => string),
-  { prefix = "", tls }: ProxyOptions = {},
+  { prefix = "", tls, answers }: ProxyOptions = {},
 ): Promise<ReverseProxy> {
   const listener: RequestListener = (req, res) => {
+    if (answers?.(req, res)) return;
     const to = typeof target === "string" ? target : target();
     if (!req.url?.startsWith(prefix)) return void res.writeHead(404).end();
     const path = req.url.slice(prefix.length);
