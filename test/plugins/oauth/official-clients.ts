@@ -264,23 +264,27 @@ const MCP_REMOTE = fileURLToPath(
 class McpRemote implements OfficialClient {
   readonly asked: URL[] = [];
   answer!: URL;
-  readonly #client = new Client({ name: "test", version: "1" });
+  /** How many of {@link asked} came to an end. */
+  #logins = 0;
+  readonly #start: ClientStart;
   readonly #folder = mkdtempSync(join(tmpdir(), "propylon-mcp-remote-"));
-  readonly #document: string | undefined;
   /** Where its files begin. */
   readonly #files: string;
-  #told = "";
+  #client!: Client;
+  #transport!: StdioClientTransport;
 
-  constructor({ endpoint, document }: ClientStart) {
-    this.#document = document;
+  constructor(start: ClientStart) {
+    this.#start = start;
+    const { endpoint, document, before } = start;
     const parts = document === undefined ? endpoint : `${endpoint}|${document}`;
     const name = createHash("md5").update(parts).digest("hex");
     this.#files = join(this.#folder, "mcp-remote-v1", name);
     onTestFinished(() => rmSync(this.#folder, { recursive: true, force: true }));
+    if (before) this.#save(before);
   }
 
-  async start({ endpoint, document, before }: ClientStart): Promise<void> {
-    if (before) this.#save(before);
+  async start(): Promise<void> {
+    const { endpoint, document } = this.#start;
     const transport = new StdioClientTransport({
       command: process.execPath,
       args: [
@@ -294,55 +298,68 @@ class McpRemote implements OfficialClient {
       env: { PATH: this.#folder, HOME: this.#folder, MCP_REMOTE_CONFIG_DIR: this.#folder },
       stderr: "pipe",
     });
-    transport.stderr!.on("data", (chunk: Buffer) => this.#hear(chunk.toString()));
-    onTestFinished(() => this.#client.close());
-    await this.#client.connect(transport).catch((error: unknown) => {
-      throw new Error(this.#told, { cause: error });
+    const client = new Client({ name: "test", version: "1" });
+    let told = "";
+    let seen = 0;
+    transport.stderr!.on("data", (chunk: Buffer) => {
+      told += chunk.toString();
+      const urls = told.match(/https?:\/\/\S+\/oauth\/authorize\?\S+(?=\s)/g) ?? [];
+      for (const url of urls.slice(seen)) if (this.#transport === transport) void this.#visit(url);
+      seen = urls.length;
+    });
+    this.#transport = transport;
+    this.#client = client;
+    onTestFinished(() => client.close());
+    await client.connect(transport).catch((error: unknown) => {
+      throw new Error(told, { cause: error });
     });
   }
 
   saved(): SavedLogin {
+    const { document } = this.#start;
     const read = (name: string): object =>
       JSON.parse(readFileSync(`${this.#files}_${name}`, "utf8")) as object;
-    const client = this.#document === undefined ? read("client_info.json") : {};
-    return { client_id: this.#document, ...client, ...read("tokens.json") } as SavedLogin;
+    const client = document === undefined ? read("client_info.json") : {};
+    return { client_id: document, ...client, ...read("tokens.json") } as SavedLogin;
   }
   /** It waits for a 401, too. */
   later(): void {}
   async call(tool: string): Promise<string> {
     return textOf(await this.#client.callTool({ name: tool }));
   }
-  callAnew(tool: string): Promise<string> {
+  /**
+   * It is started anew. A second after its stream was ended it asks for it again, and begins a login; one that a call begins
+   * meanwhile overwrites the verifier of that, and neither comes to an end.
+   */
+  async callAnew(tool: string): Promise<string> {
+    process.kill(this.#transport.pid!, "SIGKILL");
+    this.asked.splice(this.#logins);
+    await this.start();
     return this.call(tool);
   }
 
-  #hear(text: string): void {
-    this.#told += text;
-    const urls = this.#told.match(/https?:\/\/\S+\/oauth\/authorize\?\S+(?=\s)/g) ?? [];
-    for (const url of urls.slice(this.asked.length)) {
-      this.asked.push(new URL(url));
-      void this.#visit(url);
-    }
-  }
   async #visit(url: string): Promise<void> {
     const { origin } = new URL(url);
+    const transport = this.#transport;
+    this.asked.push(new URL(url));
     const end = await visit(new Browser((next) => isAnswer(next, origin)), url);
     if (!(end instanceof URL)) throw new Error(end.text);
-    this.answer = end;
     // It listens a moment after it has said where to go; no person is that fast.
-    await until(() =>
-      fetch(end).then(
-        ({ ok }) => ok,
-        () => undefined,
-      ),
-    );
+    const reach = (): Promise<boolean> =>
+      fetch(end)
+        .then(({ ok }) => ok)
+        .catch(() => false);
+    await until(async () => this.#transport !== transport || (await reach()));
+    if (this.#transport !== transport) return;
+    this.#logins++;
+    this.answer = end;
   }
   #save({ client_id, access_token }: SavedLogin): void {
     const tokens = { access_token, token_type: "Bearer", expires_in: 3_600, scope: "look" };
     const client = { client_id, redirect_uris: [REDIRECT] };
     mkdirSync(join(this.#folder, "mcp-remote-v1"));
     writeFileSync(`${this.#files}_tokens.json`, JSON.stringify(tokens));
-    if (this.#document === undefined)
+    if (this.#start.document === undefined)
       writeFileSync(`${this.#files}_client_info.json`, JSON.stringify(client));
   }
 }
@@ -375,7 +392,7 @@ export const OFFICIAL_CLIENTS: readonly ClientKind[] = [
     atOnce: 1,
     start: async (start) => {
       const program = new McpRemote(start);
-      await program.start(start);
+      await program.start();
       return program;
     },
   },
