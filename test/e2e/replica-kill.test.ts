@@ -42,7 +42,11 @@ it.each(storesOf(["PostgreSQL", startServer], ["NATS", startNats]))(
     onTestFinished(() => {
       const { done, lost, terminated, wrong } = outcome;
       const figures = { store, clients: CLIENTS, kills, done, lost, terminated };
-      const told = { ...figures, wrong: wrong.length, some: wrong.slice(0, 5) };
+      const counts: Record<string, number> = {};
+      // Names are two numbers, of the client and its round.
+      for (const kind of wrong.map((text) => text.replace(/\d+-\d+/, "*")))
+        counts[kind] = (counts[kind] ?? 0) + 1;
+      const told = { ...figures, wrong: counts, some: wrong.slice(0, 5) };
       if (EXCHANGES > 0) process.stdout.write(`${JSON.stringify(told)}\n`);
     });
     for (; kills < KILLS || outcome.done < EXCHANGES; kills++) {
