@@ -45,6 +45,19 @@ function decodeRequest(text: string): RpcId | undefined {
   }
 }
 
+/** Number of the event by which a client was told that its call was lost. */
+const TOLD = 9_999_999_999;
+
+/** The id of that event, of a stream of which the client has another event. */
+export function toldId(eventId: string): string {
+  return eventId.replace(/\d+$/, String(TOLD));
+}
+
+/** Whether an event is that one. */
+export function isTold(eventId: string): boolean {
+  return EVENT_ID.exec(eventId)?.groups?.["seq"] === String(TOLD);
+}
+
 /** Whether an event is of the stream of a session itself, not of a call. */
 export function isOfSession(eventId: string): boolean {
   return EVENT_ID.exec(eventId)?.groups?.["request"] === "_";
@@ -139,6 +152,18 @@ export class Journal {
     const id = this.#add(fits ? pieces : faultPieces(NOT_KEPT, this.#id));
     setTimeout(() => this.#journals.forget(this.#session, this), TTL_MS).unref();
     return id;
+  }
+
+  /** The call ended without an answer. */
+  drop(): void {
+    this.#ended = true;
+    this.#journals.empty(this.#session, this);
+    setTimeout(() => this.#journals.forget(this.#session, this), TTL_MS).unref();
+  }
+
+  /** Whether a client that has the event with this number has all that is to be had. */
+  isOver(seq: number): boolean {
+    return this.#ended && (this.#kept.length === 0 || seq >= this.#seq);
   }
 
   /** Events after the one with this number. */
@@ -263,6 +288,11 @@ export class Journals {
     if (!resumable?.journals.delete(journal.stream)) return;
     this.#count(session, journal.clear());
     if (resumable.journals.size === 0) this.#sessions.delete(session);
+  }
+
+  /** Nothing of a stream is wanted any more. */
+  empty(session: ResumableSession, journal: Journal): void {
+    if (session.resumable?.journals.has(journal.stream)) this.#count(session, journal.clear());
   }
 
   /** That of the session itself stays: it is as old as the session. */

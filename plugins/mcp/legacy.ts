@@ -16,10 +16,10 @@ import {
 import { LegacyCall } from "./legacy-call.ts";
 import { isListMethod, type ListMethod } from "./list.ts";
 import { LegacySessions, type SessionRequest } from "./legacy-sessions.ts";
-import { LOST_CALL, NOT_RESUMABLE } from "./lost-streams.ts";
+import { LOST_CALL, NOT_RESUMABLE, sendOver } from "./lost-streams.ts";
 import { type Fault, RPC } from "./protocol.ts";
 import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "./reply.ts";
-import { isOfSession } from "./journal.ts";
+import { isOfSession, isTold, toldId } from "./journal.ts";
 import { SessionMethods } from "./session-methods.ts";
 import { SessionStreams } from "./session-streams.ts";
 import type { Session } from "./session.ts";
@@ -125,6 +125,7 @@ export class LegacyFace {
     const { journals, streams } = this.#context;
     const { peers } = this.#live;
     const found = journals.find(session, eventId);
+    if (isTold(eventId) || found?.journal.isOver(found.seq)) return sendOver(res);
     if (found) return found.journal.reply.resume(res, found.seq);
     const gateway = journals.gatewayOf(eventId);
     if (gateway !== undefined && peers)
@@ -132,7 +133,7 @@ export class LegacyFace {
     const lost = journals.lost(session, eventId);
     if (lost === undefined) return sendFault(res, NOT_RESUMABLE, null);
     if (lost.id === undefined) return this.#streams.open(session, res, principal);
-    new EventStream(res, streams).end(faultPieces(LOST_CALL, lost.id));
+    new EventStream(res, streams).end(faultPieces(LOST_CALL, lost.id), toldId(eventId));
   }
 
   #request(

@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { GatewayError, isGatewayError, toGatewayError } from "propylon";
 import { pause, type RpcId, SSE_HEADERS, sseFrame } from "propylon/kit";
-import type { ResumableReply } from "./journal.ts";
-import { LOST_ELSEWHERE, NOT_RESUMABLE } from "./lost-streams.ts";
+import { type ResumableReply, toldId } from "./journal.ts";
+import { LOST_ELSEWHERE, NOT_RESUMABLE, OVER, sendOver } from "./lost-streams.ts";
 import { type Fault, toFault } from "./protocol.ts";
 import { sendFault } from "./reply.ts";
 import { faultPieces } from "./stream.ts";
@@ -39,6 +39,8 @@ export class RemoteStream extends PassThrough {
 export interface RemoteSource {
   /** Of the request that it answers; `undefined` where that is not known. */
   readonly id: RpcId | undefined;
+  /** Of the last event that the client has. */
+  readonly eventId: string;
   /** @throws {GatewayError} `not_found` where it is not kept any more */
   texts(): AsyncIterable<string>;
   /** Aborts when the client is gone. */
@@ -56,8 +58,9 @@ export async function sendRemote(res: ServerResponse, source: RemoteSource): Pro
   } catch (error) {
     const fault = await faultOf(error, source);
     if (source.signal.aborted) return;
-    if (!res.headersSent && fault !== LOST_ELSEWHERE) sendFault(res, fault, null);
-    else if (fault === LOST_ELSEWHERE) endLost(res, source.id);
+    if (fault === LOST_ELSEWHERE) endLost(res, source);
+    else if (fault === OVER) sendOver(res);
+    else if (!res.headersSent) sendFault(res, fault, null);
     else res.destroy();
   }
 }
@@ -76,6 +79,7 @@ async function write(res: ServerResponse, text: string): Promise<void> {
 
 async function faultOf(error: unknown, source: RemoteSource): Promise<Fault> {
   if (isGatewayError(error) && error.code === "not_found") return NOT_RESUMABLE;
+  if (isGatewayError(error) && error.code === "method_not_allowed") return OVER;
   try {
     return (await isGone(source)) ? LOST_ELSEWHERE : toFault(toGatewayError(error));
   } catch (away) {
@@ -93,9 +97,9 @@ async function isGone(source: RemoteSource): Promise<boolean> {
   return false;
 }
 
-function endLost(res: ServerResponse, id: RpcId | undefined): void {
+function endLost(res: ServerResponse, { id, eventId }: RemoteSource): void {
   if (id === undefined)
     return res.headersSent ? void res.end() : sendFault(res, NOT_RESUMABLE, null);
   if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
-  res.end(sseFrame(faultPieces(LOST_ELSEWHERE, id).join(""), "message"));
+  res.end(sseFrame(faultPieces(LOST_ELSEWHERE, id).join(""), "message", toldId(eventId)));
 }

@@ -141,7 +141,7 @@ export class HttpReply implements Reply, KeptAlive {
   }
 
   drop(): void {
-    if (this.#journal) this.#answered!.journals.forget(this.#answered!.session, this.#journal);
+    this.#journal?.drop();
     if (!this.#finish()) return;
     if (this.#stream !== undefined) this.#stream.end();
     else this.#res.writeHead(202).end();

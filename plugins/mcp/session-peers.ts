@@ -13,6 +13,7 @@ import { z } from "zod";
 import { askingGateway, settleAsk } from "./asks.ts";
 import type { ClientResponse } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
+import { OVER } from "./lost-streams.ts";
 import { sendRemote, RemoteStream } from "./remote-stream.ts";
 import type { Session } from "./session.ts";
 import { SessionStream, type StreamPart, streamPartSchema } from "./session-stream.ts";
@@ -139,6 +140,7 @@ export class SessionPeers {
     await sendRemote(res, {
       signal: AbortSignal.any([gone.signal, this.#closed.signal]),
       id: this.#context.journals.lost(session, eventId)?.id,
+      eventId,
       texts: () => this.#store.ask<string>(gateway, this.#topic, question, gone.signal),
       isThere: () => this.#quota.run(session.principal, () => this.#isThere(gateway)),
     });
@@ -199,6 +201,7 @@ export class SessionPeers {
     if (stream) return yield* this.#handOver(session, stream.eventId, signal);
     const found = this.#context.journals.find(session, eventId ?? "");
     if (!found) throw notHere();
+    if (found.journal.isOver(found.seq)) throw new GatewayError("method_not_allowed", OVER.message);
     yield* new RemoteStream(signal).follow(found.journal.reply, found.seq);
   }
 

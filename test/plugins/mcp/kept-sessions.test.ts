@@ -457,6 +457,8 @@ it("event ids of before the restart mean nothing of what came after it", async (
   const [status, body] = await read(`0-${seven}.1`);
   expect(status).toBe(200);
   expect(body).toContain('"id":7');
+  // Its client has been told, and has no more to come.
+  expect((await read(/^id: (.*)$/m.exec(body)![1]!))[0]).toBe(405);
   expect(body).not.toContain("secret");
   // Without the id of its request there is nobody to answer: a stream, as without the header.
   expect((await read("0.1"))[0]).toBe(200);

@@ -435,7 +435,19 @@ describe.each(STORES)("gateways of one %s", (_name, start) => {
     expect(rest).toContain("över");
     expect(rest).toContain("live ist über");
     // It is over, and still kept.
-    expect(await (await resume(two, headers, eventId)).text()).toContain("live ist über");
+    const again = await (await resume(two, headers, eventId)).text();
+    expect(again).toContain("live ist über");
+    for (const replica of [one, two]) {
+      const over = await resume(
+        replica,
+        headers,
+        again
+          .match(/^id: (.*)$/gm)!
+          .at(-1)!
+          .slice(4),
+      );
+      expect([over.status, over.headers.get("allow")]).toEqual([405, "POST, DELETE"]);
+    }
     const mallory = { ...headers, "x-user": "mallory" };
     expect((await resume(two, mallory, eventId)).status).toBe(404);
     expect((await resume(two, headers, eventId.replace(/-[\w]+\.1$/, "-Ing.1"))).status).toBe(400);
@@ -444,9 +456,10 @@ describe.each(STORES)("gateways of one %s", (_name, start) => {
     await one.die();
     const told = await reading.text();
     expect(told).toContain("The gateway that ran this call is gone.");
-    const again = await (await resume(two, headers, lost)).text();
-    expect(again).toContain('"id":"lost"');
-    expect(again).toContain('"code":"unavailable"');
+    const twice = await (await resume(two, headers, lost)).text();
+    expect(twice).toContain('"id":"lost"');
+    expect(twice).toContain('"code":"unavailable"');
+    expect((await resume(two, headers, /^id: (.*)$/m.exec(twice)![1]!)).status).toBe(405);
   });
 });
 

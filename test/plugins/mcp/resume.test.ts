@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, expect, it, onTestFinished } from "vitest";
+import { GatewayError } from "../../../core/errors.ts";
 import { Answer } from "../../../core/call/answer.ts";
 import { Journals } from "../../../plugins/mcp/journal.ts";
 import type { HttpReply } from "../../../plugins/mcp/reply.ts";
@@ -137,6 +138,56 @@ it("an official client gets its answer over a connection that was cut in the mid
   expect(tool.calls.length).toBe(1);
 });
 
+/** An official client, and how each GET of it was answered. */
+async function connectSeen(): Promise<{ client: Client; seen: [string | null, number][] }> {
+  const seen: [string | null, number][] = [];
+  const client = new Client({ name: "seen", version: "1" });
+  const transport = new StreamableHTTPClientTransport(served!.url, {
+    reconnectionOptions: {
+      initialReconnectionDelay: 10,
+      maxReconnectionDelay: 10,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: 20,
+    },
+    fetch: async (url, init) => {
+      const answer = await fetch(url, init);
+      const last = new Headers(init?.headers).get("last-event-id");
+      if (init?.method === "GET") seen.push([last && last.replace(/^.*\./, "."), answer.status]);
+      return answer;
+    },
+  });
+  await client.connect(transport);
+  onTestFinished(() => client.close());
+  await until(() => seen.length === 1);
+  return { client, seen };
+}
+
+it.each([
+  ["an error", 2, () => Promise.reject(new GatewayError("unavailable", "It broke."))],
+  ["no answer, since it is cancelled", 1, () => new Promise<never>(() => {})],
+])(
+  "an official client whose call ends with %s does not open the session's stream a second time",
+  async (_end, last, run) => {
+    const server = new FakeServer("s").tool("end", (call) => {
+      call.progress?.({ progress: 1 });
+      return run();
+    });
+    served = await serve([server]);
+    const { client, seen } = await connectSeen();
+    const abort = new AbortController();
+    const ended = client.callTool({ name: "end", arguments: {} }, undefined, {
+      signal: abort.signal,
+      onprogress: () => void (last === 1 && abort.abort()),
+    });
+    await expect(ended).rejects.toThrow();
+    await until(() => seen.length === 2);
+    expect(seen).toEqual([
+      [null, 200],
+      [`.${last}`, 405],
+    ]);
+  },
+);
+
 it("T4: nobody else can resume a stream, and an unknown one is refused", async () => {
   const tool = steps();
   const headers = await begin(tool);
@@ -165,7 +216,7 @@ it("a cancellation and the end of the session still end a call whose stream is g
     else await fetch(served!.url, { method: "DELETE", headers });
     expect([end, tool.calls[0]!.signal.aborted]).toEqual([end, true]);
     const resumed = await fetch(served!.url, { headers: { ...headers, "last-event-id": one! } });
-    expect(resumed.status).toBe(end === "cancel" ? 400 : 404);
+    expect(resumed.status).toBe(end === "cancel" ? 405 : 404);
     tool.go();
     await served!.close();
   }
