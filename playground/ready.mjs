@@ -23,6 +23,7 @@ export function build() {
   console.error("Building ...");
   // To check the types is the business of npm test, and more than half of the work.
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", ".", "--noCheck"]);
+  run(process.execPath, [join(root, ".ci/bundle.mjs")]);
   for (const plugin of ["ui", "console"])
     run(process.execPath, [join(root, "plugins", plugin, "web/build.mjs")]);
 }

@@ -1,10 +1,9 @@
 import type { BuildParts } from "./build-parts.ts";
 import { readFileSync } from "node:fs";
-import { basename, dirname, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, dirname, join, resolve } from "node:path";
 import { VERSION } from "../version.ts";
 import { keyOf } from "./build-key.ts";
-import { SUFFIX } from "./packages.ts";
+import { MODULES, SUFFIX } from "./packages.ts";
 
 /** Module with the plugins of the config, for whoever writes an entry of their own. */
 export const PLUGINS = "virtual:gateway/plugins";
@@ -13,9 +12,8 @@ export const SERVER = "virtual:gateway/server";
 /** Before the name of a package that a build does without, where the bundler cannot leave its import as it is. */
 const ABSENT = "virtual:gateway/absent/";
 
-const core = resolve(dirname(fileURLToPath(import.meta.url)), "..");
-const PLUGIN_FOLDER = resolve(core, "../plugins");
-const within = (path: string): string => resolve(core, `${path}.${SUFFIX}`);
+const PLUGIN_FOLDER = join(MODULES, "plugins");
+const within = (path: string): string => join(MODULES, "core", `${path}.${SUFFIX}`);
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([

@@ -24,6 +24,8 @@ export const SUFFIX = own.endsWith(".ts") ? "ts" : "js";
 const manifestFile = createRequire(import.meta.url).resolve("propylon/package.json");
 const root = dirname(manifestFile);
 const { exports = {} } = readManifest(root)!;
+/** Below it each module is a file of its own, which a build may leave out or replace. What Node runs are fewer files. */
+export const MODULES = SUFFIX === "ts" ? root : join(root, "dist/modules");
 
 /** Path inside `node_modules`. */
 const INSTALLED = `${sep}node_modules${sep}`;
@@ -60,7 +62,8 @@ export function publicFile(id: string): string | undefined {
   if (id !== "propylon" && !id.startsWith("propylon/")) return undefined;
   const entry = exports[`.${id.slice("propylon".length)}`];
   if (entry === undefined || typeof entry === "string") return undefined;
-  return join(root, SUFFIX === "ts" ? entry["@propylon/source"]! : entry["default"]!);
+  const source = entry["@propylon/source"]!;
+  return join(MODULES, source.replace(/ts$/, SUFFIX));
 }
 
 /** Whether a package can be found from a file. */

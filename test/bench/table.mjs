@@ -111,7 +111,7 @@ export const GOALS = {
   "telemetry_cpu all traces": ["<=", 1.6, "the same, every trace exported"],
   start_vs_node: ["<=", 4, "CPU until ready, one-file build with 5 plugins / empty Node"],
   start_compiled_vs_node: ["<=", 2.5, "the same, where Node finds what it compiled before (22.8)"],
-  start_unbundled_vs_node: [
+  start_cli_vs_node: [
     undefined,
     undefined,
     "the same of `propylon start` from dist, without plugins",

@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { Command } from "commander";
 import { expect, it, onTestFinished } from "vitest";
@@ -35,7 +35,16 @@ it("the table of the command line has what the plugins declare, word for word", 
   }
 });
 
-/** Files of the package that a run loads, from the coverage that Node writes. */
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+
+/** The modules that a file below `dist` was made of; one that only hands on what others have is made of none, and has no map. */
+async function modulesIn(file: string): Promise<string[]> {
+  const map = await readFile(`${file}.map`, "utf8").catch(() => '{ "sources": [] }');
+  const { sources } = JSON.parse(map) as { sources: string[] };
+  return sources.map((source) => relative(ROOT, resolve(dirname(file), source)));
+}
+
+/** Modules that a run loads, from the coverage that Node writes. */
 async function loadedBy(run: (env: Record<string, string>) => Promise<unknown>): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "propylon-loaded-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -48,13 +57,16 @@ async function loadedBy(run: (env: Record<string, string>) => Promise<unknown>):
       return result.map(({ url }) => url);
     }),
   );
-  return urls.flat().flatMap((url) => /\/dist\/(.*)$/.exec(url)?.[1] ?? []);
+  const files = urls
+    .flat()
+    .filter((url) => url.startsWith(pathToFileURL(join(ROOT, "dist/")).href));
+  return (await Promise.all(files.map((url) => modulesIn(fileURLToPath(url))))).flat();
 }
 
 const pluginsIn = (files: readonly string[]): string[] =>
   files.filter((file) => file.startsWith("plugins/")).toSorted();
 
-const OWN = ["plugins/cli.js", "plugins/commands.js"];
+const OWN = ["plugins/cli.ts", "plugins/commands.ts"];
 
 it(
   "the list of commands loads no plugin, and a command no other one",
@@ -68,11 +80,11 @@ it(
         }),
       );
     const help = await run("--help");
-    expect(help).toContain("core/cli/main.js");
+    expect(help).toContain("core/cli/main.ts");
     expect(pluginsIn(help)).toEqual(OWN);
     expect(pluginsIn(await run("sidecar", "--help"))).toEqual([
       ...OWN,
-      "plugins/sidecar/commands.js",
+      "plugins/sidecar/commands.ts",
     ]);
   },
 );
@@ -85,7 +97,7 @@ it("start loads the command of no plugin", async () => {
     const running = await startPropylon(["start"], { cwd: folder, env });
     expect(await running.stop()).toBe(0);
   });
-  expect(files).toContain("core/gateway/gateway.js");
+  expect(files).toContain("core/gateway/gateway.ts");
   const byDefault = new RegExp(`^plugins/(?:${DEFAULT_PLUGINS.join("|")})/`);
   expect(files.some((file) => byDefault.test(file))).toBe(true);
   expect(pluginsIn(files).filter((file) => !byDefault.test(file))).toEqual(OWN);

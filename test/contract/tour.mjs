@@ -1,13 +1,16 @@
 /**
  * Prints through how many files one relayed call goes, and the reload of one plugin's option: those of core and plugins in which a
- * function ran, by V8's precise coverage of the built package. `node test/contract/tour.mjs` prints them as JSON.
+ * function ran, by V8's precise coverage of the compiled modules. `node test/contract/tour.mjs` prints them as JSON.
  */
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { Session } from "node:inspector/promises";
+import { register } from "node:module";
 import { text } from "node:stream/consumers";
-import { createGateway, definePlugin } from "propylon";
 import { z } from "zod";
+
+register("./module-files.mjs", import.meta.url);
+const { createGateway, definePlugin } = await import("propylon");
 
 const VERSION = "2026-07-28";
 /** Until what happens once has happened: files are loaded, connections kept. */
@@ -86,7 +89,9 @@ async function filesUsed() {
         range.count > 0 && (functionName !== "" || range.startOffset > 0),
     ),
   );
-  const names = used.map(({ url: file }) => /\/dist\/((?:core|plugins)\/.*)\.js$/.exec(file)?.[1]);
+  const names = used.map(
+    ({ url: file }) => /\/dist\/modules\/((?:core|plugins)\/.*)\.js$/.exec(file)?.[1],
+  );
   return names.filter((name) => name !== undefined).toSorted();
 }
 

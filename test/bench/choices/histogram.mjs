@@ -1,5 +1,5 @@
 import { Histogram, Registry } from "prom-client";
-import { Distribution, Family } from "../../../dist/plugins/metrics/distribution.js";
+import { Distribution, Family } from "../../../dist/modules/plugins/metrics/distribution.js";
 import { inTurns } from "./turns.mjs";
 
 const OPERATIONS = 200_000;

@@ -1,7 +1,7 @@
 /** node remember.mjs bytes|objects: remembers calls under the garbage that calls make, and prints what that cost. */
 import { PerformanceObserver } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
-import { Ring } from "../../../dist/plugins/history/ring.js";
+import { Ring } from "../../../dist/modules/plugins/history/ring.js";
 
 const CALLS = 300_000;
 const MAX_ENTRIES = 10_000;

@@ -36,7 +36,7 @@ export async function start(bench) {
   const compiled = keepCompiled(server, join(folder, "compiled"));
   const samples = await bench.interleave("start", {
     "empty Node": () => startOf(bench.target("empty", undefined, { execArgv: [] })),
-    "propylon start (dist, not bundled)": async () => {
+    "propylon start": async () => {
       const port = await freePort();
       write(port, {});
       return startOf(Process.launch([CLI, "start", config], { port }));
@@ -52,12 +52,7 @@ export async function start(bench) {
   bench.ratio("start_vs_node", samples["one-file build, 5 plugins"], samples["empty Node"], "cpu");
   const again = samples["one-file build, compiled before"];
   if (again) bench.ratio("start_compiled_vs_node", again, samples["empty Node"], "cpu");
-  bench.ratio(
-    "start_unbundled_vs_node",
-    samples["propylon start (dist, not bundled)"],
-    samples["empty Node"],
-    "cpu",
-  );
+  bench.ratio("start_cli_vs_node", samples["propylon start"], samples["empty Node"], "cpu");
   rmSync(folder, { recursive: true });
   await bench.release([upstream]);
 }

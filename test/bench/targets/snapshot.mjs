@@ -1,6 +1,6 @@
 /** Loads who may see what from the tables of a gateway, and says how long that takes and what it holds. */
 import { createGateway } from "../../../dist/core/index.js";
-import { Loader } from "../../../dist/plugins/team-auth/loader.js";
+import { Loader } from "../../../dist/modules/plugins/team-auth/loader.js";
 import { withIssuer } from "../../fixtures/issuer.mjs";
 
 const resolvePlugin = async (name) =>

@@ -1,17 +1,15 @@
 // @ts-check
 // One command line after the other in one process, as CommandLoop starts it: what each prints, and its exit code.
+import { fileURLToPath } from "node:url";
 
-// By their addresses, since a clone is type-checked before anything is built.
-const built = new URL("../../../dist/", import.meta.url);
-/** @type {typeof import("../../../core/cli/main.ts")} */
-const { main } = await import(new URL("core/cli/main.js", built).href);
-/** @type {typeof import("../../../plugins/commands.ts")} */
-const { COMMANDS } = await import(new URL("plugins/commands.js", built).href);
+/** The program itself. What it imports stays; another name makes it run once more. */
+const program = new URL("../../../dist/plugins/cli.js", import.meta.url);
 
 const streams = [process.stdout, process.stderr];
 // A process of its own for each would have no more than a few.
 for (const each of [process, ...streams]) each.setMaxListeners(0);
 
+let turns = 0;
 /** @type {Promise<void>} */
 let turn = Promise.resolve();
 process.on("message", (/** @type {Line | "end"} */ line) => {
@@ -29,7 +27,8 @@ async function run({ words, cwd, env }) {
   Object.assign(process.env, env);
   const [stdout, stderr] = streams.map(capture);
   process.exitCode = 0;
-  await main(words, COMMANDS);
+  process.argv = [process.execPath, fileURLToPath(program), ...words];
+  await import(`${program.href}?${turns++}`);
   process.send?.({ code: process.exitCode, stdout: stdout?.(), stderr: stderr?.() });
   process.exitCode = 0;
 }

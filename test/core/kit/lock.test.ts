@@ -25,7 +25,7 @@ interface Outcome {
 }
 
 async function start(): Promise<ChildProcess> {
-  const child = fork(path("holder.mjs"), [path("../../../dist/core/kit/lock.js"), file]);
+  const child = fork(path("holder.mjs"), [path("../../../dist/modules/core/kit/lock.js"), file]);
   onTestFinished(() => void child.kill("SIGKILL"));
   await once(child, "message");
   return child;

@@ -6,7 +6,7 @@ import { EventEmitter } from "node:events";
  * What was built: a fresh clone is checked before anything is.
  * @param {string} path
  */
-const load = (path) => import(new URL(`../../../dist/core/${path}`, import.meta.url).href);
+const load = (path) => import(new URL(`../../../dist/modules/core/${path}`, import.meta.url).href);
 const { MemoryDriver } = await load("store/memory.js");
 const { WorkerChannel } = await load("workers/channel.js");
 const { serveStore } = await load("workers/serve-store.js");
