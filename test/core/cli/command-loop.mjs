@@ -9,7 +9,7 @@ const streams = [process.stdout, process.stderr];
 // A process of its own for each would have no more than a few.
 for (const each of [process, ...streams]) each.setMaxListeners(0);
 
-let turns = 0;
+let count = 0;
 /** @type {Promise<void>} */
 let turn = Promise.resolve();
 process.on("message", (/** @type {Line | "end"} */ line) => {
@@ -28,7 +28,8 @@ async function run({ words, cwd, env }) {
   const [stdout, stderr] = streams.map(capture);
   process.exitCode = 0;
   process.argv = [process.execPath, fileURLToPath(program), ...words];
-  await import(`${program.href}?${turns++}`);
+  count += 1;
+  await import(`${program.href}?${count}`);
   process.send?.({ code: process.exitCode, stdout: stdout?.(), stderr: stderr?.() });
   process.exitCode = 0;
 }

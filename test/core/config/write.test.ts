@@ -242,7 +242,9 @@ describe("draftConfig", () => {
 
   it("answers io_error when the space ends in the middle of writing, and the old file is intact", async () => {
     const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
-    const module = fileURLToPath(new URL("../../../dist/modules/core/config/write.js", import.meta.url));
+    const module = fileURLToPath(
+      new URL("../../../dist/modules/core/config/write.js", import.meta.url),
+    );
     const long = `${TEXT}# ${"x".repeat(20_000)}\n`;
     await writeFile(file, long);
     // No file of this process may grow over 4 blocks: the write ends half done, as on a full disk.
@@ -291,7 +293,9 @@ describe("draftConfig", () => {
     `M027: ${KILLS} times killed in the middle of writing, the file is always whole; the leftovers are swept`,
     async () => {
       const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
-      const module = fileURLToPath(new URL("../../../dist/modules/core/config/write.js", import.meta.url));
+      const module = fileURLToPath(
+        new URL("../../../dist/modules/core/config/write.js", import.meta.url),
+      );
       await writeFile(file, TEXT.repeat(1));
       let kills = 0;
       while (kills < KILLS) {
