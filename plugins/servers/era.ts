@@ -50,21 +50,25 @@ export async function negotiate(
   const { protocol, remembered } = options;
   if (protocol === "legacy") return initialize(connection, options);
   if (protocol === "modern") return mustDiscover(connection, options);
-  if (remembered !== "legacy") {
-    const modern = await discover(connection, options, DISCOVER_TIMEOUT);
-    if (modern) return modern;
-  }
+  const first =
+    remembered === "legacy" ? "refused" : await discover(connection, options, DISCOVER_TIMEOUT);
+  if (isHandshake(first)) return first;
   try {
     return await initialize(connection, options);
   } catch (error) {
-    if (!isGatewayError(error) || error.data?.["modern"] !== true) throw error;
-    return mustDiscover(connection, options);
+    if (isGatewayError(error) && error.data?.["modern"] === true)
+      return mustDiscover(connection, options);
+    if (first !== "silent" || !isGatewayError(error) || error.code === "timeout") throw error;
+    // It may be modern and have been slow: it is awake now.
+    const again = await discover(connection, options, DISCOVER_TIMEOUT);
+    if (isHandshake(again)) return again;
+    throw error;
   }
 }
 
 async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<Handshake> {
   const handshake = await discover(connection, options, undefined);
-  if (handshake) return handshake;
+  if (isHandshake(handshake)) return handshake;
   throw refusal(
     connection,
     `does not speak MCP ${MODERN_VERSION}`,
@@ -72,17 +76,24 @@ async function mustDiscover(connection: Connection, options: NegotiateOptions): 
   );
 }
 
-/** Resolves to `undefined` when the server is not of the modern era. */
+/** How a server that does not seem to be of the modern era took `server/discover`. */
+type NotModern = "refused" | "silent";
+
+function isHandshake(outcome: Handshake | NotModern): outcome is Handshake {
+  return typeof outcome !== "string";
+}
+
 async function discover(
   connection: Connection,
   options: NegotiateOptions,
   timeout: number | undefined,
-): Promise<Handshake | undefined> {
+): Promise<Handshake | NotModern> {
   const { signal } = options;
   connection.probe({ era: "modern", version: MODERN_VERSION });
   // A server may turn down the first request and name the very version it was asked in; one more try settles that.
   for (let attempt = 0; attempt < 2; attempt++) {
     const answer = await ask(connection, timeout, signal);
+    if (answer === "silent") return giveUp(connection, answer);
     if (answer?.result && offers(answer.result["supportedVersions"]))
       return agreeModern(connection, answer.result);
     const { error } = answer ?? {};
@@ -93,20 +104,24 @@ async function discover(
     )
       break;
   }
+  return giveUp(connection, "refused");
+}
+
+function giveUp(connection: Connection, how: NotModern): NotModern {
   connection.probe(undefined);
-  return undefined;
+  return how;
 }
 
 async function ask(
   connection: Connection,
   timeout: number | undefined,
   signal: AbortSignal,
-): Promise<Answer | undefined> {
+): Promise<Answer | "silent" | undefined> {
   try {
     return await connection.request("server/discover", {}, { timeout, signal });
   } catch (error) {
     if (!isGatewayError(error) || signal.aborted) throw error;
-    if (error.code === "timeout") return undefined;
+    if (error.code === "timeout") return "silent";
     const status = statusOf(error);
     // No HTTP status: the network failed, which says nothing about the era.
     if (status === undefined || status === 401 || status === 403 || status === 429) throw error;

@@ -108,6 +108,19 @@ describe("era negotiation (decision 0002)", () => {
     expect(upstream.status.era).toBe("legacy");
   });
 
+  it("a modern server that slept through the first question is asked again", async () => {
+    let isAwake = false;
+    const server = await serve({
+      "server/discover": (req, res, body) => {
+        if (isAwake) modern(req, res, body);
+        isAwake = true;
+      },
+    });
+    const upstream = await connect(server);
+    expect(upstream.status.era).toBe("modern");
+    expect(methods(server)).toEqual(["server/discover", "initialize", "server/discover"]);
+  });
+
   it("the era is remembered over reconnects", async () => {
     const server = await serve({ initialize: legacy });
     const upstream = await connect(server);
