@@ -112,12 +112,16 @@ describe("era negotiation (decision 0002)", () => {
     let isAwake = false;
     const server = await serve({
       "server/discover": (req, res, body) => {
-        if (isAwake) modern(req, res, body);
+        if (isAwake) return modern(req, res, body);
         isAwake = true;
       },
     });
-    const upstream = await connect(server);
-    expect(upstream.status.era).toBe("modern");
+    const upstream = use(makeUpstream({ url: server.url }));
+    // In the first attempt.
+    const ended = reached(upstream, "ready", "failed", "backoff");
+    upstream.start();
+    await ended;
+    expect(upstream.status).toMatchObject({ state: "ready", era: "modern" });
     expect(methods(server)).toEqual(["server/discover", "initialize", "server/discover"]);
   });
 
