@@ -9,7 +9,7 @@ import { register } from "node:module";
 import { text } from "node:stream/consumers";
 import { z } from "zod";
 
-register("./module-files.mjs", import.meta.url);
+register("../fixtures/module-files.mjs", import.meta.url);
 const { createGateway, definePlugin } = await import("propylon");
 
 const VERSION = "2026-07-28";

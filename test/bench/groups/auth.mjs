@@ -146,10 +146,9 @@ const digest = (text) => createHash("sha256").update(text).digest("hex");
 
 /** Fills the tables: one team and one token, or as many as are promised. */
 async function seed(store, isFull) {
-  const { createGateway } = await import("../../../dist/core/index.js");
   const { withIssuer } = await import("../../fixtures/issuer.mjs");
-  const resolvePlugin = async (name) =>
-    (await import(`../../../dist/plugins/${name}/index.js`)).default;
+  const { createGateway } = await import("propylon");
+  const resolvePlugin = async (name) => (await import(`propylon/plugins/${name}`)).default;
   const config = { ...configOf(store), log: { level: "error" } };
   const { gateway, issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));
   try {

@@ -1,10 +1,9 @@
 /** Loads who may see what from the tables of a gateway, and says how long that takes and what it holds. */
-import { createGateway } from "../../../dist/core/index.js";
-import { Loader } from "../../../dist/modules/plugins/team-auth/loader.js";
 import { withIssuer } from "../../fixtures/issuer.mjs";
 
-const resolvePlugin = async (name) =>
-  (await import(`../../../dist/plugins/${name}/index.js`)).default;
+const { createGateway } = await import("propylon");
+const { Loader } = await import("../../../dist/modules/plugins/team-auth/loader.js");
+const resolvePlugin = async (name) => (await import(`propylon/plugins/${name}`)).default;
 const config = { ...JSON.parse(process.argv[2]), log: { level: "error" } };
 const { issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));
 

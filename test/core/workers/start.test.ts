@@ -271,10 +271,11 @@ it(
     }
     for (const { text } of begun) expect(text).toMatch(/^HTTP\/1\.1 200 [^]*begun\r\n$/);
     const taken = linesOf(gateway).filter(({ msg }) => String(msg).includes("taken over"));
-    expect(taken.reduce((sum, { interrupted }) => sum + Number(interrupted), 0)).toBe(4);
-    // And connections that asked above for numbers: the primary may not know yet that they were closed.
-    const told = taken.reduce((sum, line) => sum + Number(line["answered"]), 0);
-    expect(told).toBeGreaterThanOrEqual(answered.length);
+    const sumOf = (name: string): number =>
+      taken.reduce((sum, line) => sum + Number(line[name]), 0);
+    // And connections that asked above for numbers: the primary may not know yet that they were answered, or closed.
+    expect(sumOf("interrupted")).toBeGreaterThanOrEqual(begun.length);
+    expect(sumOf("answered")).toBeGreaterThanOrEqual(answered.length);
   },
 );
 

@@ -1,9 +1,10 @@
 // A gateway with team-auth as a process of its own, whose tables are changed by messages of its parent.
-import { createGateway, definePlugin } from "propylon";
 import { pino } from "pino";
-import postgres from "propylon/plugins/postgres";
-import teamAuth, { Libraries } from "propylon/plugins/team-auth";
 import { withIssuer } from "../../fixtures/issuer.mjs";
+
+const { createGateway, definePlugin } = await import("propylon");
+const { default: postgres } = await import("propylon/plugins/postgres");
+const { default: teamAuth, Libraries } = await import("propylon/plugins/team-auth");
 
 const { store, schema, secretKey, skew = 0 } = JSON.parse(process.argv[2]);
 const { now } = Date;
