@@ -6,9 +6,7 @@ import { until } from "../../fixtures/until.ts";
 import { readSse, type Reader } from "../events/readers.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { startHost } from "./agent-host.ts";
-import { type InstanceView, setupConsole } from "./kit.ts";
-
-const OPTIONS = { allowedAddresses: ["127.0.0.1"], healthInterval: "1s", healthTimeout: "500ms" };
+import { type InstanceView, setupConsole, QUICK_HEALTH } from "./kit.ts";
 
 /** How often a part was told of. */
 const toldOf = (reader: Reader, part: string): number =>
@@ -16,7 +14,7 @@ const toldOf = (reader: Reader, part: string): number =>
 
 it("M021: each change of a console is an event: instances, workspaces and how its agents are", async () => {
   const host = await startHost(["harper"]);
-  const running = await setupConsole(OPTIONS, { plugins: [sqlite, events] });
+  const running = await setupConsole(QUICK_HEALTH, { plugins: [sqlite, events] });
   const reader = await readSse(running.url, { query: "kinds=console" });
   await reader.find("hello");
   const { body } = await running.ask<InstanceView>("POST", "/pallas", { registry_url: host.url });
@@ -33,7 +31,7 @@ it("M021: each change of a console is an event: instances, workspaces and how it
 });
 
 it("a storm of changes is told four times a second, and the last one is told", async () => {
-  const running = await setupConsole(OPTIONS, { plugins: [sqlite, events] });
+  const running = await setupConsole(QUICK_HEALTH, { plugins: [sqlite, events] });
   const reader = await readSse(running.url, { query: "kinds=console" });
   await reader.find("hello");
   const begun = performance.now();
@@ -51,7 +49,10 @@ it("what one gateway of a store changes is an event at the others", async () => 
     plugins: [[postgres, { schema: freshSchema() }] as const, events],
     config: { store: server.url },
   };
-  const [first, second] = [await setupConsole(OPTIONS, setup), await setupConsole(OPTIONS, setup)];
+  const [first, second] = [
+    await setupConsole(QUICK_HEALTH, setup),
+    await setupConsole(QUICK_HEALTH, setup),
+  ];
   const reader = await readSse(second.url, { query: "kinds=console" });
   await reader.find("hello");
   await first.ask("POST", "/workspaces", { id: "ws_a", name: "A" });

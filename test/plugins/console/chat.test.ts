@@ -1,12 +1,17 @@
 import { expect, it } from "vitest";
 import { startHost, type AgentHost, type Tell } from "./agent-host.ts";
-import { type AgentView, type InstanceView, setupConsole, type TestConsole } from "./kit.ts";
+import {
+  type AgentView,
+  type InstanceView,
+  setupConsole,
+  type TestConsole,
+  QUICK_HEALTH,
+} from "./kit.ts";
 
-const OPTIONS = { allowedAddresses: ["127.0.0.1"], healthInterval: "1s", healthTimeout: "500ms" };
 const UUID4 = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/;
 
 async function setupChat(host: AgentHost, options: object = {}) {
-  const running = await setupConsole({ ...OPTIONS, ...options });
+  const running = await setupConsole({ ...QUICK_HEALTH, ...options });
   const { body } = await running.ask<InstanceView>("POST", "/pallas", {
     registry_url: host.url,
     name: "Kottos",

@@ -9,7 +9,15 @@ import { expect, onTestFinished } from "vitest";
 import { setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
 import consolePlugin from "../../../plugins/console/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
+import { PATIENCE } from "../../fixtures/ci.ts";
 import type { ScriptedIssuer } from "./scripted-issuer.ts";
+
+/** Options of a console whose agents are asked for their health each second, and have as long for it as a busy machine needs. */
+export const QUICK_HEALTH = {
+  allowedAddresses: ["127.0.0.1"],
+  healthInterval: "1s",
+  healthTimeout: `${PATIENCE * 500}ms`,
+};
 
 export const SECRET_KEY = "a secret of the console for its tests";
 

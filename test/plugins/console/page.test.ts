@@ -6,14 +6,13 @@ import sqlite from "../../../plugins/sqlite/index.ts";
 import ui from "../../../plugins/ui/index.ts";
 import { openPage } from "../ui/kit.ts";
 import { startHost, type Tell } from "./agent-host.ts";
-import { type InstanceView, setupConsole } from "./kit.ts";
+import { type InstanceView, setupConsole, QUICK_HEALTH } from "./kit.ts";
 
-const OPTIONS = { allowedAddresses: ["127.0.0.1"], healthInterval: "1s", healthTimeout: "500ms" };
 const EMPTY = "No teams attached to this workspace. Go to workspace settings → Attached Teams.";
 
 async function openChat() {
   const host = await startHost(["harper", "mentor"]);
-  const running = await setupConsole(OPTIONS, {
+  const running = await setupConsole(QUICK_HEALTH, {
     plugins: [sqlite, ui, admin, [gating, { state: false }], events],
     config: { management: { mutations: true } },
   });
