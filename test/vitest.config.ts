@@ -40,8 +40,8 @@ export default defineConfig({
     experimental: { fsModuleCache: true, fsModuleCachePath: compiled },
     sequence: { sequencer: SlowestFirst },
     pool: "forks",
-    // Most tests wait for sockets and children: two for each core leave a quarter of their time unused.
-    maxWorkers: 3 * availableParallelism(),
+    // Most tests wait for sockets and children: two for each core keep the cores busy. Three are no faster.
+    maxWorkers: 2 * availableParallelism(),
     testTimeout: PATIENCE * 120_000,
     hookTimeout: PATIENCE * 120_000,
     // The default of a second is too short for a child process on a machine with other work.
