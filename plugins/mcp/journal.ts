@@ -2,7 +2,7 @@ import { bytesOf, faultPieces, type Pieces } from "./stream.ts";
 import { RPC } from "./protocol.ts";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";
-import { isRpcId } from "./client-message.ts";
+import { decodeRequest, encodeRequest, EVENT_ID, OF_SESSION } from "./event-id.ts";
 
 /** Kept bytes of one session, and of all sessions of an endpoint; the oldest events go first. */
 const MAX_SESSION_BYTES = 1024 * 1024;
@@ -12,55 +12,15 @@ const MAX_STREAMS = 100;
 /** How long a stream that ended can still be resumed, in milliseconds. */
 const TTL_MS = 60_000;
 
-/** What stands in place of a request for the stream of a session itself: no request is encoded as this. */
-const OF_SESSION = "-_";
-
 const NOT_KEPT = {
   code: RPC.server,
   message: "The answer was too large to be kept for a client that had lost its stream.",
 };
 
-/** Stream: the gateway it is at where there are several, its count, its request; number of the event. */
-const EVENT_ID =
-  /^((?<gateway>[\da-f-]{36}_)?(?<count>[0-9a-z]{1,10})(?:-(?<request>[\w-]{1,100}))?)\.(?<seq>\d{1,10})$/;
-
 /** A stream of another process. */
 export interface LostStream {
   /** Of the request that it answered; `undefined` where that is not known. */
   readonly id: RpcId | undefined;
-}
-
-/** A request's id as part of an event id; nothing for a long one. */
-function encodeRequest(id: RpcId): string {
-  const text = Buffer.from(JSON.stringify(id)).toString("base64url");
-  return text.length > 100 ? "" : `-${text}`;
-}
-
-function decodeRequest(text: string): RpcId | undefined {
-  try {
-    const id = JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
-    return isRpcId(id) ? id : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Number of the event by which a client was told that its call was lost. */
-const TOLD = 9_999_999_999;
-
-/** The id of that event, of a stream of which the client has another event. */
-export function toldId(eventId: string): string {
-  return eventId.replace(/\d+$/, String(TOLD));
-}
-
-/** Whether an event is that one. */
-export function isTold(eventId: string): boolean {
-  return EVENT_ID.exec(eventId)?.groups?.["seq"] === String(TOLD);
-}
-
-/** Whether an event is of the stream of a session itself, not of a call. */
-export function isOfSession(eventId: string): boolean {
-  return EVENT_ID.exec(eventId)?.groups?.["request"] === "_";
 }
 
 /** A reply whose client may read on over another connection. */

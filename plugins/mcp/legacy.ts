@@ -19,7 +19,7 @@ import { LegacySessions, type SessionRequest } from "./legacy-sessions.ts";
 import { LOST_CALL, NOT_RESUMABLE, sendOver } from "./lost-streams.ts";
 import { type Fault, RPC } from "./protocol.ts";
 import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "./reply.ts";
-import { isOfSession, isTold, toldId } from "./journal.ts";
+import { isOfSession, isTold, toldId } from "./event-id.ts";
 import { SessionMethods } from "./session-methods.ts";
 import { SessionStreams } from "./session-streams.ts";
 import type { Session } from "./session.ts";
