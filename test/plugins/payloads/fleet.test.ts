@@ -66,7 +66,8 @@ describe.runIf(hasPostgres).each([
       const options = { ...(hasBucket && { bucket: bucketOf(s3) }), maxTotalSize: "16GiB" };
       const { url } = await setupGateway({
         plugins: [[postgres, { schema }], [payloads, options], plugin],
-        config: { store: database!.url },
+        // One client reads eight of the largest at once, all of which are written before it comes to any.
+        config: { store: database!.url, limits: { unread: "1GiB", unreadTotal: "2GiB" } },
         client: false,
       });
       return { store: store(), at: (id: string) => `${url}/api/agents/${id}/payload` };

@@ -32,7 +32,8 @@ export async function get(
   readonly headers: Record<string, unknown>;
   readonly body: Buffer;
 }> {
-  const response = await request(url, { method, headers });
+  // Over a connection of its own: the gateway may close an idle one at the moment in which it is used.
+  const response = await request(url, { method, headers, reset: true });
   return {
     status: response.statusCode,
     headers: response.headers,
