@@ -107,18 +107,16 @@ export class Journal {
 
   /** Keeps the answer, or says in its place that it could not be kept. */
   end(pieces: Pieces): string {
-    this.#ended = true;
+    this.#finish();
     const fits = bytesOf(pieces) <= MAX_SESSION_BYTES;
-    const id = this.#add(fits ? pieces : faultPieces(NOT_KEPT, this.#id));
-    setTimeout(() => this.#journals.forget(this.#session, this), TTL_MS).unref();
-    return id;
+    return this.#add(fits ? pieces : faultPieces(NOT_KEPT, this.#id));
   }
 
   /** The call ended without an answer. */
   drop(): void {
-    this.#ended = true;
-    this.#journals.empty(this.#session, this);
-    setTimeout(() => this.#journals.forget(this.#session, this), TTL_MS).unref();
+    this.keepLast(0);
+    this.#cleared = true;
+    this.#finish();
   }
 
   /** Whether a client that has the event with this number has all that is to be had. */
@@ -152,6 +150,12 @@ export class Journal {
     this.#kept = [];
     this.#cleared = true;
     return bytes;
+  }
+
+  /** It can be resumed for a while. */
+  #finish(): void {
+    this.#ended = true;
+    setTimeout(() => this.#journals.forget(this.#session, this), TTL_MS).unref();
   }
 
   #replaceAnswer(): number {
@@ -248,11 +252,6 @@ export class Journals {
     if (!resumable?.journals.delete(journal.stream)) return;
     this.#count(session, journal.clear());
     if (resumable.journals.size === 0) this.#sessions.delete(session);
-  }
-
-  /** Nothing of a stream is wanted any more. */
-  empty(session: ResumableSession, journal: Journal): void {
-    if (session.resumable?.journals.has(journal.stream)) this.#count(session, journal.clear());
   }
 
   /** That of the session itself stays: it is as old as the session. */

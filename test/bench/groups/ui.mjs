@@ -49,7 +49,7 @@ export async function ui(bench) {
 
 function findChromium() {
   const folders = (process.env.PATH ?? "").split(delimiter);
-  const found = ["chromium", "google-chrome", "chromium-browser"]
+  const found = ["chromium", "google-chrome", "chromium-browser", "chromium-headless-shell"]
     .flatMap((name) => folders.map((folder) => join(folder, name)))
     .find((file) => existsSync(file));
   if (!found) throw new Error("Chromium is not installed");
