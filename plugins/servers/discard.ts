@@ -1,5 +1,7 @@
+import type { ResponseReader } from "./http-pool.ts";
+
 /** Reads an answer nobody needs, so that its socket can be used again. */
-export class Discard {
+export class Discard implements ResponseReader {
   readonly #failed: (error: Error, sent: boolean) => void;
   readonly #ended: (status: number) => void;
   #sent = false;
@@ -21,17 +23,15 @@ export class Discard {
     this.#sent = true;
   }
 
-  onResponseStart(_controller: unknown, status: number): void {
+  onResponseStart(status: number): void {
     this.#status = status;
   }
-
-  onResponseData(): void {}
 
   onResponseEnd(): void {
     this.#ended(this.#status);
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  onResponseError(error: Error): void {
     this.#failed(error, this.#sent);
   }
 }

@@ -1,7 +1,8 @@
-import type { Dispatcher } from "undici";
 import { Answer, type GatewayError, toGatewayError } from "propylon";
 import { SseParser, type SseSink, isObject } from "propylon/kit";
 import { type Exchange, isCongested } from "./exchange.ts";
+import { valuesOf } from "./http-parser.ts";
+import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
 import { parseMessage } from "./message.ts";
 import type { ServerRefusal } from "./service.ts";
@@ -23,19 +24,15 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
   renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean>;
 }
 
-/**
- * Reads the response to one POST: a JSON body, an event stream, or a refusal. Has undici's older handler names: around the newer
- * ones undici puts a wrapper that turns all headers into an object, for every response.
- */
-export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
+/** Reads the response to one POST: a JSON body, an event stream, or a refusal. */
+export class ServerReply implements ResponseReader, SseSink {
   readonly #wire: ReplyHost;
   readonly #exchange: Exchange;
   /** Whether it went out as part of a session; other replies may have ended that meanwhile. */
   readonly #hadSession: boolean;
   slot = -1;
-  #abort: ((error: Error) => void) | undefined;
-  #resume: (() => void) | undefined;
-  #started = false;
+  /** From the first byte of the request on. */
+  #control: RequestControl | undefined;
   #aborted = false;
   #status = 0;
   #retryAfter: string | undefined;
@@ -55,51 +52,43 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
   /** Reads no further; the exchange is settled elsewhere. */
   abort(): void {
     this.#aborted = true;
-    this.#abort?.(new Error("not wanted any more"));
+    this.#control?.abort(new Error("not wanted any more"));
   }
 
-  onConnect(abort: (error?: Error) => void): void {
-    this.#abort = abort;
-    this.#started = true;
-    if (this.#aborted) abort(new Error("not wanted any more"));
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
+    if (this.#aborted) this.abort();
   }
 
-  onHeaders(status: number, headers: Buffer[], resume: () => void): boolean {
-    if (status < 200) return true;
-    this.#resume = resume;
+  onResponseStart(status: number, headers: readonly string[]): void {
     this.#status = status;
-    if (status >= 300) this.#retryAfter = valueOf(headers, "retry-after");
+    if (status >= 300) [this.#retryAfter] = valuesOf(headers, "retry-after");
     else if (this.#exchange.method === "initialize") this.#onSession(headers);
-    if (status === 401 || status === 403) this.#challenge = valuesOf(headers, "www-authenticate");
-    const encoding = valueOf(headers, "content-encoding");
+    if (status === 401 || status === 403)
+      this.#challenge = valuesOf(headers, "www-authenticate").join(", ");
+    const [encoding] = valuesOf(headers, "content-encoding");
     if (encoding && encoding !== "identity")
       this.#refuse(
         this.#wire.faults.protocol(`compressed its answer (${encoding}) although it must not`),
       );
-    else if (status < 300 && valueOf(headers, "content-type")?.startsWith("text/event-stream"))
+    else if (status < 300 && valuesOf(headers, "content-type")[0]?.startsWith("text/event-stream"))
       this.#sse = new SseParser(this, this.#wire.maxResult);
-    return true;
   }
 
-  onData(chunk: Buffer): boolean {
-    if (this.#aborted) return true;
-    if (this.#sse === undefined) this.#keep(chunk);
-    else {
-      this.#sse.push(chunk);
-      if (isCongested(this.#exchange)) return this.#pause();
-    }
-    return true;
+  onResponseData(chunk: Buffer): void {
+    if (this.#aborted) return;
+    if (this.#sse === undefined) return this.#keep(chunk);
+    this.#sse.push(chunk);
+    if (isCongested(this.#exchange)) this.#pause();
   }
 
   /** The stream belongs to this call alone, so nobody else waits while its client catches up. */
-  #pause(): false {
-    this.#exchange.call!.peer.whenClear?.(() => {
-      if (!this.#aborted) this.#resume!();
-    });
-    return false;
+  #pause(): void {
+    this.#control!.pause();
+    this.#exchange.call!.peer.whenClear?.(() => this.#control!.resume());
   }
 
-  onComplete(): void {
+  onResponseEnd(): void {
     if (this.#aborted) return;
     if (this.#sse) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
@@ -109,14 +98,14 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
       this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
   }
 
-  onError(error: Error): void {
+  onResponseError(error: Error): void {
     if (this.#aborted) return;
     if (this.#exchange.done) return this.#wire.ended(this);
     if (this.#sse?.lastEventId) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
     const fault = this.#wire.faults.network(error);
     // Not started means not a byte of it was written: the only network failure after which sending again is safe.
-    if (this.#started) this.#exchange.fail(fault);
+    if (this.#control) this.#exchange.fail(fault);
     else this.#wire.receiver.lost(fault, "finish", this.#exchange);
   }
 
@@ -131,8 +120,8 @@ export class ServerReply implements Dispatcher.DispatchHandler, SseSink {
     this.#tooMuch();
   }
 
-  #onSession(headers: readonly Buffer[]): void {
-    const session = valueOf(headers, "mcp-session-id");
+  #onSession(headers: readonly string[]): void {
+    const [session] = valuesOf(headers, "mcp-session-id");
     if (session !== undefined) this.#wire.open(session);
   }
 
@@ -224,22 +213,4 @@ function isSessionLoss(status: number, error: Answer | undefined): boolean {
       error?.error?.code === -32000 &&
       /session|initiali[sz]ed/i.test(error.error.message))
   );
-}
-
-/** All headers of this name as one (RFC 9110 section 5.3). */
-function valuesOf(headers: readonly Buffer[], name: string): string {
-  const values = headers.filter(
-    (_, index) => index % 2 === 1 && headers[index - 1]!.toString("latin1").toLowerCase() === name,
-  );
-  return values.map((value) => value.toString("latin1")).join(", ");
-}
-
-/** The first header of this name (in lower case) among names and values in turn. */
-function valueOf(headers: readonly Buffer[], name: string): string | undefined {
-  for (let index = 0; index < headers.length; index += 2) {
-    const key = headers[index]!;
-    if (key.length === name.length && key.toString("latin1").toLowerCase() === name)
-      return headers[index + 1]!.toString("latin1");
-  }
-  return undefined;
 }

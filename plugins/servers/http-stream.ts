@@ -1,7 +1,7 @@
-import type { Dispatcher } from "undici";
 import { backoffDelay, setTimer, SseParser, type SseSink } from "propylon/kit";
 import { type Faults } from "./faults.ts";
 import { type Exchange, isCongested } from "./exchange.ts";
+import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { WireReceiver } from "./wire.ts";
 
 /** Wait before opening a stream again when the server names none; the longest holds whatever it says. */
@@ -28,11 +28,11 @@ export interface StreamHost {
   session: string | undefined;
   forget(exchange: Exchange): void;
   plainHeaders(accept: string, lastEventId?: string): string[];
-  dispatch(method: "GET", headers: string[], body: null, handler: object): void;
+  dispatch(method: "GET", headers: string[], body: null, reader: ResponseReader): void;
 }
 
 /** An event stream opened by GET (legacy era): the server's own messages, or the rest of an interrupted answer. */
-export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
+export class HttpStream implements ResponseReader, SseSink {
   slot = -1;
   /** Resolves when the first attempt has its outcome, or after a short wait. */
   readonly opened: Promise<void>;
@@ -42,7 +42,7 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   #parser: SseParser;
   #lastEventId: string;
   #retry: number | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
+  #control: RequestControl | undefined;
   #timer: NodeJS.Timeout | undefined;
   #attempts = 0;
   #status = 0;
@@ -69,27 +69,27 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
   abort(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#controller?.abort(new Error("not wanted any more"));
+    this.#control?.abort(new Error("not wanted any more"));
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
     this.#started = true;
-    if (this.#ended) controller.abort(new Error("not wanted any more"));
+    if (this.#ended) control.abort(new Error("not wanted any more"));
   }
 
-  onResponseStart(_controller: unknown, status: number): void {
-    if (status < 200) return;
+  onResponseStart(status: number): void {
     this.#status = status;
     this.#onOpened();
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(chunk: Buffer): void {
     if (this.#ended || this.#status !== 200) return;
     this.#parser.push(chunk);
     if (!this.#exchange || !isCongested(this.#exchange)) return;
-    controller.pause();
-    this.#exchange.call!.peer.whenClear?.(() => controller.resume());
+    const control = this.#control!;
+    control.pause();
+    this.#exchange.call!.peer.whenClear?.(() => control.resume());
   }
 
   onResponseEnd(): void {
@@ -101,7 +101,7 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
     else this.#giveUp();
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  onResponseError(error: Error): void {
     this.#onOpened();
     if (this.#ended) return;
     // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
@@ -125,7 +125,7 @@ export class HttpStream implements Dispatcher.DispatchHandler, SseSink {
       this.abort();
       this.#exchange.fail(error);
     } else {
-      this.#controller?.abort(error);
+      this.#control?.abort(error);
     }
   }
 

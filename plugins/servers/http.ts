@@ -10,11 +10,8 @@ import type { Credentials } from "./personal.ts";
 import type { ServerAccount, ServerRefusal } from "./service.ts";
 import { HttpStream } from "./http-stream.ts";
 import { callHeaders, encodeHeader } from "./envelope.ts";
-import { Pool } from "./undici.ts";
+import { HttpPool, type HttpRequest, type ResponseReader } from "./http-pool.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
-
-/** Sockets to one server; a call beyond waits for a free one. */
-const MAX_CONNECTIONS = 1_024;
 
 /** How long a server may keep an event stream open after the answer, in milliseconds. */
 const LINGER_MS = 2_000;
@@ -36,7 +33,7 @@ const MAX_RENEWALS = 3;
 /** Reads the answer to one exchange. */
 type Reader = ServerReply | HttpStream;
 
-/** Streamable HTTP of both eras, on undici's `dispatch`: no fetch, no web streams (performance.md). */
+/** Streamable HTTP of both eras, on our own HTTP client: no fetch, no web streams. */
 export class HttpWire implements Wire {
   readonly transport = "streamable-http";
   readonly pid = undefined;
@@ -48,7 +45,7 @@ export class HttpWire implements Wire {
   /** `Mcp-Session-Id` of a legacy server that gave one. */
   session: string | undefined;
   dialect: Dialect | undefined;
-  readonly #pool: Pool;
+  readonly #pool: HttpPool;
   readonly #path: string;
   readonly #base: readonly string[];
   readonly #readers = new InFlightSet<Reader>();
@@ -69,12 +66,7 @@ export class HttpWire implements Wire {
     this.#path = `${url.pathname}${url.search}`;
     this.#base = baseHeaders(url, credentials?.headers ?? config.headers, userAgent);
     this.#account = credentials?.account;
-    this.#pool = new Pool(url.origin, {
-      connections: MAX_CONNECTIONS,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: connectOptions(name, config),
-    });
+    this.#pool = new HttpPool(url, connectOptions(name, config));
     this.#rebuild();
   }
 
@@ -172,14 +164,14 @@ export class HttpWire implements Wire {
     await this.#stream.opened;
   }
 
-  /** Sends a request; the handler gets the outcome. */
+  /** Sends a request; the reader gets the outcome. */
   dispatch(
-    method: "POST" | "GET" | "DELETE",
+    method: HttpRequest["method"],
     headers: string[],
     body: string | null,
-    handler: object,
+    reader: ResponseReader,
   ): void {
-    this.#pool.dispatch({ path: this.#path, method, headers, body }, handler);
+    this.#pool.dispatch({ path: this.#path, method, headers, body }, reader);
   }
 
   /** Headers of a GET or DELETE. */

@@ -1,4 +1,3 @@
-import type { Dispatcher } from "undici";
 import type { GatewayError } from "propylon";
 import { SseParser, type SseSink } from "propylon/kit";
 import { Faults } from "./faults.ts";
@@ -7,7 +6,7 @@ import { Discard } from "./discard.ts";
 import { callHeaders } from "./envelope.ts";
 import type { HttpWireOptions } from "./http.ts";
 import { baseHeaders, connectOptions } from "./http-options.ts";
-import { Pool } from "./undici.ts";
+import { HttpPool, type RequestControl, type ResponseReader } from "./http-pool.ts";
 import type { Dialect, Wire } from "./wire.ts";
 
 interface Settle {
@@ -19,20 +18,20 @@ interface Settle {
  * HTTP+SSE, the transport of revision 2024-11-05: one event stream brings everything, requests are POSTed to the URL that its
  * first event names.
  */
-export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
+export class SseWire implements Wire, ResponseReader, SseSink {
   readonly transport = "sse";
   readonly pid = undefined;
   readonly #options: HttpWireOptions;
   readonly #faults: Faults;
   readonly #url: URL;
-  readonly #pool: Pool;
+  readonly #pool: HttpPool;
   readonly #base: readonly string[];
   readonly #parser: SseParser;
   readonly #ready: Settle;
   readonly #opened: Promise<void>;
   #version: string | undefined;
   #endpoint: string | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
+  #control: RequestControl | undefined;
   #status = 0;
   #closed = false;
 
@@ -42,11 +41,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
     this.#faults = new Faults(name);
     this.#url = new URL(config.url);
     this.#base = baseHeaders(this.#url, credentials?.headers ?? config.headers, userAgent);
-    this.#pool = new Pool(this.#url.origin, {
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: connectOptions(name, config),
-    });
+    this.#pool = new HttpPool(this.#url, connectOptions(name, config));
     this.#parser = new SseParser(this, config.maxResult);
     let ready!: Settle;
     this.#opened = new Promise((resolve, reject) => (ready = { resolve, reject }));
@@ -63,7 +58,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
     signal.addEventListener("abort", abort, { once: true });
     const headers = [...wire.#base, "accept", "text/event-stream"];
     wire.#pool.dispatch(
-      { path: `${wire.#url.pathname}${wire.#url.search}`, method: "GET", headers },
+      { path: `${wire.#url.pathname}${wire.#url.search}`, method: "GET", headers, body: null },
       wire,
     );
     try {
@@ -103,19 +98,19 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#controller?.abort(new Error("not wanted any more"));
+    this.#control?.abort(new Error("not wanted any more"));
     await this.#pool.destroy();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
   }
 
-  onResponseStart(_controller: unknown, status: number): void {
-    if (status >= 200) this.#status = status;
+  onResponseStart(status: number): void {
+    this.#status = status;
   }
 
-  onResponseData(_controller: unknown, chunk: Buffer): void {
+  onResponseData(chunk: Buffer): void {
     if (this.#status === 200 && !this.#closed) this.#parser.push(chunk);
   }
 
@@ -127,7 +122,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
     );
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
+  onResponseError(error: Error): void {
     this.#end(this.#faults.network(error));
   }
 
@@ -138,7 +133,7 @@ export class SseWire implements Wire, Dispatcher.DispatchHandler, SseSink {
 
   overflow(): void {
     this.#end(this.#faults.tooLarge(this.#options.config.maxResult));
-    this.#controller?.abort(new Error("message too large"));
+    this.#control?.abort(new Error("message too large"));
   }
 
   /** The server chooses where our credentials go, so it may only choose a path of its own origin. */

@@ -41,13 +41,14 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     "plugins/conformance/peer.ts",
     "plugins/telemetry/sdk.ts",
   ],
-  // What is apart: MCP servers on undici's own dispatch, webhooks at addresses of strangers, and the models' packages, which want fetch.
+  // What is apart: MCP servers on a client of their own (its parser is below), webhooks at addresses of strangers, and the models' packages, which want fetch.
   "HTTP client": [
     /import\("undici"\)|^import \{[^}]*\} from "undici"/m,
     "core/kit/http-client.ts",
     "plugins/a2a/standard/push/webhook.ts",
     "plugins/agents/models/provider.ts",
   ],
+  "reader of HTTP responses": [/HTTP\\\/1/, "plugins/servers/http-parser.ts"],
 };
 
 it.each(Object.entries(ONE))("there is one %s", (_, [looks, ...where]) => {

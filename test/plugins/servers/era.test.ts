@@ -285,7 +285,6 @@ it("T011: nothing but the configured headers and the call itself reaches the ser
   expect(names).toEqual([
     "accept",
     "accept-encoding",
-    "connection",
     "content-length",
     "content-type",
     "host",

@@ -1,0 +1,230 @@
+/** Largest head of a response, its trailers included, in bytes: what Node's own reader allows. */
+const MAX_HEAD = 16 * 1024;
+/** Largest line that gives the size of a chunk, in bytes; what follows the size is not read. */
+const MAX_SIZE_LINE = 1_024;
+/** Interim responses (1xx) before the final one. */
+const MAX_INTERIM = 16;
+/** How long an idle connection is kept when its server names no time, and at most, in milliseconds. */
+const KEEP_ALIVE_MS = { byDefault: 4_000, max: 600_000 };
+/** A connection is given up this long before its server does that: a request in between would be lost. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const FIELD_LINE = /^([!#$%&'*+\-.^_`|~\dA-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
+const SIZE_LINE = /^([\da-fA-F]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+
+/** What a {@link ResponseParser} finds. */
+export interface ResponseSink {
+  /** The final status, and names (in lower case) and values in turn. */
+  onHead(status: number, headers: readonly string[]): void;
+  onBody(chunk: Buffer): void;
+  /** @param idleMs how long the connection may wait for another request; 0 = it must not be used again */
+  onEnd(idleMs: number): void;
+}
+
+type State = "head" | "length" | "size" | "chunk" | "chunk-end" | "trailers" | "to-end" | "done";
+
+/**
+ * Reads the responses of one connection (RFC 9112), one after the other. What two readers could read differently is refused: two
+ * lengths, a length beside chunks, folded lines, a lone CR or LF (RFC 9112 section 11.2).
+ */
+export class ResponseParser {
+  readonly #sink: ResponseSink;
+  #state: State = "done";
+  /** A line that is not complete yet. */
+  #rest: Buffer | undefined;
+  /** Bytes to come of the body, or of the chunk. */
+  #left = 0;
+  #interim = 0;
+  #idleMs = 0;
+  #isStopped = false;
+
+  constructor(sink: ResponseSink) {
+    this.#sink = sink;
+  }
+
+  /** A request goes out: the next bytes are its response. */
+  expect(): void {
+    this.#state = "head";
+    this.#interim = 0;
+  }
+
+  /** Reads no further. */
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  /** @throws {Error} with a `code` when this is not a response, or one that must not be trusted */
+  push(bytes: Buffer): void {
+    const chunk = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes;
+    this.#rest = undefined;
+    let at = 0;
+    while (at < chunk.length && !this.#isStopped) {
+      const next = this.#step(chunk, at);
+      if (next === undefined) {
+        this.#rest = chunk.subarray(at);
+        return;
+      }
+      at = next;
+    }
+  }
+
+  /** The server closed the connection. @throws {Error} with a `code` when the response is not complete */
+  finish(): void {
+    if (this.#state === "to-end") return this.#end(0);
+    if (this.#state === "length")
+      throw fault("ERR_HTTP_CONTENT_LENGTH_MISMATCH", "the body is shorter than its length");
+    if (this.#state !== "done")
+      throw fault("ERR_STREAM_PREMATURE_CLOSE", "the connection ended within a response");
+  }
+
+  /** Reads one piece from `at` on; where the next begins, or undefined when this one is not complete. */
+  #step(chunk: Buffer, at: number): number | undefined {
+    const state = this.#state;
+    if (state === "head") return this.#readHead(chunk, at);
+    if (state === "size") return this.#readSize(chunk, at);
+    if (state === "chunk-end") return this.#readChunkEnd(chunk, at);
+    if (state === "trailers") return this.#readTrailers(chunk, at);
+    if (state === "done") throw fault("HPE_UNEXPECTED_DATA", "bytes without a request");
+    return this.#readBody(chunk, at);
+  }
+
+  #readHead(chunk: Buffer, at: number): number | undefined {
+    const end = endOf("\r\n\r\n", chunk, at, MAX_HEAD);
+    if (end === undefined) return undefined;
+    const next = end + 4;
+    const lines = chunk.toString("latin1", at, end).split("\r\n");
+    const line = STATUS_LINE.exec(lines[0]!);
+    if (!line) throw fault("HPE_INVALID_CONSTANT", "no status line");
+    const status = Number(line[2]);
+    const headers = readFields(lines, 1);
+    if (status >= 200) this.#onFinal(status, headers, line[1] === "0", chunk.length - next);
+    // Nobody asked to switch protocols.
+    else if (status === 101 || ++this.#interim > MAX_INTERIM)
+      throw fault("HPE_INVALID_STATUS", "an interim response too many");
+    return next;
+  }
+
+  #onFinal(status: number, headers: readonly string[], isOld: boolean, behind: number): void {
+    const { length, isChunked } = framingOf(headers, isOld);
+    const isEmpty = status === 204 || status === 304 || length === 0;
+    this.#idleMs = idleTime(headers, isOld);
+    this.#left = length ?? 0;
+    if (isEmpty) this.#state = "done";
+    else if (isChunked) this.#state = "size";
+    else this.#state = length === undefined ? "to-end" : "length";
+    this.#sink.onHead(status, headers);
+    if (isEmpty) this.#end(behind);
+  }
+
+  #readBody(chunk: Buffer, at: number): number {
+    const isToEnd = this.#state === "to-end";
+    const end = isToEnd ? chunk.length : Math.min(chunk.length, at + this.#left);
+    this.#left -= end - at;
+    const isLast = this.#left === 0 && this.#state === "length";
+    if (this.#left === 0 && this.#state === "chunk") this.#state = "chunk-end";
+    this.#sink.onBody(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
+    if (isLast) this.#end(chunk.length - end);
+    return end;
+  }
+
+  #readSize(chunk: Buffer, at: number): number | undefined {
+    const end = endOf("\r\n", chunk, at, MAX_SIZE_LINE);
+    if (end === undefined) return undefined;
+    const line = SIZE_LINE.exec(chunk.toString("latin1", at, end));
+    if (!line) throw fault("HPE_INVALID_CHUNK_SIZE", "no chunk size");
+    this.#left = parseInt(line[1]!, 16);
+    this.#state = this.#left === 0 ? "trailers" : "chunk";
+    return end + 2;
+  }
+
+  #readChunkEnd(chunk: Buffer, at: number): number | undefined {
+    if (chunk[at] !== 13 || (at + 1 < chunk.length && chunk[at + 1] !== 10))
+      throw fault("HPE_STRICT", "a chunk is longer than its size");
+    if (at + 1 === chunk.length) return undefined;
+    this.#state = "size";
+    return at + 2;
+  }
+
+  /** Nothing in a trailer is used. */
+  #readTrailers(chunk: Buffer, at: number): number | undefined {
+    if (chunk.toString("latin1", at, at + 2) === "\r\n") {
+      this.#end(chunk.length - at - 2);
+      return at + 2;
+    }
+    const end = endOf("\r\n\r\n", chunk, at, MAX_HEAD);
+    if (end === undefined) return undefined;
+    readFields(chunk.toString("latin1", at, end).split("\r\n"), 0);
+    this.#end(chunk.length - end - 4);
+    return end + 4;
+  }
+
+  /** @param behind bytes after the response, which nobody asked for: the connection cannot be trusted any more */
+  #end(behind: number): void {
+    if (this.#isStopped) return;
+    this.#state = "done";
+    if (behind > 0) this.#isStopped = true;
+    this.#sink.onEnd(behind > 0 ? 0 : this.#idleMs);
+  }
+}
+
+/** Where `mark` stands from `at` on, or undefined when it is still to come. */
+function endOf(mark: string, chunk: Buffer, at: number, limit: number): number | undefined {
+  const end = chunk.indexOf(mark, at, "latin1");
+  if ((end === -1 ? chunk.length : end) - at > limit)
+    throw fault("HPE_HEADER_OVERFLOW", "a head or a line is too large");
+  return end === -1 ? undefined : end;
+}
+
+function readFields(lines: readonly string[], from: number): string[] {
+  const fields: string[] = [];
+  for (let index = from; index < lines.length; index++) {
+    const field = FIELD_LINE.exec(lines[index]!);
+    if (!field) throw fault("HPE_INVALID_HEADER_TOKEN", "an invalid header line");
+    fields.push(field[1]!.toLowerCase(), field[2]!.trimEnd());
+  }
+  return fields;
+}
+
+/** How the body ends (RFC 9112 section 6.3). */
+function framingOf(
+  headers: readonly string[],
+  isOld: boolean,
+): { readonly length: number | undefined; readonly isChunked: boolean } {
+  const lengths = valuesOf(headers, "content-length");
+  const codings = valuesOf(headers, "transfer-encoding");
+  if (codings.length > 0) {
+    if (isOld || lengths.length > 0 || codings.length > 1 || !/^chunked$/i.test(codings[0]!))
+      throw fault("HPE_INVALID_TRANSFER_ENCODING", "the length of the body is not certain");
+    return { length: undefined, isChunked: true };
+  }
+  if (lengths.length === 0) return { length: undefined, isChunked: false };
+  if (lengths.length > 1 || !/^\d{1,15}$/.test(lengths[0]!))
+    throw fault("HPE_INVALID_CONTENT_LENGTH", "the length of the body is not certain");
+  return { length: Number(lengths[0]), isChunked: false };
+}
+
+/** How long the connection may wait for another request, in milliseconds (RFC 9112 section 9.3). */
+function idleTime(headers: readonly string[], isOld: boolean): number {
+  const connection = valuesOf(headers, "connection").join(",").toLowerCase();
+  if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(connection)) return 0;
+  if (isOld && !/(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/.test(connection)) return 0;
+  const [hint = ""] = valuesOf(headers, "keep-alive");
+  const seconds = /timeout=(\d{1,6})/i.exec(hint)?.[1];
+  if (seconds === undefined) return KEEP_ALIVE_MS.byDefault;
+  const idleMs = Number(seconds) * 1_000 - KEEP_ALIVE_MARGIN_MS;
+  return Math.max(0, Math.min(idleMs, KEEP_ALIVE_MS.max));
+}
+
+/** Every header of this name (in lower case) among names and values in turn. */
+export function valuesOf(headers: readonly string[], name: string): string[] {
+  const values: string[] = [];
+  for (let index = 0; index < headers.length; index += 2)
+    if (headers[index] === name) values.push(headers[index + 1]!);
+  return values;
+}
+
+/** An error with a code that says what went wrong with a connection. */
+export function fault(code: string, message: string): Error {
+  return Object.assign(new Error(message), { code });
+}

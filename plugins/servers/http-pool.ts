@@ -1,0 +1,276 @@
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
+import { connect as connectTls } from "node:tls";
+import { setTimer } from "propylon/kit";
+import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
+/** A line break in a value would be a header, or a request, of somebody else's choice. */
+const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
+const NOT_ASCII = /[\x80-\xff]/;
+/** Connections to one server; a request beyond waits for a free one. */
+const MAX_CONNECTIONS = 1_024;
+/** When the kernel first asks a silent peer whether it is there, in milliseconds. */
+const PROBE_AFTER_MS = 60_000;
+
+/** What is sent. */
+export interface HttpRequest {
+  readonly method: "POST" | "GET" | "DELETE";
+  readonly path: string;
+  /** Names and values in turn. */
+  readonly headers: readonly string[];
+  readonly body: string | null;
+}
+
+/** Steers the request that a reader reads the response of. */
+export interface RequestControl {
+  pause(): void;
+  resume(): void;
+  /** Closes its connection; the reader gets the error. */
+  abort(error: Error): void;
+}
+
+/** Reads a response. */
+export interface ResponseReader {
+  /** There is a connection, and bytes go out from now on. */
+  onRequestStart?(control: RequestControl): void;
+  /** @param headers names, in lower case, and values in turn */
+  onResponseStart?(status: number, headers: readonly string[]): void;
+  onResponseData?(chunk: Buffer): void;
+  onResponseEnd(): void;
+  /** Not after the end; without a start not a byte was written. */
+  onResponseError(error: Error): void;
+}
+
+/** How connections are made. */
+export interface HttpPoolOptions {
+  /** For a connection and its handshake, in milliseconds. */
+  readonly timeout: number;
+  readonly lookup?: LookupFunction;
+}
+
+/**
+ * HTTP/1.1 to one origin, over connections that are kept. Holds nothing back and repeats nothing: the head is made in one string
+ * and goes out with the body in one write (0059).
+ */
+export class HttpPool {
+  readonly #url: URL;
+  readonly #options: HttpPoolOptions;
+  readonly #all = new Set<Connection>();
+  /** The one used last is used next, so that the others grow old. */
+  readonly #idle: Connection[] = [];
+  readonly #waiting: Sent[] = [];
+  #session: Buffer | undefined;
+  #isDestroyed = false;
+
+  constructor(url: URL, options: HttpPoolOptions) {
+    this.#url = url;
+    this.#options = options;
+  }
+
+  dispatch(request: HttpRequest, reader: ResponseReader): void {
+    let head: string;
+    try {
+      if (this.#isDestroyed) throw closed();
+      head = headOf(request, this.#url.host);
+    } catch (error) {
+      return reader.onResponseError(error as Error);
+    }
+    const sent = new Sent(head, request.body ?? "", reader);
+    let free = this.#idle.pop();
+    while (free?.socket.destroyed) free = this.#idle.pop();
+    if (free) free.send(sent);
+    else if (this.#all.size < MAX_CONNECTIONS) this.#open(sent);
+    else this.#waiting.push(sent);
+  }
+
+  /** Closes every connection; requests under way fail. */
+  async destroy(): Promise<void> {
+    this.#isDestroyed = true;
+    for (const sent of this.#waiting.splice(0)) sent.reader.onResponseError(closed());
+    await Promise.all(Array.from(this.#all, (connection) => connection.destroy(closed())));
+  }
+
+  /** A connection is free again. */
+  release(connection: Connection): void {
+    const next = this.#waiting.shift();
+    if (next) return connection.send(next);
+    this.#idle.push(connection);
+  }
+
+  /** A connection is gone. */
+  forget(connection: Connection): void {
+    this.#all.delete(connection);
+    const index = this.#idle.indexOf(connection);
+    if (index !== -1) this.#idle.splice(index, 1);
+    const next = this.#waiting.shift();
+    if (next) this.#open(next);
+  }
+
+  #open(first: Sent): void {
+    this.#all.add(new Connection(this, this.#connect(), this.#options.timeout, first));
+  }
+
+  #connect(): Socket {
+    const { hostname, port, protocol } = this.#url;
+    const host = hostname.replace(/^\[|\]$/g, "");
+    const { lookup } = this.#options;
+    const isTls = protocol === "https:";
+    const options = {
+      host,
+      port: Number(port) || (isTls ? 443 : 80),
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: PROBE_AFTER_MS,
+      ...(lookup && { lookup }),
+    };
+    if (!isTls) return connect(options);
+    const socket = connectTls({
+      ...options,
+      ALPNProtocols: ["http/1.1"],
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(this.#session && { session: this.#session }),
+    });
+    return socket.on("session", (session: Buffer) => (this.#session = session));
+  }
+}
+
+/** A request with the one who reads its response. */
+class Sent implements RequestControl {
+  readonly head: string;
+  readonly body: string;
+  readonly reader: ResponseReader;
+  /** While it is under way. */
+  connection: Connection | undefined;
+
+  constructor(head: string, body: string, reader: ResponseReader) {
+    this.head = head;
+    this.body = body;
+    this.reader = reader;
+  }
+
+  pause(): void {
+    this.connection?.socket.pause();
+  }
+
+  resume(): void {
+    this.connection?.socket.resume();
+  }
+
+  abort(error: Error): void {
+    void this.connection?.destroy(error);
+  }
+}
+
+/** One connection, with one request at a time. */
+class Connection implements ResponseSink {
+  readonly socket: Socket;
+  readonly #pool: HttpPool;
+  readonly #parser = new ResponseParser(this);
+  readonly #timer: NodeJS.Timeout;
+  readonly #gone: Promise<void>;
+  #sent: Sent | undefined;
+  #error: Error | undefined;
+
+  constructor(pool: HttpPool, socket: Socket, timeout: number, first: Sent) {
+    this.#pool = pool;
+    this.socket = socket;
+    this.#sent = first;
+    const late = fault("ETIMEDOUT", "no connection in time");
+    this.#timer = setTimer(() => void this.destroy(late), timeout);
+    socket
+      .once("encrypted" in socket ? "secureConnect" : "connect", () => {
+        clearTimeout(this.#timer);
+        this.send(first);
+      })
+      .on("data", (chunk: Buffer) => this.#read(() => this.#parser.push(chunk)))
+      .on("end", () => this.#read(() => this.#parser.finish()))
+      .on("end", () => void this.destroy(closed()))
+      .on("timeout", () => void this.destroy(closed()))
+      .on("error", (error) => (this.#error ??= error));
+    this.#gone = new Promise((resolve) => socket.once("close", () => resolve(this.#onClose())));
+  }
+
+  send(sent: Sent): void {
+    this.#sent = sent;
+    sent.connection = this;
+    this.socket.setTimeout(0);
+    sent.reader.onRequestStart?.(sent);
+    if (this.socket.destroyed) return;
+    this.#parser.expect();
+    // Bodies are UTF-8 and heads are latin1, which is the same as long as a head is ASCII.
+    const { head, body } = sent;
+    this.socket.write(
+      NOT_ASCII.test(head)
+        ? Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)])
+        : head + body,
+    );
+  }
+
+  /** Resolves when it is gone. */
+  destroy(error: Error): Promise<void> {
+    this.#error ??= error;
+    this.#parser.stop();
+    this.socket.destroy();
+    return this.#gone;
+  }
+
+  onHead(status: number, headers: readonly string[]): void {
+    this.#sent!.reader.onResponseStart?.(status, headers);
+  }
+
+  onBody(chunk: Buffer): void {
+    this.#sent!.reader.onResponseData?.(chunk);
+  }
+
+  onEnd(idleMs: number): void {
+    const sent = this.#sent!;
+    this.#sent = undefined;
+    sent.connection = undefined;
+    // A server may answer before it has read the request; what it did not read would stand before the next one.
+    if (idleMs === 0 || this.socket.writableLength > 0 || this.socket.destroyed) {
+      void this.destroy(closed());
+    } else {
+      this.socket.setTimeout(idleMs).resume();
+      this.#pool.release(this);
+    }
+    sent.reader.onResponseEnd();
+  }
+
+  #read(step: () => void): void {
+    try {
+      step();
+    } catch (error) {
+      void this.destroy(error as Error);
+    }
+  }
+
+  #onClose(): void {
+    clearTimeout(this.#timer);
+    this.#pool.forget(this);
+    const sent = this.#sent;
+    this.#sent = undefined;
+    if (sent) sent.connection = undefined;
+    sent?.reader.onResponseError(this.#error ?? closed());
+  }
+}
+
+/** @throws {Error} `ERR_INVALID_CHAR` when a header could be read as more than one */
+function headOf({ method, path, headers, body }: HttpRequest, host: string): string {
+  let lines = "";
+  let hasHost = false;
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index]!;
+    const value = headers[index + 1]!;
+    if (!TOKEN.test(name) || NOT_IN_VALUE.test(value))
+      throw fault("ERR_INVALID_CHAR", `invalid header "${name}"`);
+    if (name.length === 4 && name.toLowerCase() === "host") hasHost = true;
+    lines += `${name}: ${value}\r\n`;
+  }
+  if (!hasHost) lines = `host: ${host}\r\n${lines}`;
+  if (body !== null) lines += `content-length: ${Buffer.byteLength(body)}\r\n`;
+  return `${method} ${path} HTTP/1.1\r\n${lines}\r\n`;
+}
+
+function closed(): Error {
+  return fault("ERR_STREAM_PREMATURE_CLOSE", "the connection was closed");
+}

@@ -1,0 +1,404 @@
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { request } from "node:http";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createServer as createTlsServer } from "node:tls";
+import { promisify } from "node:util";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { HttpPool, type RequestControl } from "../../../plugins/servers/http-pool.ts";
+import { makeAuthority, makeCertificate } from "../../fixtures/certificate.ts";
+import { closing } from "./support/use.ts";
+
+const use = closing();
+
+interface Outcome {
+  readonly status?: number;
+  readonly body?: string;
+  readonly error?: string;
+  readonly started?: boolean;
+}
+
+/** A server on a real socket, which does with each request what it is told. */
+async function serveRaw(onRequest: (socket: Socket, text: string) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.on("data", (data) => onRequest(socket, data.toString("latin1")));
+    socket.on("error", () => undefined).on("close", () => sockets.delete(socket));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const close = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  };
+  return use({ port, sockets, close });
+}
+
+function poolOf(port: number): HttpPool {
+  const pool = new HttpPool(new URL(`http://127.0.0.1:${port}`), { timeout: 2_000 });
+  use({ close: () => pool.destroy() });
+  return pool;
+}
+
+function ask(
+  pool: HttpPool,
+  onStart?: (control: RequestControl) => void,
+  headers: string[] = [],
+): Promise<Outcome> {
+  const chunks: Buffer[] = [];
+  let status = 0;
+  let started = false;
+  return new Promise((resolve) =>
+    pool.dispatch(
+      { method: "POST", path: "/", headers, body: "{}" },
+      {
+        onRequestStart(control) {
+          started = true;
+          onStart?.(control);
+        },
+        onResponseStart: (value) => (status = value),
+        onResponseData: (chunk) => chunks.push(chunk),
+        onResponseEnd: () => resolve({ status, body: Buffer.concat(chunks).toString("latin1") }),
+        onResponseError: (error) =>
+          resolve({ error: String((error as NodeJS.ErrnoException).code), started }),
+      },
+    ),
+  );
+}
+
+/** What Node's own client makes of it. */
+function askNode(port: number): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const failed = (error: NodeJS.ErrnoException): void => resolve({ error: String(error.code) });
+    request({ port, host: "127.0.0.1", method: "POST", agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on("error", failed).on("data", (chunk: Buffer) => chunks.push(chunk));
+      const body = (): string => Buffer.concat(chunks).toString("latin1");
+      response.on("end", () => resolve({ status: response.statusCode!, body: body() }));
+    })
+      .on("error", failed)
+      .end("{}");
+  });
+}
+
+/** Writes in pieces of this size, each of them in a packet of its own, then ends. */
+async function writePieces(socket: Socket, text: string, size: number): Promise<void> {
+  for (let at = 0; at < text.length; at += size) {
+    socket.write(text.slice(at, at + size), "latin1");
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  socket.end();
+}
+
+const body = fc.string({ unit: fc.constantFrom("a", "\r", "\n", "\xff", "0", ":"), maxLength: 60 });
+const chunked = fc
+  .array(
+    body.filter((text) => text.length > 0),
+    { maxLength: 4 },
+  )
+  .map((parts) =>
+    [...parts.map((part) => `${part.length.toString(16)};x=y\r\n${part}\r\n`), "0\r\n\r\n"].join(
+      "",
+    ),
+  );
+const framed = fc.oneof(
+  body.map((text) => `content-length: ${text.length}\r\n\r\n${text}`),
+  body.map((text) => `connection: close\r\n\r\n${text}`),
+  chunked.map((text) => `Transfer-Encoding: chunked\r\n\r\n${text}`),
+);
+const response = fc
+  .tuple(
+    fc.constantFrom("", "HTTP/1.1 103 Early\r\nlink: x\r\n\r\n"),
+    fc.integer({ min: 200, max: 599 }),
+    framed,
+  )
+  .filter(([, status]) => status !== 204 && status !== 304)
+  .map(([early, status, rest]) => `${early}HTTP/1.1 ${status} Fine\r\nx-y:  z \r\n${rest}`);
+const size = fc.integer({ min: 1, max: 40 });
+
+describe("what a server sends is read as node:http reads it", () => {
+  it("in whatever pieces it comes", async () => {
+    await fc.assert(
+      fc.asyncProperty(response, size, async (text, piece) => {
+        const server = await serveRaw((socket) => void writePieces(socket, text, piece));
+        const [ours, nodes] = await Promise.all([ask(poolOf(server.port)), askNode(server.port)]);
+        await server.close();
+        expect(ours).toEqual(nodes);
+        expect(ours.error).toBeUndefined();
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("or not at all, when bytes of it are changed", async () => {
+    let read = 0;
+    const broken = fc
+      .tuple(
+        response,
+        fc.nat(),
+        fc.constantFrom("\r", "\n", " ", "0", ":", "\x00", "\r\n", "content-length: 3\r\n"),
+      )
+      .map(([text, at, what]) => {
+        const place = at % text.length;
+        return text.slice(0, place) + what + text.slice(place + (what.length > 2 ? 0 : 1));
+      });
+    await fc.assert(
+      fc.asyncProperty(broken, size, async (text, piece) => {
+        const server = await serveRaw((socket) => void writePieces(socket, text, piece));
+        const [ours, nodes] = await Promise.all([ask(poolOf(server.port)), askNode(server.port)]);
+        await server.close();
+        const areRead = ours.error === undefined && nodes.error === undefined;
+        if (areRead) read++;
+        expect(areRead ? ours : nodes).toEqual(nodes);
+      }),
+      { numRuns: 300 },
+    );
+    expect(read).toBeGreaterThan(30);
+  });
+});
+
+const REFUSED: readonly [what: string, answer: string, code: string][] = [
+  [
+    "a length beside chunks",
+    "content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    "HPE_INVALID_TRANSFER_ENCODING",
+  ],
+  ["two lengths", "content-length: 1\r\ncontent-length: 2\r\n\r\nab", "HPE_INVALID_CONTENT_LENGTH"],
+  ["a list of lengths", "content-length: 2, 2\r\n\r\nab", "HPE_INVALID_CONTENT_LENGTH"],
+  ["a signed length", "content-length: +2\r\n\r\nab", "HPE_INVALID_CONTENT_LENGTH"],
+  [
+    "a coding besides chunked",
+    "transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "HPE_INVALID_TRANSFER_ENCODING",
+  ],
+  ["a folded line", "x: a\r\n b\r\ncontent-length: 0\r\n\r\n", "HPE_INVALID_HEADER_TOKEN"],
+  ["a blank before the colon", "content-length : 0\r\n\r\n", "HPE_INVALID_HEADER_TOKEN"],
+  ["a lone LF", "x: a\ncontent-length: 0\r\n\r\n", "HPE_INVALID_HEADER_TOKEN"],
+  [
+    "a chunk that is longer than its size",
+    "transfer-encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n",
+    "HPE_STRICT",
+  ],
+  [
+    "a chunk size with a sign",
+    "transfer-encoding: chunked\r\n\r\n-1\r\n",
+    "HPE_INVALID_CHUNK_SIZE",
+  ],
+  [
+    "a chunk size beyond counting",
+    `transfer-encoding: chunked\r\n\r\n${"f".repeat(16)}\r\n`,
+    "HPE_INVALID_CHUNK_SIZE",
+  ],
+  [
+    "a chunk size line without an end",
+    `transfer-encoding: chunked\r\n\r\n1;${"x".repeat(2_000)}`,
+    "HPE_HEADER_OVERFLOW",
+  ],
+  ["a head without an end", `x: ${"y".repeat(20_000)}`, "HPE_HEADER_OVERFLOW"],
+  [
+    "trailers without an end",
+    `transfer-encoding: chunked\r\n\r\n0\r\nx: ${"y".repeat(20_000)}`,
+    "HPE_HEADER_OVERFLOW",
+  ],
+];
+
+it.each(REFUSED)("refuses %s", async (_, answer, code) => {
+  const server = await serveRaw((socket) => socket.write(`HTTP/1.1 200 OK\r\n${answer}`));
+  expect(await ask(poolOf(server.port))).toEqual({ error: code, started: true });
+});
+
+it("refuses another protocol, and interim responses without end", async () => {
+  const other = await serveRaw((socket) => socket.write("HTTP/1.1 101 Go\r\n\r\n"));
+  const endless = await serveRaw((socket) => socket.write("HTTP/1.1 103 Early\r\n\r\n".repeat(50)));
+  const ssh = await serveRaw((socket) => socket.write("SSH-2.0-x\r\n\r\n"));
+  expect((await ask(poolOf(other.port))).error).toBe("HPE_INVALID_STATUS");
+  expect((await ask(poolOf(endless.port))).error).toBe("HPE_INVALID_STATUS");
+  expect((await ask(poolOf(ssh.port))).error).toBe("HPE_INVALID_CONSTANT");
+});
+
+const ok = (text: string, more = ""): string =>
+  `HTTP/1.1 200 OK\r\n${more}content-length: ${text.length}\r\n\r\n${text}`;
+
+describe("a connection", () => {
+  /** The bodies of three requests in turn, each with the number of its connection. */
+  async function three(answer: (count: number) => string): Promise<(string | undefined)[]> {
+    const numbers = new Map<Socket, number>();
+    let count = 0;
+    const server = await serveRaw((socket) => {
+      if (!numbers.has(socket)) numbers.set(socket, numbers.size);
+      socket.write(answer(count++).replace("#", String(numbers.get(socket))));
+    });
+    const pool = poolOf(server.port);
+    const bodies: (string | undefined)[] = [];
+    for (let index = 0; index < 3; index++) bodies.push((await ask(pool)).body);
+    return bodies;
+  }
+
+  it("is used again", async () => {
+    expect(await three(() => ok("#"))).toEqual(["0", "0", "0"]);
+    expect(await three(() => "HTTP/1.1 204 No\r\n\r\n")).toEqual(["", "", ""]);
+  });
+
+  it.each([
+    ["its server says so", () => ok("#", "Connection: x, Close\r\n")],
+    ["its server would close it at once", () => ok("#", "Keep-Alive: timeout=1\r\n")],
+    ["bytes stand behind the answer", () => ok("#") + ok("forged")],
+    ["it speaks HTTP/1.0", () => ok("#").replace("1.1", "1.0")],
+  ])("is not, when %s", async (_, answer) => {
+    expect(await three(answer)).toEqual(["0", "1", "2"]);
+  });
+
+  it("that its server closed while it was idle is replaced, without a lost request", async () => {
+    const server = await serveRaw((socket) => socket.end(ok("x", "keep-alive: timeout=60\r\n")));
+    const pool = poolOf(server.port);
+    for (let index = 0; index < 20; index++) {
+      expect(await ask(pool)).toEqual({ status: 200, body: "x" });
+      await expect.poll(() => server.sockets.size).toBe(0);
+    }
+  });
+
+  it("that gets a byte while it is idle is closed", async () => {
+    const server = await serveRaw((socket) => socket.write(ok("x")));
+    const pool = poolOf(server.port);
+    await ask(pool);
+    for (const socket of server.sockets) socket.write("HTTP/1.1 200 OK\r\n");
+    await expect.poll(() => server.sockets.size).toBe(0);
+    expect((await ask(pool)).status).toBe(200);
+  });
+
+  it("that cannot be made fails before a byte went out", async () => {
+    const server = await serveRaw(() => undefined);
+    const pool = poolOf(server.port);
+    await server.close();
+    expect(await ask(pool)).toEqual({ error: "ECONNREFUSED", started: false });
+  });
+
+  it("that breaks fails its request with what broke", async () => {
+    const short = await serveRaw((socket) =>
+      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx"),
+    );
+    const none = await serveRaw((socket) => socket.end());
+    expect((await ask(poolOf(short.port))).error).toBe("ERR_HTTP_CONTENT_LENGTH_MISMATCH");
+    expect((await ask(poolOf(none.port))).error).toBe("ERR_STREAM_PREMATURE_CLOSE");
+  });
+});
+
+it("opens 1,024 connections and no more; a request beyond waits for a free one", async () => {
+  const held: Socket[] = [];
+  const server = await serveRaw((socket) => held.push(socket));
+  const pool = poolOf(server.port);
+  const answers = Array.from({ length: 1_030 }, () => ask(pool));
+  await expect.poll(() => held.length, { timeout: 20_000 }).toBe(1_024);
+  expect(server.sockets.size).toBe(1_024);
+  for (let at = 0; at < 1_030; at++) {
+    await expect.poll(() => held.length, { timeout: 20_000 }).toBeGreaterThan(at);
+    held[at]!.write(ok("x"));
+  }
+  expect((await Promise.all(answers)).every(({ status }) => status === 200)).toBe(true);
+  expect(server.sockets.size).toBe(1_024);
+});
+
+it("stops and goes on as its reader asks, and ends when it is not wanted", async () => {
+  const server = await serveRaw((socket) => socket.write(ok("x".repeat(4_000_000))));
+  const pool = poolOf(server.port);
+  let control!: RequestControl;
+  const whole = ask(pool, (value) => (control = value).pause());
+  await expect.poll(() => [...server.sockets][0]?.writableLength ?? 0).toBeGreaterThan(0);
+  control.resume();
+  expect((await whole).body).toHaveLength(4_000_000);
+  control.abort(new Error("too late, and of somebody else's connection"));
+  const gone = Object.assign(new Error("not wanted"), { code: "GONE" });
+  expect((await ask(pool, (value) => value.abort(gone))).error).toBe("GONE");
+});
+
+it("sends no header that could be read as two", async () => {
+  const server = await serveRaw((socket) => socket.write(ok("x")));
+  const pool = poolOf(server.port);
+  for (const header of [
+    ["x", "a\r\ny: b"],
+    ["x", "a\n"],
+    ["x: y\r\nz", "a"],
+    ["", "a"],
+    ["x", "ł"],
+  ])
+    expect(await ask(pool, undefined, header)).toEqual({
+      error: "ERR_INVALID_CHAR",
+      started: false,
+    });
+  expect(server.sockets.size).toBe(0);
+});
+
+it("sends bodies in UTF-8 beside headers in latin1", async () => {
+  const texts: string[] = [];
+  const server = await serveRaw((socket, text) => {
+    texts.push(text);
+    if (text.includes("{}")) socket.write(ok("x"));
+  });
+  await ask(poolOf(server.port), undefined, ["x-name", "caf\xe9"]);
+  expect(texts.join("")).toBe(
+    `POST / HTTP/1.1\r\nhost: 127.0.0.1:${server.port}\r\nx-name: caf\xe9\r\ncontent-length: 2\r\n\r\n{}`,
+  );
+});
+
+describe("TLS", () => {
+  const authority = makeAuthority({ name: "Test authority" });
+  const { cert, key } = makeCertificate({ name: "x", hosts: ["localhost"] }, authority);
+
+  async function serveTls(): Promise<{ port: number; reused: boolean[] }> {
+    const reused: boolean[] = [];
+    const server = createTlsServer({ cert, key }, (socket) => {
+      reused.push(socket.isSessionReused());
+      socket.on("error", () => undefined);
+      socket.once("data", () => socket.end(ok("x", "connection: close\r\n")));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    use({ close: () => new Promise((resolve) => server.close(resolve)) });
+    return { port: (server.address() as AddressInfo).port, reused };
+  }
+
+  it("refuses a server whose certificate nobody vouches for, before a byte went out", async () => {
+    const { port } = await serveTls();
+    const pool = new HttpPool(new URL(`https://localhost:${port}`), { timeout: 2_000 });
+    use({ close: () => pool.destroy() });
+    expect(await ask(pool)).toEqual({ error: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", started: false });
+  });
+
+  it("trusts an authority that the operator named, for its names only, and takes a session up again", async () => {
+    const { port, reused } = await serveTls();
+    const folder = await mkdtemp(join(tmpdir(), "propylon-"));
+    use({ close: () => rm(folder, { recursive: true }) });
+    const file = join(folder, "authority.pem");
+    await writeFile(file, authority.cert);
+    const child = `
+      const { createJiti } = await import("jiti");
+      const { HttpPool } = await createJiti(process.cwd()).import(process.cwd() + "/plugins/servers/http-pool.ts");
+      const asked = (pool) => new Promise((resolve) => pool.dispatch(
+        { method: "GET", path: "/", headers: [], body: null },
+        { onResponseEnd: () => resolve("through"), onResponseError: (error) => resolve(error.code) },
+      ));
+      const named = new HttpPool(new URL("https://localhost:${port}"), { timeout: 2000 });
+      const other = new HttpPool(new URL("https://127.0.0.1:${port}"), { timeout: 2000 });
+      console.log(JSON.stringify([await asked(named), await asked(named), await asked(other)]));
+      await named.destroy();
+      await other.destroy();`;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module", "-e", child],
+      { env: { PATH: process.env["PATH"], NODE_EXTRA_CA_CERTS: file } },
+    );
+    expect(JSON.parse(stdout)).toEqual(["through", "through", "ERR_TLS_CERT_ALTNAME_INVALID"]);
+    expect(reused.slice(0, 2)).toEqual([false, true]);
+  });
+});
+
+it("gives up a connection whose handshake takes too long", async () => {
+  const silent = await serveRaw(() => undefined);
+  const pool = new HttpPool(new URL(`https://127.0.0.1:${silent.port}`), { timeout: 50 });
+  use({ close: () => pool.destroy() });
+  expect(await ask(pool)).toEqual({ error: "ETIMEDOUT", started: false });
+});
