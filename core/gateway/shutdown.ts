@@ -63,7 +63,9 @@ async function finish(
   log: GatewayParts["log"],
 ): Promise<void> {
   if (await generation.whenIdle(grace)) return;
-  log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
+  // No grace time was given when a start failed: that failure is what is told.
+  if (grace > 0)
+    log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
   generation.abort();
   // A middleware that ignores its signal would hold up a reload's leftovers for the whole drain time.
   if (!(await generation.whenIdle(ABORT_MS))) generation.abandon();
