@@ -63,9 +63,7 @@ async function finish(
   log: GatewayParts["log"],
 ): Promise<void> {
   if (await generation.whenIdle(grace)) return;
-  // No grace time was given when a start failed: that failure is what is told.
-  if (grace > 0)
-    log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
+  log.warn({ calls: generation.inFlight }, "the grace time is over: calls in flight are aborted");
   generation.abort();
   // A middleware that ignores its signal would hold up a reload's leftovers for the whole drain time.
   if (!(await generation.whenIdle(ABORT_MS))) generation.abandon();

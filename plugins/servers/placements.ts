@@ -50,6 +50,7 @@ export class Placements {
 
   /** Moves what runs here to the other gateways; without one it goes on here. Never rejects. */
   async move(): Promise<void> {
+    if (this.#all.size === 0) return;
     const others = await this.#living().catch(() => new Set<string>());
     others.delete(this.#store.replica);
     if (others.size > 0) await this.#stopAll();

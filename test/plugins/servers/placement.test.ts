@@ -21,6 +21,13 @@ class SharedMemory extends MemoryDriver {
   gate = Promise.resolve();
   /** Buckets that were read, with the keys. */
   readonly reads: string[] = [];
+  /** Buckets that were listed. */
+  readonly lists: string[] = [];
+
+  override list(...asked: Parameters<MemoryDriver["list"]>): ReturnType<MemoryDriver["list"]> {
+    this.lists.push(asked[0]);
+    return super.list(...asked);
+  }
 
   override close(): Promise<void> {
     return Promise.resolve();
@@ -99,13 +106,13 @@ class Fleet {
     });
   }
 
-  start({ isLate = false } = {}): Promise<TestGateway> {
+  start({ isLate = false, placement = "one" } = {}): Promise<TestGateway> {
     const store = definePlugin({
       name: "shared-memory",
       stores: { shared: () => Promise.resolve(viewOf(this.memory, isLate)) },
       setup() {},
     });
-    const servers = { counter: this.entry({ placement: "one" }) };
+    const servers = { counter: this.entry({ placement }) };
     return setupGateway({
       plugins: [store],
       config: { store: "shared:memory", servers },
@@ -239,4 +246,20 @@ it("a client hears of a resource that it watches before the server moves, after 
   const before = heard;
   await count(other);
   expect(heard).toBe(before);
+});
+
+it("a gateway asks who else could run its servers when it ends, unless it has none to move", async () => {
+  for (const [placement, questions] of [
+    ["one", 1],
+    ["each", 0],
+  ] as const) {
+    const fleet = new Fleet();
+    const one = await fleet.start({ placement });
+    await until(() => one.gateway.servers.get("counter")!.status.state === "ready");
+    fleet.memory.lists.length = 0;
+    await one.gateway.close();
+    expect(fleet.memory.lists.filter((bucket) => bucket === "core/replicas")).toHaveLength(
+      questions,
+    );
+  }
 });
