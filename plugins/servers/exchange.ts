@@ -1,5 +1,6 @@
 import type { Answer, Call, GatewayError } from "propylon";
 import { type Abortable, abortError, InFlightSet, type Slotted } from "propylon/kit";
+import type { RequestControl } from "./http-pool.ts";
 import { findId, findLastId, isNotice } from "./message.ts";
 
 /** Whoever keeps an {@link Exchange} while it runs. */
@@ -117,9 +118,15 @@ export class Exchange implements Awaited {
   }
 }
 
-/** Whether the client of the call behind it cannot take more at the moment. */
-export function isCongested({ done, call }: Exchange): boolean {
-  return !done && call?.peer.congested === true && call.peer.whenClear !== undefined;
+/**
+ * Stops reading while the client of the call behind it cannot take more. The stream belongs to this call alone, so nobody else
+ * waits while its client catches up.
+ */
+export function holdBack({ done, call }: Exchange, control: RequestControl): void {
+  const peer = call?.peer;
+  if (done || peer?.congested !== true || peer.whenClear === undefined) return;
+  control.pause();
+  peer.whenClear(() => control.resume());
 }
 
 /** Something found by the id it was sent with. */

@@ -1,6 +1,6 @@
-import type { LookupFunction } from "node:net";
 import { GatewayError } from "propylon";
 import { AllowedAddresses, type HttpServerConfig } from "propylon/kit";
+import type { HttpPoolOptions } from "./http-pool.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
@@ -13,7 +13,7 @@ const OWN_HEADERS =
 export function connectOptions(
   name: string,
   { url, connectTimeout: timeout, allowAddresses }: HttpServerConfig,
-): { timeout: number; lookup?: LookupFunction } {
+): HttpPoolOptions {
   if (allowAddresses === undefined) return { timeout };
   const addresses = new AllowedAddresses(allowAddresses, `servers.${name}.allowAddresses`);
   const refusal = (): GatewayError =>

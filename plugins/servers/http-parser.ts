@@ -163,7 +163,6 @@ export class ResponseParser {
   #end(behind: number): void {
     if (this.#isStopped) return;
     this.#state = "done";
-    if (behind > 0) this.#isStopped = true;
     this.#sink.onEnd(behind > 0 ? 0 : this.#idleMs);
   }
 }

@@ -1,11 +1,8 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { setTimer } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, setTimer } from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;
-/** A line break in a value would be a header, or a request, of somebody else's choice. */
-const NOT_IN_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const NOT_ASCII = /[\x80-\xff]/;
 /** Connections to one server; a request beyond waits for a free one. */
 const MAX_CONNECTIONS = 1_024;
@@ -25,8 +22,8 @@ export interface HttpRequest {
 export interface RequestControl {
   pause(): void;
   resume(): void;
-  /** Closes its connection; the reader gets the error. */
-  abort(error: Error): void;
+  /** Closes its connection; the reader gets the error. @param error default: it is not wanted any more */
+  abort(error?: Error): void;
 }
 
 /** Reads a response. */
@@ -156,7 +153,7 @@ class Sent implements RequestControl {
     this.connection?.socket.resume();
   }
 
-  abort(error: Error): void {
+  abort(error = new Error("not wanted any more")): void {
     void this.connection?.destroy(error);
   }
 }
@@ -175,8 +172,9 @@ class Connection implements ResponseSink {
     this.#pool = pool;
     this.socket = socket;
     this.#sent = first;
-    const late = fault("ETIMEDOUT", "no connection in time");
-    this.#timer = setTimer(() => void this.destroy(late), timeout);
+    this.#timer = setTimer(() => {
+      void this.destroy(fault("ETIMEDOUT", "no connection in time"));
+    }, timeout);
     socket
       .once("encrypted" in socket ? "secureConnect" : "connect", () => {
         clearTimeout(this.#timer);
@@ -261,7 +259,7 @@ function headOf({ method, path, headers, body }: HttpRequest, host: string): str
   for (let index = 0; index < headers.length; index += 2) {
     const name = headers[index]!;
     const value = headers[index + 1]!;
-    if (!TOKEN.test(name) || NOT_IN_VALUE.test(value))
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
       throw fault("ERR_INVALID_CHAR", `invalid header "${name}"`);
     if (name.length === 4 && name.toLowerCase() === "host") hasHost = true;
     lines += `${name}: ${value}\r\n`;

@@ -1,6 +1,6 @@
 import { Answer, type GatewayError, toGatewayError } from "propylon";
 import { SseParser, type SseSink, isObject } from "propylon/kit";
-import { type Exchange, isCongested } from "./exchange.ts";
+import { type Exchange, holdBack } from "./exchange.ts";
 import { valuesOf } from "./http-parser.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
@@ -52,7 +52,7 @@ export class ServerReply implements ResponseReader, SseSink {
   /** Reads no further; the exchange is settled elsewhere. */
   abort(): void {
     this.#aborted = true;
-    this.#control?.abort(new Error("not wanted any more"));
+    this.#control?.abort();
   }
 
   onRequestStart(control: RequestControl): void {
@@ -79,13 +79,7 @@ export class ServerReply implements ResponseReader, SseSink {
     if (this.#aborted) return;
     if (this.#sse === undefined) return this.#keep(chunk);
     this.#sse.push(chunk);
-    if (isCongested(this.#exchange)) this.#pause();
-  }
-
-  /** The stream belongs to this call alone, so nobody else waits while its client catches up. */
-  #pause(): void {
-    this.#control!.pause();
-    this.#exchange.call!.peer.whenClear?.(() => this.#control!.resume());
+    holdBack(this.#exchange, this.#control!);
   }
 
   onResponseEnd(): void {

@@ -1,6 +1,6 @@
 import { backoffDelay, setTimer, SseParser, type SseSink } from "propylon/kit";
 import { type Faults } from "./faults.ts";
-import { type Exchange, isCongested } from "./exchange.ts";
+import { type Exchange, holdBack } from "./exchange.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { WireReceiver } from "./wire.ts";
 
@@ -42,11 +42,11 @@ export class HttpStream implements ResponseReader, SseSink {
   #parser: SseParser;
   #lastEventId: string;
   #retry: number | undefined;
+  /** From the first byte of the last attempt's request on. */
   #control: RequestControl | undefined;
   #timer: NodeJS.Timeout | undefined;
   #attempts = 0;
   #status = 0;
-  #started = false;
   #ended = false;
 
   constructor(wire: StreamHost, { exchange, lastEventId = "", retry }: HttpStreamOptions) {
@@ -69,13 +69,12 @@ export class HttpStream implements ResponseReader, SseSink {
   abort(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#control?.abort(new Error("not wanted any more"));
+    this.#control?.abort();
   }
 
   onRequestStart(control: RequestControl): void {
     this.#control = control;
-    this.#started = true;
-    if (this.#ended) control.abort(new Error("not wanted any more"));
+    if (this.#ended) this.abort();
   }
 
   onResponseStart(status: number): void {
@@ -86,10 +85,7 @@ export class HttpStream implements ResponseReader, SseSink {
   onResponseData(chunk: Buffer): void {
     if (this.#ended || this.#status !== 200) return;
     this.#parser.push(chunk);
-    if (!this.#exchange || !isCongested(this.#exchange)) return;
-    const control = this.#control!;
-    control.pause();
-    this.#exchange.call!.peer.whenClear?.(() => control.resume());
+    if (this.#exchange) holdBack(this.#exchange, this.#control!);
   }
 
   onResponseEnd(): void {
@@ -105,7 +101,7 @@ export class HttpStream implements ResponseReader, SseSink {
     this.#onOpened();
     if (this.#ended) return;
     // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
-    if (this.#exchange || this.#started) return this.#again();
+    if (this.#exchange || this.#control) return this.#again();
     this.#ended = true;
     this.#wire.receiver.lost(this.#wire.faults.network(error), "finish");
   }
@@ -131,7 +127,7 @@ export class HttpStream implements ResponseReader, SseSink {
 
   #open(): void {
     this.#status = 0;
-    this.#started = false;
+    this.#control = undefined;
     this.#parser = new SseParser(this, this.#wire.maxResult);
     this.#wire.dispatch(
       "GET",

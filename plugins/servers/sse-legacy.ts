@@ -98,7 +98,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#control?.abort(new Error("not wanted any more"));
+    this.#control?.abort();
     await this.#pool.destroy();
   }
 

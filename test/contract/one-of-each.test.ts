@@ -41,7 +41,8 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     "plugins/conformance/peer.ts",
     "plugins/telemetry/sdk.ts",
   ],
-  // What is apart: MCP servers on a client of their own (its parser is below), webhooks at addresses of strangers, and the models' packages, which want fetch.
+  // What is apart: MCP servers on a client of their own (its parser is below), webhooks at addresses of strangers, and the models'
+  // packages, which want fetch.
   "HTTP client": [
     /import\("undici"\)|^import \{[^}]*\} from "undici"/m,
     "core/kit/http-client.ts",

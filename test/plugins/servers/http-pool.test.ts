@@ -39,8 +39,8 @@ async function serveRaw(onRequest: (socket: Socket, text: string) => void) {
   return use({ port, sockets, close });
 }
 
-function poolOf(port: number): HttpPool {
-  const pool = new HttpPool(new URL(`http://127.0.0.1:${port}`), { timeout: 2_000 });
+function poolOf(port: number, origin = "http://127.0.0.1", timeout = 2_000): HttpPool {
+  const pool = new HttpPool(new URL(`${origin}:${port}`), { timeout });
   use({ close: () => pool.destroy() });
   return pool;
 }
@@ -363,9 +363,10 @@ describe("TLS", () => {
 
   it("refuses a server whose certificate nobody vouches for, before a byte went out", async () => {
     const { port } = await serveTls();
-    const pool = new HttpPool(new URL(`https://localhost:${port}`), { timeout: 2_000 });
-    use({ close: () => pool.destroy() });
-    expect(await ask(pool)).toEqual({ error: "UNABLE_TO_VERIFY_LEAF_SIGNATURE", started: false });
+    expect(await ask(poolOf(port, "https://localhost"))).toEqual({
+      error: "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+      started: false,
+    });
   });
 
   it("trusts an authority that the operator named, for its names only, and takes a session up again", async () => {
@@ -398,7 +399,8 @@ describe("TLS", () => {
 
 it("gives up a connection whose handshake takes too long", async () => {
   const silent = await serveRaw(() => undefined);
-  const pool = new HttpPool(new URL(`https://127.0.0.1:${silent.port}`), { timeout: 50 });
-  use({ close: () => pool.destroy() });
-  expect(await ask(pool)).toEqual({ error: "ETIMEDOUT", started: false });
+  expect(await ask(poolOf(silent.port, "https://127.0.0.1", 50))).toEqual({
+    error: "ETIMEDOUT",
+    started: false,
+  });
 });
