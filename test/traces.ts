@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { isMainThread } from "node:worker_threads";
 import { afterAll, afterEach, assert, vi } from "vitest";
-import { descendantsOf, isAlive } from "./e2e/descendants.ts";
+import { descendantsOf, isAlive } from "./fixtures/processes.ts";
 import { isBrowser } from "./fixtures/chromium.ts";
 
 /** Files share a process, but for those of `alone`: what one leaves behind in it would be the fault of another. */

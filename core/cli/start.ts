@@ -1,4 +1,4 @@
-import { sweepTemporary } from "../config/replace.ts";
+import { sweepTemporary } from "../kit/replace-file.ts";
 import { issueText } from "../config/issue.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../log.ts";

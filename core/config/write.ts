@@ -10,7 +10,7 @@ import { digestOf } from "../kit/digest.ts";
 import { isText } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
-import { replaceFile } from "./replace.ts";
+import { replaceFile } from "../kit/replace-file.ts";
 
 /** One change of a config file: sets the value at a path, or removes it when `value` is `undefined`. */
 export interface ConfigEdit {

@@ -132,6 +132,7 @@ export { type Child, type Exit, spawnChild } from "../process/child.ts";
 export { reasonOf, RingBuffer } from "../process/stderr.ts";
 export { spawnStdio, type StdioChannel } from "../process/stdio.ts";
 export { lockFile, type FileLock } from "./lock.ts";
+export { replaceFile, sweepTemporary } from "./replace-file.ts";
 
 // Secrets at rest
 export { Fernet, type FernetTimes } from "./fernet.ts";

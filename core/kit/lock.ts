@@ -174,12 +174,13 @@ async function isAlive(holder: Holder, path: string): Promise<boolean> {
   const { system } = await describeSelf();
   if (holder.system !== system) return showsLife(path);
   if (holder.pid === process.pid) return held.has(holder.token);
-  if (!exists(holder.pid)) return false;
+  if (!isRunning(holder.pid)) return false;
   const started = await startOf(holder.pid);
   return started === "" || holder.started === "" || started === holder.started;
 }
 
-function exists(pid: number): boolean {
+/** Whether a process of this machine has that id. */
+export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
@@ -222,7 +223,9 @@ async function describeSelf(): Promise<Holder> {
 async function startOf(pid: number): Promise<string> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   // The name of the program stands in parentheses and may hold anything.
-  return text.slice(text.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  // One that ended keeps its entry until its parent takes notice; some init processes never do.
+  return fields[0] === "Z" ? "ended" : (fields[19] ?? "");
 }
 
 function taken(name: string, holder: Holder | undefined): GatewayError {

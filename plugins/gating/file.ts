@@ -1,14 +1,10 @@
-import { randomBytes } from "node:crypto";
-import { open, readdir, readFile, realpath, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { readFile, realpath } from "node:fs/promises";
+import { basename } from "node:path";
 import { GatewayError, isGatewayError } from "propylon";
-import { digestOf, lockFile, type FileLock } from "propylon/kit";
+import { digestOf, type FileLock, lockFile, replaceFile, sweepTemporary } from "propylon/kit";
 import type { Snapshot, StateKeeper } from "./keeper.ts";
 import type { FlagChange } from "./service.ts";
 import { parseState, STATE_VERSION, toState, type Remembered } from "./state.ts";
-
-/** What follows the prefix in the name of a draft: process id, random digits. */
-const DRAFT_END = /^(\d+)\.[0-9a-f]{12}\.tmp$/;
 
 /** Where nothing can be written there is nothing to lose to another gateway. */
 const UNWRITABLE: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOENT", "ENOTDIR"]);
@@ -48,7 +44,7 @@ export class StateFile implements StateKeeper {
     if (this.#isReadOnly) return this.#read();
     await this.#acquire();
     try {
-      await this.#sweep();
+      await sweepTemporary(await this.#target());
       return await this.#read();
     } catch (error) {
       await this.release();
@@ -105,8 +101,7 @@ export class StateFile implements StateKeeper {
   }
 
   /**
-   * Replaces it at once by a rename, so that whoever reads it, even after a crash, sees the old or the new content and never
-   * half of it. Resolves when the new content is on the disk.
+   * Replaces it. Resolves when the new content is on the disk.
    *
    * @throws {GatewayError} `io_error`; the old content is still there
    */
@@ -117,38 +112,13 @@ export class StateFile implements StateKeeper {
     // It may have been taken over while this process stood still.
     if (this.#lock && !(await this.#lock.isHeld())) throw this.#lost();
     try {
-      await this.#replace(text);
+      await replaceFile(await this.#target(), text);
     } catch (cause) {
       throw new GatewayError(
         "io_error",
         `The state file ${basename(this.path)} could not be written (${codeOf(cause)}), so nothing was changed.`,
         { cause, hint: "Check that its directory is writable and the disk has space." },
       );
-    }
-  }
-
-  async #replace(text: string): Promise<void> {
-    const target = await this.#target();
-    const draft = join(dirname(target), `${draftPrefix(target)}${process.pid}.${suffix()}.tmp`);
-    try {
-      await writeDurably(draft, text);
-      await rename(draft, target);
-    } catch (error) {
-      await rm(draft, { force: true }).catch(() => {});
-      throw error;
-    }
-    await syncDirectory(dirname(target));
-  }
-
-  /** Removes drafts whose writer was killed; one that belongs to a living process stays. */
-  async #sweep(): Promise<void> {
-    const target = await this.#target();
-    const folder = dirname(target);
-    for (const name of await readdir(folder).catch(() => [])) {
-      if (!name.startsWith(draftPrefix(target))) continue;
-      const [, pid] = DRAFT_END.exec(name.slice(draftPrefix(target).length)) ?? [];
-      if (pid === undefined || (Number(pid) !== process.pid && isAlive(Number(pid)))) continue;
-      await rm(join(folder, name), { force: true }).catch(() => {});
     }
   }
 
@@ -183,39 +153,6 @@ export class StateFile implements StateKeeper {
       `The state file ${basename(this.path)} is of version ${this.#version}, and this gateway knows versions up to ${STATE_VERSION}, so nothing was changed.`,
       { hint: "Update the gateway, or set state of the gating plugin to another file." },
     );
-  }
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const handle = await open(path, "wx", 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Makes a rename last through a power cut; systems that cannot do that for a directory say so. */
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path, "r").catch(() => undefined);
-  await handle?.sync().catch(() => {});
-  await handle?.close();
-}
-
-function draftPrefix(target: string): string {
-  return `.${basename(target)}.`;
-}
-
-function suffix(): string {
-  return randomBytes(6).toString("hex");
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === "EPERM";
   }
 }
 

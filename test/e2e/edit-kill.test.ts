@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { loadConfig } from "../../core/config/load.ts";
-import { sweepTemporary } from "../../core/config/replace.ts";
+import { sweepTemporary } from "../../core/kit/replace-file.ts";
 import { main, workFolder } from "./build.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 

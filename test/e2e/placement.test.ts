@@ -12,6 +12,7 @@ import { connectClient } from "../../core/testing/index.ts";
 import type { ServerStatus } from "../../core/server/server.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
+import { isAlive } from "../fixtures/processes.ts";
 import { storesOf } from "../fixtures/stores.ts";
 import { until } from "../fixtures/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
@@ -74,9 +75,7 @@ class Children {
   }
 
   get running(): number[] {
-    return this.which("start").filter((pid) =>
-      /^\d+ \(.*\) [^ZX]/s.test(text(`/proc/${pid}/stat`)),
-    );
+    return this.which("start").filter((pid) => isAlive(pid));
   }
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { main, workFolder } from "./build.ts";
-import { descendantsOf, isAlive } from "./descendants.ts";
+import { descendantsOf, isAlive } from "../fixtures/processes.ts";
 import { Speaker, type Era } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

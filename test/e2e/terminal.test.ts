@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { main, workFolder } from "./build.ts";
-import { descendantsOf, isAlive } from "./descendants.ts";
+import { descendantsOf, isAlive } from "../fixtures/processes.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { replaceFile, sweepTemporary } from "../../../core/config/replace.ts";
+import { replaceFile, sweepTemporary } from "../../../core/kit/replace-file.ts";
 import {
   applyEdits,
   draftConfig,

@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { fork, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { lockFile } from "../../../core/kit/index.ts";
+import { isAlive, processOf } from "../../fixtures/processes.ts";
+import { until } from "../../fixtures/until.ts";
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
@@ -125,6 +127,21 @@ describe("lockFile", () => {
       message: expect.stringContaining("on elsewhere") as string,
     });
     clearInterval(beats);
+    const mine = await lockFile(file);
+    expect(await mine.isHeld()).toBe(true);
+    await mine.release();
+  });
+
+  it("of a process that ended is taken over, also while its parent takes no notice of that", async () => {
+    const lock = await lockFile(file);
+    const own = holder(await readFile(`${file}.lock`, "utf8"));
+    await lock.release();
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 60"]);
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const pid = Number(((await once(parent.stdout, "data")) as [Buffer])[0]);
+    await until(() => !isAlive(pid));
+    const { start: started } = processOf(pid)!;
+    await writeFile(`${file}.lock`, JSON.stringify({ ...own, pid, started, token: "x" }));
     const mine = await lockFile(file);
     expect(await mine.isHeld()).toBe(true);
     await mine.release();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { until } from "../../fixtures/until.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
 
 const place = usePlace();
@@ -84,14 +85,6 @@ async function pidsOf(gateway: GatewayProcess, count = 2): Promise<number[]> {
     return seen.size >= count && [...seen];
   }, 30_000);
 }
-
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
 
 /** One line of the log for each, and nothing else: lines of two processes do not mix. */
 const linesOf = (gateway: GatewayProcess): Record<string, unknown>[] =>

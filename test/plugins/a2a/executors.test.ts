@@ -7,7 +7,7 @@ import {
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask } from "../../../plugins/a2a/index.ts";
-import { isAlive } from "../../e2e/descendants.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const NODE = process.execPath;

@@ -1,11 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { isRunning } from "./lock.ts";
 
 /**
- * Replaces a file by one with another content: a temporary file in the same folder, flushed, renamed over it, the folder flushed.
+ * Replaces a file by one with another content: a temporary file in the same folder, flushed, renamed over it, the folder flushed. So
+ * whoever reads it, also after a crash, sees the old or the new content and never half of it. Its mode stays; that of a new one is 0600.
  *
+ * @param file a symbolic link is replaced, not followed
  * @param check runs last before the rename; a rejection leaves the old file
+ * @throws what the file system says, `NodeJS.ErrnoException`; the old content is still there
+ *
+ * @example await replaceFile(path, JSON.stringify(state));
  */
 export async function replaceFile(
   file: string,
@@ -46,7 +52,12 @@ async function syncFolder(folder: string): Promise<void> {
   await handle?.close();
 }
 
-/** Removes temporary files that a killed process left beside a config. Those of a living process are kept. */
+/**
+ * Removes temporary files that killed processes left beside a file: those of {@link replaceFile} and {@link lockFile}. Those of a
+ * living process are kept.
+ *
+ * @example await sweepTemporary(path); // removes .state.json.4711.0123abcd.tmp
+ */
 export async function sweepTemporary(file: string): Promise<void> {
   const folder = dirname(file);
   const pattern = new RegExp(
@@ -54,16 +65,7 @@ export async function sweepTemporary(file: string): Promise<void> {
   );
   for (const name of await readdir(folder).catch(() => [])) {
     const owner = pattern.exec(name)?.[1];
-    if (owner !== undefined && !isAlive(Number(owner)))
+    if (owner !== undefined && !isRunning(Number(owner)))
       await rm(join(folder, name), { force: true }).catch(() => {});
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
