@@ -1,8 +1,9 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pino from "pino";
 import { afterEach } from "vitest";
 import type { GatewayError } from "../../../core/errors.ts";
+import { descendantsOf, isAlive as isPidAlive, processOf } from "../../fixtures/processes.ts";
 import { type StdioChannel, type StdioOptions, spawnStdio } from "../../../core/process/stdio.ts";
 
 /** Path of a script in test/fixtures/process. */
@@ -16,25 +17,9 @@ export interface Process {
   readonly start?: string;
 }
 
-/** State, parent and start time of a process; `undefined` when there is none. */
-function readStat(pid: number): { state: string; parent: number; start: string } | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return { state: fields[0] ?? "", parent: Number(fields[1]), start: fields[19] ?? "" };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether a process runs. A zombie is dead: it only waits for its parent (and PID 1 here is slow) to notice. */
+/** Whether a process runs, and not a later one with its id. */
 export function isAlive({ pid, start }: Process): boolean {
-  const stat = readStat(pid);
-  return (
-    stat !== undefined &&
-    !"ZX".includes(stat.state) &&
-    (start === undefined || stat.start === start)
-  );
+  return isPidAlive(pid) && (start === undefined || processOf(pid)?.start === start);
 }
 
 /** Open descriptors of this process. */
@@ -44,8 +29,9 @@ export function descriptors(): number {
 
 /** Running children of a process. */
 export function children(parent: number = process.pid): number[] {
-  const pids = readdirSync("/proc").map(Number).filter(Number.isInteger);
-  return pids.filter((pid) => readStat(pid)?.parent === parent && isAlive({ pid }));
+  return descendantsOf(parent).filter(
+    (pid) => processOf(pid)?.parent === parent && isPidAlive(pid),
+  );
 }
 
 /** A channel with what came out of it. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,7 @@ import { definePlugin } from "propylon";
 import { setupGateway, type TestGateway } from "propylon/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { MemoryDriver } from "../../../core/store/memory.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { until } from "../../fixtures/until.ts";
 
 const COUNTER = fileURLToPath(new URL("../../fixtures/upstreams/counter.mjs", import.meta.url));
@@ -93,7 +94,7 @@ class Fleet {
     const pids = lines
       .filter((line) => line.startsWith("start "))
       .map((line) => line.split(" ")[1]);
-    return pids.filter((pid) => existsSync(`/proc/${pid}`)).length;
+    return pids.filter((pid) => isAlive(Number(pid))).length;
   }
 
   /** Has a gateway run another entry. */

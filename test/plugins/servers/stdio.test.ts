@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -7,6 +6,7 @@ import { GatewayError, toRpcError } from "../../../core/errors.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import type { Progress } from "../../../core/call/types.ts";
 import type { Upstream } from "../../../plugins/servers/upstream.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { longestTurn } from "../../fixtures/turns.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
@@ -26,14 +26,6 @@ async function start(flags: readonly string[] = [], config: object = {}): Promis
 /** Resolves when the child says that a `wait` runs. */
 const waits = (upstream: Upstream): Promise<unknown> =>
   nextEvent(upstream, "notification", ({ method }) => method === "notifications/test/waiting");
-
-function isAlive(pid: number): boolean {
-  try {
-    return !/^\d+ \(.*\) [ZX]/s.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}
 
 describe("stdio", () => {
   it("lists and calls tools of @modelcontextprotocol/server-everything", async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { main, workFolder } from "../../e2e/build.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { until, user } from "./kit.ts";
 
 /** A runtime that writes what happens to it into a file, with a child of its own. */
@@ -109,14 +110,6 @@ async function submit(url: string, text: string, taskId: string): Promise<void> 
     body: JSON.stringify(user(text, { taskId })),
   });
   expect([response.status, await response.json()]).toEqual([202, { id: taskId }]);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 async function exitOf({ child }: Running): Promise<number | null> {
