@@ -2,6 +2,64 @@ import { DEEPEST, type Member } from "../kit/json-grammar.ts";
 import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";
 
+/** So many pieces in a row are looked at together. */
+const ROW = 1_024;
+/** When such a row holds less, in bytes, it becomes one piece. */
+const SMALL_ROW = 1_048_576;
+
+/**
+ * What arrives in pieces, in their order. They are not copied, except for long rows of small ones: a sender of one byte at a time
+ * would make a Buffer object of each, which costs a hundred times its content.
+ *
+ * @example
+ * const body = new Pieces();
+ * response.on("data", (chunk) => body.add(chunk));
+ * response.on("end", () => read(body.take()));
+ */
+export class Pieces {
+  #list: Buffer[] = [];
+  #length = 0;
+  /** Where in the list the row begins that has not been looked at, and how many bytes it holds. */
+  #row = 0;
+  #rowLength = 0;
+
+  /** Bytes in all. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Takes the next one; nobody may write into it from now on. */
+  add(piece: Buffer): void {
+    this.#list.push(piece);
+    this.#length += piece.length;
+    this.#rowLength += piece.length;
+    if (this.#list.length - this.#row === ROW) this.#joinRow();
+  }
+
+  /** Gives all of them away, and begins anew. */
+  take(): Buffer[] {
+    const list = this.#list;
+    this.#list = [];
+    this.#length = this.#row = this.#rowLength = 0;
+    return list;
+  }
+
+  #joinRow(): void {
+    if (this.#rowLength < SMALL_ROW)
+      this.#list.push(join(this.#list.splice(this.#row), this.#rowLength));
+    this.#row = this.#list.length;
+    this.#rowLength = 0;
+  }
+}
+
+/** Not in the pool, where a kilobyte that is kept would keep eight. */
+function join(pieces: readonly Buffer[], length: number): Buffer {
+  const joined = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const piece of pieces) at += piece.copy(joined, at);
+  return joined;
+}
+
 /** A span of bytes that came in pieces, not copied. */
 function sliceOf(chunks: readonly Buffer[], start: number, end: number): Buffer[] {
   const parts: Buffer[] = [];

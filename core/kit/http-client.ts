@@ -2,6 +2,7 @@ import type { Readable, Transform } from "node:stream";
 import type { LookupFunction } from "node:net";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Agent, Dispatcher } from "undici";
+import { Pieces } from "../call/chunks.ts";
 import { readTypedEvents, type ServerSentEvent } from "./events.ts";
 
 const EVENTS = /^text\/event-stream\b/i;
@@ -227,12 +228,10 @@ export async function readUpTo(
   chunks: AsyncIterable<Uint8Array>,
   limit: number,
 ): Promise<Buffer | undefined> {
-  const read: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of chunks) {
-    size += chunk.length;
-    if (size > limit) return undefined;
-    read.push(chunk);
+  const read = new Pieces();
+  for await (const { buffer, byteOffset, byteLength } of chunks) {
+    if (read.length + byteLength > limit) return undefined;
+    read.add(Buffer.from(buffer, byteOffset, byteLength));
   }
-  return Buffer.concat(read);
+  return Buffer.concat(read.take());
 }

@@ -14,7 +14,7 @@ export { Recent } from "./recent.ts";
 export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
-export { lastBytes } from "../call/chunks.ts";
+export { lastBytes, Pieces } from "../call/chunks.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";
 export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";

@@ -1,4 +1,4 @@
-import { firstBytes } from "../call/chunks.ts";
+import { firstBytes, Pieces } from "../call/chunks.ts";
 
 const LF = 10;
 const CR = 13;
@@ -37,10 +37,8 @@ export class SseParser {
   retry: number | undefined;
   readonly #sink: SseSink;
   readonly #limit: number;
-  #line: Buffer[] = [];
-  #lineLength = 0;
-  #data: Buffer[] = [];
-  #dataLength = 0;
+  readonly #line = new Pieces();
+  readonly #data = new Pieces();
   #hasData = false;
   #type = "";
   #id: string | undefined;
@@ -77,9 +75,8 @@ export class SseParser {
 
   #hold(piece: Buffer): void {
     if (piece.length === 0) return;
-    this.#line.push(piece);
-    this.#lineLength += piece.length;
-    const length = this.#lineLength + this.#dataLength;
+    this.#line.add(piece);
+    const length = this.#line.length + this.#data.length;
     if (length > this.#limit + 8) this.#overflow(length);
   }
 
@@ -89,10 +86,8 @@ export class SseParser {
   }
 
   #endLine(): void {
-    let line = this.#line;
-    let length = this.#lineLength;
-    this.#line = [];
-    this.#lineLength = 0;
+    let { length } = this.#line;
+    let line = this.#line.take();
     if (this.#start) {
       this.#start = false;
       if (firstBytes(line, 3).toString("latin1") === "\u00ef\u00bb\u00bf") {
@@ -103,20 +98,16 @@ export class SseParser {
     if (this.#dead) return;
     if (length === 0) return this.#dispatch();
     const start = valueOfData(line);
-    if (start > 0) return this.#addData(skip(line, start), length - start);
+    if (start > 0) return this.#addData(skip(line, start));
     const whole = line.length === 1 ? line[0]! : Buffer.concat(line);
     if (whole.equals(EVENT_MESSAGE)) this.#type = "message";
     else this.#field(whole.toString("utf8"));
   }
 
-  #addData(pieces: readonly Buffer[], length: number): void {
-    if (this.#hasData) {
-      this.#data.push(JOINT);
-      this.#dataLength++;
-    }
+  #addData(pieces: readonly Buffer[]): void {
+    if (this.#hasData) this.#data.add(JOINT);
     this.#hasData = true;
-    for (const piece of pieces) this.#data.push(piece);
-    this.#dataLength += length;
+    for (const piece of pieces) this.#data.add(piece);
   }
 
   #field(line: string): void {
@@ -125,19 +116,17 @@ export class SseParser {
     const from = line.charCodeAt(colon + 1) === SPACE ? colon + 2 : colon + 1;
     const value = colon === -1 ? "" : line.slice(from);
     if (name === "event") this.#type = value;
-    else if (name === "data") this.#addData([], 0);
+    else if (name === "data") this.#addData([]);
     else if (name === "id" && !value.includes("\0")) this.#id = value;
     else if (name === "retry" && /^\d{1,9}$/.test(value)) this.retry = Number(value);
   }
 
   #dispatch(): void {
-    const data = this.#data;
-    const length = this.#dataLength;
+    const { length } = this.#data;
+    const data = this.#data.take();
     const type = this.#type;
     const hadData = this.#hasData;
     if (this.#id !== undefined) this.lastEventId = this.#id;
-    this.#data = [];
-    this.#dataLength = 0;
     this.#hasData = false;
     this.#type = "";
     if (hadData) this.#sink.event(data, length, type || "message");

@@ -1,4 +1,4 @@
-import { lastBytes } from "../call/chunks.ts";
+import { firstBytes, lastBytes, Pieces } from "../call/chunks.ts";
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
@@ -8,10 +8,6 @@ const HEAD = 4_096;
 
 /** Bytes kept of its end, for the same purpose: many servers write the id last. */
 const TAIL = 256;
-
-/** Below this, a piece of an unfinished line is copied: a Buffer object per byte would cost a hundred times its content. */
-const SMALL = 2_048;
-const BLOCK = 16_384;
 
 /** What a {@link LineFramer} reports. */
 export interface LineEvents {
@@ -32,14 +28,11 @@ export interface LineEvents {
 export class LineFramer {
   readonly #max: number;
   readonly #events: LineEvents;
-  #parts: Buffer[] = [];
-  #kept = 0;
+  readonly #kept = new Pieces();
   #length = 0;
   #last = 0;
   /** The end of a line that is being dropped, with a byte of grace. */
   #tail: Buffer | undefined;
-  #block: Buffer | undefined;
-  #used = 0;
 
   /** @param max longest line in bytes, without its newline and carriage return */
   constructor(max: number, events: LineEvents) {
@@ -72,10 +65,14 @@ export class LineFramer {
 
   #finish(segment: Buffer): void {
     if (segment.length > 0) this.#add(segment);
-    const parts = this.#parts;
-    this.#seal();
+    const parts = this.#kept.take();
     const length = this.#last === CARRIAGE_RETURN ? this.#length - 1 : this.#length;
-    if (length > this.#max) this.#events.onOversize(head(parts, length), length, this.#end(length));
+    if (length > this.#max)
+      this.#events.onOversize(
+        firstBytes(parts, Math.min(length, HEAD)),
+        length,
+        this.#end(parts, length),
+      );
     else if (length > 0)
       this.#events.onLine(length === this.#length ? parts : withoutLast(parts), length);
     this.#reset();
@@ -86,51 +83,27 @@ export class LineFramer {
     this.#last = segment[segment.length - 1] ?? 0;
     // One byte of grace: it may be the carriage return.
     if (this.#length > this.#max + 1) this.#drop(segment);
-    else this.#keep(segment);
+    else this.#kept.add(segment);
   }
 
   /** The last bytes of a line that was too long, without the carriage return. */
-  #end(length: number): Buffer {
-    const end = this.#tail ?? lastBytes(this.#parts, TAIL + 1);
+  #end(parts: readonly Buffer[], length: number): Buffer {
+    const end = this.#tail ?? lastBytes(parts, TAIL + 1);
     return end.subarray(0, end.length - (this.#length - length)).subarray(-Math.min(TAIL, length));
   }
 
   #drop(segment: Buffer): void {
     if (this.#tail === undefined) {
-      this.#seal();
+      const parts = this.#kept.take();
       this.#tail = Buffer.alloc(TAIL + 1);
-      roll(this.#tail, lastBytes(this.#parts, TAIL + 1));
+      roll(this.#tail, lastBytes(parts, TAIL + 1));
+      this.#kept.add(Buffer.from(firstBytes(parts, HEAD)));
     }
     roll(this.#tail, segment);
-    if (this.#kept < HEAD) this.#keep(segment.subarray(0, HEAD));
-    if (this.#kept <= 2 * HEAD) return;
-    this.#seal();
-    this.#parts = [head(this.#parts, HEAD)];
-    this.#kept = HEAD;
-  }
-
-  #keep(segment: Buffer): void {
-    this.#kept += segment.length;
-    if (segment.length >= SMALL) {
-      this.#seal();
-      this.#parts.push(segment);
-      return;
-    }
-    if (this.#block !== undefined && this.#used + segment.length > BLOCK) this.#seal();
-    this.#block ??= Buffer.allocUnsafeSlow(BLOCK);
-    this.#used += segment.copy(this.#block, this.#used);
-  }
-
-  /** Makes the copied pieces the next part. */
-  #seal(): void {
-    if (this.#block !== undefined) this.#parts.push(this.#block.subarray(0, this.#used));
-    this.#block = undefined;
-    this.#used = 0;
+    if (this.#kept.length < HEAD) this.#kept.add(Buffer.from(segment.subarray(0, HEAD)));
   }
 
   #reset(): void {
-    this.#parts = [];
-    this.#kept = 0;
     this.#length = 0;
     this.#last = 0;
     this.#tail = undefined;
@@ -142,24 +115,6 @@ function roll(tail: Buffer, segment: Buffer): void {
   const piece = segment.subarray(-tail.length);
   tail.copyWithin(0, piece.length);
   piece.copy(tail, tail.length - piece.length);
-}
-
-/** The first bytes of a line: at most 4 KiB of its `length`. */
-function head(parts: readonly Buffer[], length: number): Buffer {
-  const few: Buffer[] = [];
-  for (let size = 0, index = 0; size < HEAD && index < parts.length; index++) {
-    const part = parts[index]!;
-    few.push(part);
-    size += part.length;
-  }
-  return Buffer.concat(
-    few,
-    Math.min(
-      length,
-      HEAD,
-      few.reduce((sum, part) => sum + part.length, 0),
-    ),
-  );
 }
 
 /** A line's chunks without their last byte. */

@@ -1,5 +1,5 @@
 import { Answer, type GatewayError, toGatewayError } from "propylon";
-import { SseParser, type SseSink, isObject } from "propylon/kit";
+import { isObject, Pieces, SseParser, type SseSink } from "propylon/kit";
 import { type Exchange, holdBack } from "./exchange.ts";
 import { valuesOf } from "./http-parser.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";
@@ -39,8 +39,7 @@ export class ServerReply implements ResponseReader, SseSink {
   #challenge = "";
   readonly #authorization: string | undefined;
   #sse: SseParser | undefined;
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #body = new Pieces();
 
   constructor(wire: ReplyHost, exchange: Exchange, authorization: string | undefined) {
     this.#wire = wire;
@@ -87,7 +86,8 @@ export class ServerReply implements ResponseReader, SseSink {
     if (this.#sse) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
     if (this.#status >= 300) return this.#onRefusal();
-    if (this.#length > 0) this.#wire.receiver.receive(this.#chunks, this.#length, this.#exchange);
+    const { length } = this.#body;
+    if (length > 0) this.#wire.receiver.receive(this.#body.take(), length, this.#exchange);
     if (!this.#exchange.done)
       this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
   }
@@ -120,10 +120,9 @@ export class ServerReply implements ResponseReader, SseSink {
   }
 
   #keep(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length > (this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL))
-      return this.#tooMuch();
-    this.#chunks.push(chunk);
+    const max = this.#status < 300 ? this.#wire.maxResult : MAX_REFUSAL;
+    if (this.#body.length + chunk.length > max) return this.#tooMuch();
+    this.#body.add(chunk);
   }
 
   #onStreamEnd(): void {
@@ -180,7 +179,7 @@ export class ServerReply implements ResponseReader, SseSink {
 
   #rpcError(): Answer | undefined {
     try {
-      const message = parseMessage(this.#chunks);
+      const message = parseMessage(this.#body.take());
       if (
         !isObject(message) ||
         !isObject(message["error"]) ||
