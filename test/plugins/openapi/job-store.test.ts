@@ -63,7 +63,12 @@ describe("jobs in a durable store", () => {
     const kept = new KeptStore();
     const first = await start(kept);
     const paths = [await first.begin(), await first.begin(), await first.begin()];
-    for (const path of paths) await first.remove(path);
+    for (const path of paths) {
+      await first.remove(path);
+      const ended = Date.now();
+      // Of two that end in the same millisecond either is the older one.
+      await until(() => Date.now() > ended);
+    }
     await kept.driver.put("tasks/jobs", "broken", "1:7");
     const second = await start(kept, { jobs: { maxJobs: 2 } });
     const found = await Promise.all(paths.map((path) => second.show(path)));
