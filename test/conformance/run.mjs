@@ -9,8 +9,8 @@ import { startClients } from "./clients.mjs";
 import { installSuite, TASKS, testClient, testServer } from "./suite.mjs";
 
 /**
- * `npm run conformance [-- --only TEXT] [-- --verbose]`: the official suite against the gateway in every mode that it serves,
- * all modes beside each other.
+ * `npm run conformance [-- --only TEXT] [-- --without TEXT] [-- --verbose]`: the official suite against the gateway in every mode
+ * that it serves, all modes beside each other.
  *
  * @typedef {import("propylon").GatewayConfigInput} Config
  * `extra`: of a server scenarios that count although the suite does not score them, of a client scenarios that are shown all the same.
@@ -103,6 +103,7 @@ const RUNS = [
 const { values: options } = parseArgs({
   options: {
     only: { type: "string", default: "" },
+    without: { type: "string" },
     verbose: { type: "boolean", default: false },
   },
 });
@@ -199,8 +200,11 @@ async function test(run) {
   if (options.verbose) console.log(outcome.output);
 }
 
-const chosen = RUNS.filter((run) => titleOf(run).includes(options.only));
-const hasLogin = LOGIN.includes(options.only);
+/** @param {string} title */
+const isChosen = (title) =>
+  title.includes(options.only) && !(options.without && title.includes(options.without));
+const chosen = RUNS.filter((run) => isChosen(titleOf(run)));
+const hasLogin = isChosen(LOGIN);
 if (chosen.length === 0 && !hasLogin) {
   const titles = [...RUNS.map(titleOf), LOGIN].join("\n");
   console.error(`No run is called "${options.only}". There are:\n${titles}`);

@@ -21,21 +21,25 @@ const NODES = [
 
 /** Installs the suite on first use, exactly as locked and without install scripts. */
 export async function installSuite() {
-  if (existsSync(ENTRY) && findNode()) return;
+  if (findSuite()) return;
   console.log("Installing the conformance suite (once) ...");
   await promisify(execFile)("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], {
     cwd: HERE,
   });
-  if (!findNode())
+  if (!findSuite())
     throw new Error(
       `There is no packaged Node for ${process.platform} ${process.arch}; the suite needs Node 22 or later.`,
     );
 }
 
-function findNode() {
-  return NODES.map((name) => `${HERE}node_modules/${name}/bin/node`).find((path) =>
-    existsSync(path),
-  );
+/**
+ * What starts the suite's command line; `undefined` where it is not installed.
+ * @returns {[node: string, entry: string] | undefined}
+ */
+export function findSuite() {
+  const paths = NODES.map((name) => `${HERE}node_modules/${name}/bin/node`);
+  const node = paths.find((path) => existsSync(path));
+  return node !== undefined && existsSync(ENTRY) ? [node, ENTRY] : undefined;
 }
 
 /** @type {Promise<import("propylon/kit").Semaphore> | undefined} */
@@ -60,7 +64,8 @@ async function runSuite(...args) {
  */
 function spawnSuite(args) {
   return new Promise((resolve, reject) => {
-    const child = spawn(/** @type {string} */ (findNode()), [ENTRY, ...args], {
+    const [node, entry] = /** @type {[string, string]} */ (findSuite());
+    const child = spawn(node, [entry, ...args], {
       cwd: HERE,
       // Every run loads the same large program.
       env: { ...process.env, NODE_COMPILE_CACHE: `${HERE}node_modules/.cache/compiled` },

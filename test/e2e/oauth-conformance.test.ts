@@ -1,19 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
-import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
+import { findSuite } from "../conformance/suite.mjs";
 import { Browser } from "../fixtures/browser.ts";
 import { requirePresent } from "../fixtures/programs.ts";
 import { setupLogin, visit } from "../plugins/oauth/kit.ts";
-
-const SUITE = fileURLToPath(new URL("../conformance/node_modules/", import.meta.url));
-const ENTRY = `${SUITE}@modelcontextprotocol/conformance/dist/index.js`;
-const NODES = [
-  `node-${process.platform}-${process.arch}`,
-  `node-bin-${process.platform}-${process.arch}`,
-];
 
 /** A port that nobody has at the moment: the suite wants one by its number. */
 async function freePort(): Promise<number> {
@@ -25,20 +17,14 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-// npm run conformance brings the suite and runs this; npm test leaves it out.
-it("passes the authorization server scenarios of the official suite", async (context) => {
-  const node = NODES.map((name) => `${SUITE}${name}/bin/node`).find((path) => existsSync(path));
-  requirePresent(
-    "the conformance suite (npm run conformance)",
-    node !== undefined && existsSync(ENTRY),
-    context,
-    false,
-  );
+it("passes the authorization server scenarios of the official suite", async () => {
+  requirePresent("the conformance suite", findSuite() !== undefined, undefined, false);
+  const [node, entry] = findSuite()!;
   const clients = { suite: { name: "The suite", redirects: ["http://127.0.0.1/callback"] } };
   const { url, endpoint } = await setupLogin({ options: { clients } });
   const port = await freePort();
   const words = ["authorization", "--url", url, "--client-id", "suite", "--resource", endpoint];
-  const child = spawn(node!, [ENTRY, ...words, "--port", String(port)], {
+  const child = spawn(node, [entry, ...words, "--port", String(port)], {
     stdio: ["ignore", "pipe", "pipe"],
   });
   onTestFinished(() => void child.kill());
