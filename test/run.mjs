@@ -1,5 +1,5 @@
-// npm test: installs what is missing, then lint, types, and the tests of all projects but long (test/projects.ts); npm test -- --all:
-// these, too. Other words behind -- go to vitest, which then runs those tests and nothing else: npm test -- test/core/config
+// npm test: installs what is missing, then lint, types, and all tests but the long ones (test/projects.ts); npm test -- --all: these,
+// too. Other words behind -- go to vitest, which then runs those tests and nothing else: npm test -- test/core/config
 import { join } from "node:path";
 import { build, install, root, run } from "../playground/ready.mjs";
 
@@ -19,10 +19,5 @@ if (isAll || words.length === 0) {
   tool("oxfmt/bin/oxfmt", "--check", ".");
 }
 build();
-tool("vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...chosen());
-
-function chosen() {
-  if (isAll) return [];
-  if (words.length > 0) return words;
-  return ["unit", "parts", "alone"].flatMap((name) => ["--project", name]);
-}
+if (words.length === 0) process.env["TESTS"] = "short";
+tool("vitest/vitest.mjs", "run", "--config", "test/vitest.config.ts", ...(isAll ? [] : words));

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { PATIENCE } from "./fixtures/ci.ts";
-import { ALONE, LONG, LONG_ALONE, UNIT } from "./projects.ts";
+import { ALONE, LONG, UNIT } from "./projects.ts";
 import { SlowestFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
 
@@ -13,6 +13,9 @@ const without = (...lists: (readonly string[])[]): string[] => [
   "**/node_modules/**",
   ...lists.flat(),
 ];
+
+/** `npm test` leaves them out, `npm test -- --all` does not. */
+const long = process.env["TESTS"] === "short" ? LONG : [];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -53,7 +56,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: [...UNIT],
-          exclude: without(LONG),
+          exclude: without(),
           pool: "threads",
           isolate: false,
           setupFiles: ["test/unit-guard.ts", "test/traces.ts"],
@@ -64,27 +67,8 @@ export default defineConfig({
         test: {
           name: "parts",
           include: ["test/**/*.test.ts"],
-          exclude: without(UNIT, ALONE, LONG, LONG_ALONE),
+          exclude: without(UNIT, ALONE, long),
           // To load the modules anew for each file is more work than all the tests.
-          isolate: false,
-          setupFiles: "test/traces.ts",
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "alone",
-          include: [...ALONE],
-          exclude: without(),
-          setupFiles: "test/chromium.ts",
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: "long",
-          include: [...LONG],
-          exclude: without(),
           isolate: false,
           // The hooks of the last come first.
           setupFiles: ["test/traces.ts", "test/chromium.ts"],
@@ -92,7 +76,12 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "long-alone", include: [...LONG_ALONE], exclude: without() },
+        test: {
+          name: "alone",
+          include: [...ALONE],
+          exclude: without(long),
+          setupFiles: "test/chromium.ts",
+        },
       },
     ],
   },

@@ -86,16 +86,22 @@ const CAMPAIGNS = {
     each: "2,000 random clicks in a read-only gateway",
   },
   controls: {
-    args: vitest("test/plugins/ui/accountability.test.ts"),
+    args: vitest("test/plugins/ui/accountability.test.ts", "test/plugins/ui/roles.test.ts"),
     env: { UI_CONTROLS: "all" },
     times: 1,
-    each: "every control of every page of the web interface is used",
+    each: "every control of every page of the web interface is used, and axe looks at all pages in every role",
   },
   cuts: {
     args: vitest("test/plugins/ui/cuts.test.ts", "test/plugins/ui/live.test.ts"),
     env: { UI_CUTS: "50", UI_CHANGES: "200" },
     times: 1,
     each: "50 cuts of the page's event stream, 200 changes by somebody else",
+  },
+  plan: {
+    args: vitest("test/core/gateway/plan.test.ts", "test/core/config/identity.test.ts"),
+    env: { PLAN_EDITS: "2000", IDENTITY_CONFIGS: "2000" },
+    times: 1,
+    each: "2,000 random edits whose plan is what the reload does, and 2,000 configs that are text and back",
   },
   edits: {
     args: vitest("test/e2e/edit-kill.test.ts"),

@@ -21,9 +21,10 @@ const COUNTS = RUNS > 3 ? [1, 2, 3] : [2];
 
 /** Where they keep it; NATS is that of the queue. */
 const OPENED = storesOf(
-  ["NATS", async () => undefined],
-  ["PostgreSQL", async () => (await startServer()).url],
-).flatMap(([name, open]) => COUNTS.map((count) => ({ name, open, count })));
+  ["NATS", COUNTS, async () => undefined],
+  ["PostgreSQL", COUNTS, async () => (await startServer()).url],
+  ["SQLite", [1], async () => `sqlite:${join(place.folder, "one.db")}`],
+).flatMap(([name, counts, open]) => counts.map((count) => ({ name, open, count })));
 
 /** Longest wait for one step, in milliseconds. */
 const LIMIT = 60_000;
@@ -166,14 +167,6 @@ async function runAll(count: number, store?: string): Promise<string[]> {
 beforeEach((context) => requireProgram("nats-server", context));
 
 describe("an answer through the queue meets its question, and the model sees all that was said", () => {
-  it(
-    "over kill -9 of the one gateway, with SQLite",
-    { timeout: PATIENCE * (60_000 + RUNS * 20_000) },
-    async () => {
-      expect(await runAll(1, `sqlite:${join(place.folder, "one.db")}`)).toEqual([]);
-    },
-  );
-
   it.each(OPENED)(
     "over kill -9 of one of $count gateways, with $name",
     { timeout: PATIENCE * (120_000 + RUNS * 20_000) },

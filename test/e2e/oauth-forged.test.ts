@@ -5,7 +5,7 @@ import { newBrowser, REDIRECT, setupLogin } from "../plugins/oauth/kit.ts";
 import { ask } from "../plugins/oauth-resource/kit.ts";
 
 /** How many; a campaign makes 100,000. */
-const REQUESTS = Number(process.env["OAUTH_FORGED"] ?? 2_000);
+const REQUESTS = Number(process.env["OAUTH_FORGED"] ?? 500);
 const AT_ONCE = 50;
 
 const pick = <T>(all: readonly T[]): T => all[randomInt(all.length)]!;

@@ -111,6 +111,9 @@ function write(value: unknown): string {
   return stringify(escaped(value), { aliasDuplicateObjects: false });
 }
 
+/** A campaign makes more. */
+const CONFIGS = Number(process.env["IDENTITY_CONFIGS"] ?? 75);
+
 it("text to Config to text to Config is the identity", async () => {
   const folder = await mkdtemp(join(tmpdir(), "propylon-identity-"));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -126,6 +129,6 @@ it("text to Config to text to Config is the identity", async () => {
       expect(second).toEqual(first);
       expect(write(second)).toBe(text);
     }),
-    { numRuns: 200 },
+    { numRuns: CONFIGS },
   );
 });

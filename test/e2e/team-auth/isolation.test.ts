@@ -9,7 +9,7 @@ import {
   startIssuer,
 } from "../../plugins/team-auth/issuer.ts";
 
-const REQUESTS = Number(process.env["ISOLATION_REQUESTS"] ?? 1_000);
+const REQUESTS = Number(process.env["ISOLATION_REQUESTS"] ?? 300);
 const AT_ONCE = 4;
 const OWNERS = ["console-a", "console-b"] as const;
 const TEAMS = 8;

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
+import { startShop } from "./pages.ts";
 import { FOCUS, MAX_STEPS, walkerOf } from "./walk.ts";
 
 it("2, 20: a server is added, one of its tools is called, and the server is removed, with the keyboard alone", async () => {
@@ -88,4 +89,47 @@ it("20: a value of the config is changed and applied, with the keyboard alone", 
   await keyboard.press("Enter");
   await expect.poll(() => gateway.config.name).toBe("by hand");
   expect(way.filter((here) => here.split(" ").length < 2)).toEqual([]);
+});
+
+it("20: a server is found, switched off and removed with the keyboard alone", async () => {
+  const { url, gateway } = await startShop();
+  const { page } = await openPage(`${url}/ui/`);
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.locator('tr[data-server="shop"]').waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("shop");
+  await page.locator('tr[data-server="drafts"]').waitFor({ state: "detached" });
+  const tabTo = async (name: string): Promise<void> => {
+    await expect
+      .poll(async () => {
+        await page.keyboard.press("Tab");
+        return page.evaluate("document.activeElement.getAttribute('aria-label')");
+      })
+      .toBe(name);
+  };
+  await tabTo("shop");
+  await page.keyboard.press("Space");
+  await page.locator('tr[data-server="shop"]').getByText("switched off").waitFor();
+  await tabTo("Remove shop");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("taken out of the config file").waitFor();
+  // Escape leaves it, and gives the focus back.
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toBe(
+    "Remove shop",
+  );
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  await expect
+    .poll(async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate("document.activeElement.textContent");
+    })
+    .toBe("Remove shop");
+  await page.keyboard.press("Enter");
+  await expect.poll(() => gateway.servers.has("shop")).toBe(false);
+  await page.getByText("No server fits.").waitFor();
 });

@@ -4,7 +4,7 @@ import { openPage } from "./kit.ts";
 
 const WIDE = { width: 1280, height: 800 };
 
-/** Ways to look at a page. */
+/** Ways to look at a page. Style sheets change colours alone for a scheme, and for forced colours. */
 export const LOOKS = [
   ["light", { colorScheme: "light" }],
   ["dark", { colorScheme: "dark" }],
@@ -12,11 +12,19 @@ export const LOOKS = [
   ["a narrow screen", { viewport: { width: 390, height: 844 } }],
 ] as const;
 
-/** What axe finds on the page as it is, one line for each rule. */
-export async function violationsOf(page: Page): Promise<string[]> {
+/** The rules of axe that look at colours. */
+const ABOUT_COLOURS = ["color-contrast", "link-in-text-block"];
+
+/**
+ * What axe finds on the page as it is, one line for each rule.
+ *
+ * @param rules default: all
+ */
+export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Half a megabyte is parsed once for a page that stays open; nobody reads what has no fault.
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe.source);
-  const run = 'axe.run({ resultTypes: ["violations"] })';
+  const options = { resultTypes: ["violations"], ...(rules && { runOnly: rules }) };
+  const run = `axe.run(${JSON.stringify(options)})`;
   const { violations } = (await page.evaluate(run)) as axe.AxeResults;
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }
@@ -28,8 +36,12 @@ export async function widthOf(page: Page): Promise<{ content: number; screen: nu
 }
 
 /** What axe finds on the page that is open, and whether it is wider than the screen. */
-async function problemsHere(page: Page, name: string): Promise<string[]> {
-  const found = (await violationsOf(page)).map((violation) => `${name} ${violation}`);
+async function problemsHere(
+  page: Page,
+  name: string,
+  rules?: readonly string[],
+): Promise<string[]> {
+  const found = (await violationsOf(page, rules)).map((violation) => `${name} ${violation}`);
   const { content, screen } = await widthOf(page);
   if (content > screen) found.push(`${name} is ${content} px wide, the screen ${screen}`);
   return found;
@@ -42,7 +54,8 @@ export async function problemsInAllLooks(page: Page, name: string): Promise<read
     const { viewport, ...media }: BrowserContextOptions = options;
     await page.emulateMedia({ colorScheme: "light", forcedColors: "none", ...media });
     await page.setViewportSize(viewport ?? WIDE);
-    found.push(...(await problemsHere(page, `${name}, ${look}:`)));
+    const rules = look === "dark" || look === "forced colours" ? ABOUT_COLOURS : undefined;
+    found.push(...(await problemsHere(page, `${name}, ${look}:`, rules)));
   }
   return found;
 }
