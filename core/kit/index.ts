@@ -26,6 +26,7 @@ export {
   isWithinDepth,
   parseInexact,
   parseJson,
+  textOf,
 } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
 export { type LookupBounds, LookupQuota } from "./lookup-quota.ts";
@@ -220,7 +221,7 @@ export {
   withoutReserved,
 } from "../trace.ts";
 export { includes } from "../call/chunks.ts";
-export { SEVERITIES } from "./severities.ts";
+export { SEVERITIES, severityOf } from "./severities.ts";
 
 // Servers
 export { RESERVED_SERVERS } from "../config/names.ts";

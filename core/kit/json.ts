@@ -13,6 +13,15 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/**
+ * A value of a stranger's JSON as text; `""` where there is none. `String()` of `{ "toString": 1 }` throws.
+ *
+ * @example const link = `[Resource ${textOf(block["uri"])}]`;
+ */
+export function textOf(value: unknown): string {
+  return value === undefined || typeof value === "object" ? "" : String(value);
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_ARRAY = 0x5b;

@@ -17,7 +17,7 @@ import {
   type CallRunner,
   Cancellation,
   type RpcId,
-  SEVERITIES,
+  severityOf,
   addSignal,
   adoptTrace,
   answerInputs,
@@ -264,7 +264,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   #wantsLog(params: Json | undefined): boolean {
     const least = this.logLevel;
     if (least === undefined) return false;
-    return SEVERITIES.indexOf(String(params?.["level"])) >= SEVERITIES.indexOf(least);
+    return severityOf(params?.["level"]) >= severityOf(least);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Json, Principal, Server, ServerEvent, Tool } from "propylon";
-import { type EndpointContent, SEVERITIES, sessionOf } from "propylon/kit";
+import { type EndpointContent, sessionOf, severityOf } from "propylon/kit";
 import { Views, type EndpointContext } from "./context.ts";
 import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";
@@ -231,7 +231,7 @@ export class EndpointState {
 
   /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */
   #broadcastLog(server: Server, params: Json, owner: string | undefined): void {
-    const severity = SEVERITIES.indexOf(String(params["level"]));
+    const severity = severityOf(params["level"]);
     if (this.levels.current === undefined || severity < 0) return;
     const message = notification("notifications/message", params);
     const { views } = this.#context;

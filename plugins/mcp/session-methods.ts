@@ -1,5 +1,5 @@
 import { type Json, toGatewayError } from "propylon";
-import { SEVERITIES } from "propylon/kit";
+import { SEVERITIES, severityOf } from "propylon/kit";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
 import { type ClientMessage, isRpcId } from "./client-message.ts";
@@ -73,7 +73,7 @@ export class SessionMethods {
   }
 
   #setLevel(session: Session, level: unknown): Fault | undefined | Promise<Fault | undefined> {
-    const index = SEVERITIES.indexOf(String(level));
+    const index = severityOf(level);
     if (index < 0) return invalid(`params.level must be one of ${SEVERITIES.join(", ")}.`);
     const before = session.logLevel;
     this.#changeLevel(session, index);

@@ -5,6 +5,7 @@ import {
   includes,
   type RpcError,
   SEVERITIES,
+  severityOf,
   inexactWords,
   isObject,
 } from "propylon/kit";
@@ -226,10 +227,8 @@ export class Inbound {
       });
     const { peer } = owner.call!;
     // One session serves all clients, so it runs at the level of the most curious one.
-    const wanted =
-      peer.logLevel === undefined ? SEVERITIES.length : SEVERITIES.indexOf(peer.logLevel);
-    if (SEVERITIES.indexOf(String(params["level"])) >= wanted)
-      peer.tell("notifications/message", params);
+    const wanted = peer.logLevel === undefined ? SEVERITIES.length : severityOf(peer.logLevel);
+    if (severityOf(params["level"]) >= wanted) peer.tell("notifications/message", params);
   }
 
   #acknowledged(params: Json | undefined, origin: Exchange | undefined): void {

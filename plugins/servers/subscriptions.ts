@@ -100,8 +100,9 @@ export class Subscriptions {
    * who reads afterwards reads the newest. Returns false when nothing overlaps.
    */
   hold(params: Json): boolean {
-    if (this.#overlaps === 0) return false;
-    this.#held.set(String(params["uri"]), params);
+    const { uri } = params;
+    if (this.#overlaps === 0 || typeof uri !== "string") return false;
+    this.#held.set(uri, params);
     return true;
   }
 

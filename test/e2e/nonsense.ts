@@ -57,6 +57,8 @@ const known = fc.constantFrom<unknown>(
   { type: "ref/prompt", name: "greet" },
   { type: "ref/resource", uri: "memo://{id}" },
   { name: "who", value: "x" },
+  // String() of it throws.
+  { toString: 1 },
   "\u0000",
   "\ud800",
   "__proto__",

@@ -34,6 +34,9 @@ async function expectAlive(): Promise<void> {
   expect(scene.gateway.child.exitCode).toBeNull();
 }
 
+/** String() of it throws. */
+const SPELL = '{"toString":1,"valueOf":2}';
+
 const notice = (method: string, params: string): string =>
   `{"jsonrpc":"2.0","method":"${method}","params":${params}}`;
 
@@ -55,6 +58,32 @@ describe.each(TRANSPORTS)("a server over %s", (transport: Transport) => {
     const messages = await say({ words: [message, answer] }, { progressToken: "mine" });
     expect(messages).toHaveLength(1);
     expect(answerIn(messages)).toMatchObject({ result: { content: [{ type: "text" }] } });
+    await expectAlive();
+  }); // prettier-ignore
+
+  it.each([
+    ["a log line", notice("notifications/message", `{"level":${SPELL},"logger":${SPELL},"data":${SPELL}}`)],
+    ["a changed resource", notice("notifications/resources/updated", `{"uri":${SPELL}}`)],
+    ["a progress report", notice("notifications/progress", `{"progressToken":%TOKEN%,"progress":${SPELL},"message":${SPELL}}`)],
+    ["a progress report of nobody", notice("notifications/progress", `{"progressToken":${SPELL},"progress":1}`)],
+    ["a cancellation", notice("notifications/cancelled", `{"requestId":${SPELL},"reason":${SPELL}}`)],
+    ["the state of a task", notice("notifications/tasks/status", `{"taskId":${SPELL},"status":${SPELL}}`)],
+    ["the end of an elicitation", notice("notifications/elicitation/complete", `{"elicitationId":${SPELL}}`)],
+    ["a question", `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"mode":${SPELL},"message":${SPELL}}}`],
+    ["a question of an unknown kind", `{"jsonrpc":"2.0","id":"q","method":"strange","params":${SPELL}}`],
+    ["an answer to nothing", `{"jsonrpc":"2.0","id":${SPELL},"result":${SPELL}}`],
+  ])("%s whose words make no text does no harm", async (_, message) => {
+    const answer = `{"jsonrpc":"2.0","id":%ID%,"result":${RESULT}}`;
+    const messages = await say({ words: [message, answer] }, { progressToken: "mine" });
+    expect(answerIn(messages)).toMatchObject({ result: { content: [{ type: "text" }] } });
+    await expectAlive();
+  }); // prettier-ignore
+
+  it.each([
+    ["a result", `{"jsonrpc":"2.0","id":%ID%,"result":{"content":[{"type":${SPELL}},{"type":"text","text":${SPELL}},{"type":"resource_link","uri":${SPELL}}]}}`],
+    ["an error", `{"jsonrpc":"2.0","id":%ID%,"error":{"code":${SPELL},"message":${SPELL},"data":${SPELL}}}`],
+  ])("%s whose words make no text ends its call", async (_, message) => {
+    answerIn(await say({ words: [message] }));
     await expectAlive();
   }); // prettier-ignore
 

@@ -189,6 +189,35 @@ describe("modern headers", () => {
 });
 
 describe("fuzz", () => {
+  it("what makes no text is refused with the words of its method, wherever it stands", async () => {
+    served = await serve([new FakeServer("one").tool("echo", () => text("hi"))]);
+    const session = await openSession(served.url);
+    // String() of it throws.
+    const spell = { toString: 1, valueOf: 2 };
+    const params = Object.fromEntries(
+      ["name", "uri", "level", "cursor", "ref", "argument", "arguments", "taskId", "_meta"].map(
+        (name) => [name, spell],
+      ),
+    );
+    for (const method of [
+      "logging/setLevel",
+      "tools/call",
+      "tools/list",
+      "resources/read",
+      "resources/subscribe",
+      "prompts/get",
+      "completion/complete",
+      "tasks/get",
+      "initialize",
+    ]) {
+      const body = { jsonrpc: "2.0", id: 1, method, params };
+      const response = await post(served.url, body, session);
+      const { error } = (await response.json()) as { error?: { code: number } };
+      expect([method, response.status < 500, error?.code]).not.toContain(false);
+      expect([method, error?.code]).not.toContain(-32603);
+    }
+  });
+
   it(
     "no message, however broken, gives a 5xx or an answer under a foreign id",
     { timeout: PATIENCE * 120_000 },
