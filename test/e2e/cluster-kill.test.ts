@@ -10,9 +10,9 @@ import { storesOf } from "../fixtures/stores.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 /** A campaign does 10,000 calls and 2,000 tasks, and 30 minutes of kills. */
-const CALLS = Number(process.env["CLUSTER_CALLS"] ?? 300);
-const TASKS = Number(process.env["CLUSTER_TASKS"] ?? 60);
-const SECONDS = Number(process.env["CLUSTER_SECONDS"] ?? 10);
+const CALLS = Number(process.env["CLUSTER_CALLS"] ?? 150);
+const TASKS = Number(process.env["CLUSTER_TASKS"] ?? 30);
+const SECONDS = Number(process.env["CLUSTER_SECONDS"] ?? 6);
 const CLIENTS = Number(process.env["CLUSTER_CLIENTS"] ?? 6);
 /** Each so often the next gateway is killed. */
 const KILL_MS = 5_000;

@@ -11,7 +11,7 @@ import { PATIENCE } from "../fixtures/ci.ts";
 
 const LOOP = fileURLToPath(new URL("edit-loop.mjs", import.meta.url));
 /** Many more in `npm run campaign`. */
-const KILLS = Number(process.env["EDIT_KILLS"] ?? 8);
+const KILLS = Number(process.env["EDIT_KILLS"] ?? 4);
 
 /** Every state that is ever committed, by its count; 0 is the one it starts from. */
 const stateOf = (count: number): string => `# kept to the byte

@@ -11,7 +11,7 @@ import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 /** For each request of raw HTTP five messages of JSON-RPC. */
-const REQUESTS = Number(process.env["FUZZ_REQUESTS"] ?? 2_000);
+const REQUESTS = Number(process.env["FUZZ_REQUESTS"] ?? 700);
 const MESSAGES = 5 * REQUESTS;
 const BATCH = 100;
 const ERAS: readonly Era[] = ["legacy", "modern"];

@@ -12,7 +12,7 @@ import { until } from "../fixtures/until.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 /** Many more in `npm run campaign`. */
-const KILLS = Number(process.env["SESSION_KILLS"] ?? 3);
+const KILLS = Number(process.env["SESSION_KILLS"] ?? 2);
 const CLIENTS = 8;
 
 const PLUGIN = (tools: readonly string[]): string => `

@@ -12,7 +12,7 @@ import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
 import { startFleet, type Program } from "./fleet.ts";
 
 /** A campaign takes a minute. */
-const SECONDS = Number(process.env["LIMIT_KILL_SECONDS"] ?? 12);
+const SECONDS = Number(process.env["LIMIT_KILL_SECONDS"] ?? 7);
 /** Part of what one bucket would let through. */
 const SHARE = 0.9;
 /** Pauses of the load in ms. */

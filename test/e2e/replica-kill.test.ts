@@ -9,7 +9,7 @@ import { startFleet } from "./fleet.ts";
 import { Outcome, RoamingClient, TOOLS } from "./roaming-client.ts";
 
 /** Many more in the campaign, whose kills follow each other by time. */
-const KILLS = Number(process.env["REPLICA_KILLS"] ?? 3);
+const KILLS = Number(process.env["REPLICA_KILLS"] ?? 2);
 const CLIENTS = Number(process.env["REPLICA_CLIENTS"] ?? 6);
 const EXCHANGES = Number(process.env["REPLICA_EXCHANGES"] ?? 0);
 const KILL_MS = Number(process.env["REPLICA_KILL_MS"] ?? 0);

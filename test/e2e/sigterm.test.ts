@@ -13,7 +13,7 @@ import { Speaker, type Era } from "./speaker.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const GRACE_MS = 5_000;
-const RUNS = Number(process.env["SIGTERM_RUNS"] ?? 4);
+const RUNS = Number(process.env["SIGTERM_RUNS"] ?? 2);
 /** Two gateways at a time: each waits for its slow calls most of the time. */
 const LANES = 2;
 

@@ -10,7 +10,7 @@ import { storesOf } from "../fixtures/stores.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 /** How long the store is away, in milliseconds; and how long it may be so before the gateway is not ready. */
-const AWAY_MS = Number(process.env["STORE_AWAY"] ?? 6) * 1_000;
+const AWAY_MS = Number(process.env["STORE_AWAY"] ?? 4) * 1_000;
 const TOLERANCE_MS = AWAY_MS / 2;
 /** How soon everything is equal again, in milliseconds. */
 const BACK_MS = PATIENCE * 5_000;

@@ -10,7 +10,7 @@ import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
-const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 3);
+const KILLS = Number(process.env["GATEWAY_KILLS"] ?? 2);
 /**
  * What history may lose, in milliseconds: two batches and their writing. The campaign, which has the machine to itself, asserts it; beside
  * other tests a disk may take longer for one batch.

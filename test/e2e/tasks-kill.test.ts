@@ -9,7 +9,7 @@ import { PATIENCE } from "../fixtures/ci.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 /** `npm run campaign -- tasks-kill` has more. */
-const KILLS = Number(process.env["TASK_KILLS"] ?? 3);
+const KILLS = Number(process.env["TASK_KILLS"] ?? 2);
 /** Tasks of each kind in each life. */
 const COUNT = 5;
 

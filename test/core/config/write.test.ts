@@ -25,7 +25,7 @@ import {
 } from "../../../core/config/write.ts";
 
 /** `npm run campaign -- write` makes it 1,000. */
-const KILLS = Number(process.env["WRITE_KILLS"] ?? 10);
+const KILLS = Number(process.env["WRITE_KILLS"] ?? 5);
 
 const TEXT = `# yaml-language-server: $schema=./gateway.schema.json
 name: shop   # shown to clients

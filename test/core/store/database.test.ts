@@ -22,7 +22,7 @@ import { PATIENCE } from "../../fixtures/ci.ts";
 
 const log = pino({ level: "silent" });
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
-const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 3);
+const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 2);
 
 interface Tables {
   notes: { id: number; text: string | null };

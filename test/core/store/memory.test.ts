@@ -4,7 +4,7 @@ import { MemoryDriver } from "../../../core/store/memory.ts";
 
 testStore("memory", {
   open: () => Promise.resolve(new MemoryDriver()),
-  steps: Number(process.env["STORE_STEPS"] ?? 2_000),
+  steps: Number(process.env["STORE_STEPS"] ?? 800),
 });
 
 it("keeps no values that ended, also when nobody asks for them again", async () => {

@@ -49,7 +49,7 @@ function open(): Promise<StoreDriver> {
 
 testStore("of the primary, over a pipe", {
   open,
-  steps: Number(process.env["STORE_STEPS"] ?? 2_000),
+  steps: Number(process.env["STORE_STEPS"] ?? 800),
 });
 
 /** Two ends in one process; what is sent waits until `flow` lets it go. */

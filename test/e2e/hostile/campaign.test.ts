@@ -6,7 +6,7 @@ import { openScene, type Scene, TRANSPORTS, type Transport } from "./scene.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** Messages of each transport's server; 100,000 in `npm run campaign -- hostile-server`. */
-const MESSAGES = Number(process.env["HOSTILE_MESSAGES"] ?? 700);
+const MESSAGES = Number(process.env["HOSTILE_MESSAGES"] ?? 300);
 /** Another one for each campaign finds more; the usual run is always the same. */
 const SEED = Number(process.env["HOSTILE_SEED"] ?? 1);
 const PER_CALL = 20;

@@ -9,7 +9,7 @@ import {
 } from "../../plugins/team-auth/gateway-kit.ts";
 import { ADMIN, KOTTOS } from "../../plugins/team-auth/kit.ts";
 
-const TOKENS = Number(process.env["FORGED_TOKENS"] ?? 2_000);
+const TOKENS = Number(process.env["FORGED_TOKENS"] ?? 700);
 const AT_ONCE = 32;
 
 const MESSAGES = new Set([

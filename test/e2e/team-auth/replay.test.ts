@@ -9,8 +9,8 @@ import { turnClaims } from "../../plugins/team-auth/gateway-kit.ts";
 import { ADMIN, KOTTOS } from "../../plugins/team-auth/kit.ts";
 import { ask, GatewayProcess } from "./processes.ts";
 
-const USES = Number(process.env["REPLAY_USES"] ?? 200);
-const KILLS = Number(process.env["REPLAY_KILLS"] ?? 2);
+const USES = Number(process.env["REPLAY_USES"] ?? 90);
+const KILLS = Number(process.env["REPLAY_KILLS"] ?? 1);
 const AT_ONCE = 16;
 /** Tokens that are in use at a time; each is used several times, at whichever gateway. */
 const POOL = 40;

@@ -7,7 +7,7 @@ import { freshSchema, hasPostgres, requirePostgres } from "../../plugins/postgre
 import { ADMIN } from "../../plugins/team-auth/kit.ts";
 import { ask, GatewayProcess } from "./processes.ts";
 
-const CHANGES = Number(process.env["REVOCATIONS"] ?? 60);
+const CHANGES = Number(process.env["REVOCATIONS"] ?? 20);
 const GATEWAYS = (process.env["REVOCATION_GATEWAYS"] ?? "2").split(",").map(Number);
 const CALLS_PER_SECOND = Number(process.env["REVOCATION_CALLS"] ?? 100);
 /** Times count on a machine that does nothing else; what must never happen counts everywhere. */

@@ -8,7 +8,7 @@ import type { ModelServer, Script } from "../../fixtures/model/types.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, type TestRuntime } from "./kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
-const DEPLOYS = Number(process.env["DEPLOYS"] ?? 4);
+const DEPLOYS = Number(process.env["DEPLOYS"] ?? 2);
 
 /** Gateways that follow each other on one store, with an agent whose model is scripted. */
 async function createStage(

@@ -29,7 +29,7 @@ import {
   startIssuer,
 } from "./scripted-issuer.ts";
 
-const ORDERS = Number(process.env["RECONCILER_ORDERS"] ?? 60);
+const ORDERS = Number(process.env["RECONCILER_ORDERS"] ?? 25);
 const FAULTS: readonly Fault[] = ["down", "cut", "error", "lost", "late"];
 const WORKSPACES = ["ws_a", "ws_b", "ws_c"];
 const signal = new AbortController().signal;

@@ -25,7 +25,7 @@ declare module "propylon" {
 }
 
 /** How often a reader moves to another gateway; 1,000 times in the campaign. */
-const MOVES = Number(process.env["EVENT_MOVES"] ?? 40);
+const MOVES = Number(process.env["EVENT_MOVES"] ?? 20);
 
 const STORES = storesOf(
   ["NATS", startNats, () => nats],

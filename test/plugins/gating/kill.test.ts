@@ -11,7 +11,7 @@ import type { Flag } from "propylon/plugins/gating";
 import { temporaryFolder } from "./kit.ts";
 
 /** How often the writer is killed: few times in the suite, a thousand in `npm run campaign -- state`. */
-const KILLS = Number(process.env["STATE_KILLS"] ?? 10);
+const KILLS = Number(process.env["STATE_KILLS"] ?? 4);
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 
 interface News {

@@ -11,7 +11,7 @@ import { freshSchema, startServer } from "../postgres/kit.ts";
 import { setupGating, whenListed, type Gated } from "./kit.ts";
 
 /** Switches whose time is taken, each at another gateway than the one before. */
-const TIMED = Number(process.env["SWITCHES"] ?? 60);
+const TIMED = Number(process.env["SWITCHES"] ?? 30);
 /** Switches while the connections of a gateway break. */
 const BROKEN = Number(process.env["SWITCHES_BROKEN"] ?? 9);
 /** Switches at once. */

@@ -22,9 +22,9 @@ import { StreamReader } from "./stream-reader.ts";
 const RESOURCE = { uri: "x://a", name: "a" };
 const OTHER = { uri: "x://b", name: "b" };
 /** How often a stream moves to another gateway; 1,000 times in the campaign. */
-const MOVES = Number(process.env["STREAM_MOVES"] ?? 24);
+const MOVES = Number(process.env["STREAM_MOVES"] ?? 12);
 /** Exchanges of a test; many more in a campaign. */
-const ROUNDS = Number(process.env["REPLICA_ROUNDS"] ?? 40);
+const ROUNDS = Number(process.env["REPLICA_ROUNDS"] ?? 15);
 
 /** A gateway of a fleet. */
 interface Replica extends Served {

@@ -8,7 +8,7 @@ import { openDriver } from "./kit.ts";
 /** Program of a current nats-server, which neither apt nor npm has: the suite runs on it, too. */
 const CURRENT = process.env["NATS_SERVER_CURRENT"] ?? "";
 /** Of the test against a model. */
-const STEPS = Number(process.env["STORE_STEPS"] ?? 2_000);
+const STEPS = Number(process.env["STORE_STEPS"] ?? 800);
 
 /** The suite over a nats-server of its own. */
 function testOver(name: string, program?: string): void {

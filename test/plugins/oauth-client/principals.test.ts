@@ -24,7 +24,7 @@ describe.each(["modern", "legacy"] as const)("a server of the %s era", (era) => 
     const [ann, bob] = [await clientOf(url, "ann"), await clientOf(url, "bob")];
     await Promise.all([ann.connect("ann-at-work"), bob.connect("bob-at-home")]);
     await becomes("ready");
-    const rounds = Number(process.env["ROUNDS"] ?? 300);
+    const rounds = Number(process.env["ROUNDS"] ?? 100);
     const wrong: string[] = [];
     const people = [
       ["ann", "ann-at-work"],

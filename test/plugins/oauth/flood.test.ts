@@ -9,7 +9,7 @@ setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 
 /** How many; a campaign makes 100,000. */
-const REQUESTS = Number(process.env["OAUTH_FLOOD"] ?? 3_000);
+const REQUESTS = Number(process.env["OAUTH_FLOOD"] ?? 1_000);
 const AT_ONCE = 50;
 const MAX_CLIENTS = 500;
 const MB = 1_048_576;

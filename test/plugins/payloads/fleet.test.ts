@@ -15,7 +15,7 @@ import { bucketOf, startS3 } from "./bucket-kit.ts";
 import { get, holder } from "./kit.ts";
 
 /** Payloads that two gateways exchange; 1,000 of up to 50 MB in the campaign. */
-const COUNT = Number(process.env["PAYLOADS"] ?? 60);
+const COUNT = Number(process.env["PAYLOADS"] ?? 30);
 const LARGEST = Number(process.env["PAYLOAD_BYTES"] ?? 1024 * 1024);
 
 const ANNA = { owner: "anonymous", mimeType: "text/markdown" };

@@ -22,6 +22,6 @@ describe.runIf(hasPostgres)("on a real server", () => {
 
   testStore("postgres", {
     open: () => openDriver(server.url, schema),
-    steps: Number(process.env["STORE_STEPS"] ?? 2_000),
+    steps: Number(process.env["STORE_STEPS"] ?? 800),
   });
 });

@@ -23,6 +23,6 @@ describe.runIf(hasRedis)("on a real server", () => {
 
   testStore("redis", {
     open: () => openDriver(server.url, prefix),
-    steps: Number(process.env["STORE_STEPS"] ?? 2_000),
+    steps: Number(process.env["STORE_STEPS"] ?? 800),
   });
 });

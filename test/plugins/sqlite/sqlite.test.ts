@@ -17,5 +17,5 @@ const log = pino({ level: "silent" });
 testPlugin(sqlite, { changed: { synchronous: "full" } });
 testStore("sqlite", {
   open: () => openDriver("sqlite:./gateway.db", { folder, options, log }),
-  steps: Number(process.env["STORE_STEPS"] ?? 2_000),
+  steps: Number(process.env["STORE_STEPS"] ?? 800),
 });

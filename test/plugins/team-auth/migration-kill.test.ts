@@ -22,7 +22,7 @@ import { freshSchema, hasPostgres, openDriver } from "../postgres/kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 const MIGRATOR = fileURLToPath(new URL("migrator.mjs", import.meta.url));
-const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 3);
+const KILLS = Number(process.env["MIGRATION_KILLS"] ?? 2);
 const log = pino({ level: "silent" });
 
 /** A database that nobody else uses. */

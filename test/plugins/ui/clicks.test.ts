@@ -6,7 +6,7 @@ import { startTeams, TEAM_PAGES } from "./pages.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 /** Few in the suite, 2,000 in `npm run campaign -- clicks`. */
-const CLICKS = Number(process.env["UI_CLICKS"] ?? 60);
+const CLICKS = Number(process.env["UI_CLICKS"] ?? 40);
 const SEED = Number(process.env["UI_SEED"] ?? Date.now() % 1_000_000);
 
 const PAGES = [

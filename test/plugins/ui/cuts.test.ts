@@ -5,7 +5,7 @@ import { startShop } from "./pages.ts";
 import { startProxy } from "./reverse-proxy.ts";
 
 /** Few in the suite, 50 in `npm run campaign -- cuts`. */
-const CUTS = Number(process.env["UI_CUTS"] ?? 8);
+const CUTS = Number(process.env["UI_CUTS"] ?? 4);
 /** Within this the page is as the gateway says, once the stream can be had again. */
 const EQUAL_MS = PATIENCE * 3_000;
 

@@ -4,7 +4,7 @@ import { openPage } from "./kit.ts";
 import { startShop } from "./pages.ts";
 
 /** How often the change is made (200 in `npm run campaign -- cuts`), and within how many milliseconds it is to be seen. */
-const ROUNDS = Number(process.env["UI_CHANGES"] ?? 40);
+const ROUNDS = Number(process.env["UI_CHANGES"] ?? 20);
 const SEEN_MS = PATIENCE * 500;
 
 it(
