@@ -19,7 +19,8 @@ export function isObject(value: unknown): value is Json {
  * @example const link = `[Resource ${textOf(block["uri"])}]`;
  */
 export function textOf(value: unknown): string {
-  return value === undefined || typeof value === "object" ? "" : String(value);
+  const hasText = ["string", "number", "boolean", "bigint"].includes(typeof value);
+  return hasText ? `${value as string | number | boolean | bigint}` : "";
 }
 
 const QUOTE = 0x22;

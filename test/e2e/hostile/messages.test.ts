@@ -83,7 +83,7 @@ describe.each(TRANSPORTS)("a server over %s", (transport: Transport) => {
     ["a result", `{"jsonrpc":"2.0","id":%ID%,"result":{"content":[{"type":${SPELL}},{"type":"text","text":${SPELL}},{"type":"resource_link","uri":${SPELL}}]}}`],
     ["an error", `{"jsonrpc":"2.0","id":%ID%,"error":{"code":${SPELL},"message":${SPELL},"data":${SPELL}}}`],
   ])("%s whose words make no text ends its call", async (_, message) => {
-    answerIn(await say({ words: [message] }));
+    expect(answerIn(await say({ words: [message] }))).toHaveProperty("id");
     await expectAlive();
   }); // prettier-ignore
 
