@@ -42,7 +42,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/a2a/missing-sdk.test.ts",
   "test/plugins/console/health.test.ts",
   "test/plugins/health/speed.test.ts",
-  "test/plugins/mcp/{flow,sessions}.test.ts",
+  "test/plugins/mcp/{flow,sessions,view}.test.ts",
   "test/core/process/supervision.test.ts",
   "test/plugins/oauth/flood.test.ts",
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { createServer } from "node:net";
 import { appendFileSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { cp } from "node:fs/promises";
 import { delimiter, join } from "node:path";
@@ -193,6 +194,9 @@ export async function startCluster(
   const names = Object.keys(others).filter((name) => name.startsWith("gateway"));
   // One port for all as in containers, on addresses of loopback.
   const port = String(await freePort());
+  // The gateways have it at other addresses: until the balancer starts, another test could take it at this one.
+  const holder = createServer().listen(Number(port), "127.0.0.1");
+  onTestFinished(() => void holder.close());
   const scrape = String(await freePort());
   const hosts = new Map(names.map((name, index) => [name, `127.0.0.${index + 2}`]));
   const gateways = names.map((name) => {
@@ -206,6 +210,8 @@ export async function startCluster(
     name,
     hosts.get(value) ?? value,
   ]);
+  holder.close();
+  await once(holder, "close");
   const listen = { LISTEN: `127.0.0.1:${port}`, GATEWAY_PORT: port };
   const url = `http://127.0.0.1:${port}`;
   await startBalancer(join(directory, "deploy/haproxy.cfg"), url, {
