@@ -38,12 +38,11 @@ export const UNIT: readonly string[] = [
 /** They measure their process (its heap, its CPU time, its descriptors, its children), or replace a module of it. Each has one of its own. */
 export const ALONE: readonly string[] = [
   "test/core/http/body.test.ts",
-  "test/core/process/{channel,launch,lines}.test.ts",
+  "test/core/process/{channel,launch,lines,supervision}.test.ts",
   "test/plugins/a2a/missing-sdk.test.ts",
   "test/plugins/console/health.test.ts",
   "test/plugins/health/speed.test.ts",
   "test/plugins/mcp/{flow,sessions,view}.test.ts",
-  "test/core/process/supervision.test.ts",
   "test/plugins/oauth/flood.test.ts",
   "test/plugins/oauth-client/{memory,rebinding}.test.ts",
   "test/plugins/openapi/progress.test.ts",

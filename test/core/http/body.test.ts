@@ -1,10 +1,9 @@
 import { createServer, request, type Server } from "node:http";
 import { connect, type AddressInfo } from "node:net";
 import { once } from "node:events";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { collectGarbage } from "../../fixtures/garbage.ts";
 import { until } from "../../fixtures/until.ts";
 import { readBody } from "./wire.ts";
 import { isGatewayError, type GatewayError } from "../../../core/errors.ts";
@@ -17,8 +16,6 @@ let outcomes: Promise<Buffer>[] = [];
 let arrived: () => void = () => {};
 /** Bytes of the body that the next request has sent so far. */
 let received = 0;
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
 
 beforeAll(async () => {
   server = createServer((req, res) => {

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import pino from "pino";
 import { afterEach } from "vitest";
 import type { GatewayError } from "../../../core/errors.ts";
-import { descendantsOf, isAlive as isPidAlive, processOf } from "../../fixtures/processes.ts";
+import { isAlive as isPidAlive, processes, processOf } from "../../fixtures/processes.ts";
 import { type StdioChannel, type StdioOptions, spawnStdio } from "../../../core/process/stdio.ts";
 
 /** Path of a script in test/fixtures/process. */
@@ -29,9 +29,8 @@ export function descriptors(): number {
 
 /** Running children of a process. */
 export function children(parent: number = process.pid): number[] {
-  return descendantsOf(parent).filter(
-    (pid) => processOf(pid)?.parent === parent && isPidAlive(pid),
-  );
+  const own = processes().filter((each) => each.parent === parent);
+  return own.map(({ pid }) => pid).filter((pid) => isPidAlive(pid));
 }
 
 /** A channel with what came out of it. */

@@ -1,9 +1,8 @@
 import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, it, onTestFinished } from "vitest";
+import { collectGarbage } from "../../fixtures/garbage.ts";
 import { WebSocket } from "ws";
 import { definePlugin, type PluginContext } from "propylon";
 import { leakedResources, openResources } from "../../../core/testing/handles.ts";
@@ -12,9 +11,6 @@ import events from "../../../plugins/events/index.ts";
 import { PATH, readSocket, readSse } from "./readers.ts";
 
 const MIB = 1_048_576;
-
-setFlagsFromString("--expose-gc");
-const collectGarbage = runInNewContext("gc") as () => void;
 
 /** A plugin whose door the test uses: it switches flags that nobody has, as fast as it is told. */
 function switcher(): { plugin: ReturnType<typeof definePlugin>; flood: (bytes: number) => number } {

@@ -1,6 +1,5 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { collectGarbage } from "../../fixtures/garbage.ts";
 import type { Cancellable, Session, SessionEnd } from "../../../plugins/mcp/session.ts";
 import { SessionTable } from "../../../plugins/mcp/session.ts";
 import { FakeServer, openSession, post, serve, text } from "./kit.ts";
@@ -112,8 +111,6 @@ describe("SessionTable", () => {
   });
 
   it("an idle session costs at most 1,024 bytes of heap", () => {
-    setFlagsFromString("--expose-gc");
-    const collect = runInNewContext("gc") as () => void;
     const { sessions } = table(20_000, 60_000);
     const openMany = (count: number) => {
       for (let i = 0; i < count; i++) {
@@ -125,10 +122,10 @@ describe("SessionTable", () => {
       }
     };
     openMany(100);
-    collect();
+    collectGarbage();
     const before = process.memoryUsage().heapUsed;
     openMany(10_000);
-    collect();
+    collectGarbage();
     expect((process.memoryUsage().heapUsed - before) / 10_000).toBeLessThan(1_024);
     sessions.close();
   });

@@ -1,19 +1,15 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import { collectGarbage } from "../../fixtures/garbage.ts";
 import { createPrincipal } from "../../../core/http/auth/principal.ts";
 import { LoginAccounts } from "../../../plugins/oauth-client/accounts.ts";
 import type { AccountTokens } from "../../../plugins/oauth-client/tokens.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 
 const PEOPLE = 2_000;
 /** A large one: signed tokens have a thousand bytes or two. */
 const TOKEN_BYTES = 2_000;
 
 const settle = (): number => {
-  for (let i = 0; i < 4; i++) collect();
+  for (let i = 0; i < 4; i++) collectGarbage();
   return process.memoryUsage().heapUsed;
 };
 

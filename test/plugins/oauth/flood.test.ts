@@ -1,12 +1,8 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
+import { collectGarbage } from "../../fixtures/garbage.ts";
 import { ask } from "../oauth-resource/kit.ts";
 import { Program } from "./attempt.ts";
 import { REDIRECT, setupLogin } from "./kit.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 
 /** How many; a campaign makes 100,000. */
 const REQUESTS = Number(process.env["OAUTH_FLOOD"] ?? 1_000);
@@ -15,7 +11,7 @@ const MAX_CLIENTS = 500;
 const MB = 1_048_576;
 
 const heap = (): number => {
-  for (let round = 0; round < 4; round++) collect();
+  for (let round = 0; round < 4; round++) collectGarbage();
   return process.memoryUsage().heapUsed;
 };
 
