@@ -2,14 +2,13 @@ import { DEEPEST, type Member } from "../kit/json-grammar.ts";
 import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";
 
-/** So many pieces in a row are looked at together. */
-const ROW = 1_024;
-/** When such a row holds less, in bytes, it becomes one piece. */
-const SMALL_ROW = 1_048_576;
+/** A piece below this, in bytes, is copied when another such one is its neighbour. */
+const SMALL = 2_048;
+const BLOCK = 16_384;
 
 /**
- * What arrives in pieces, in their order. They are not copied, except for long rows of small ones: a sender of one byte at a time
- * would make a Buffer object of each, which costs a hundred times its content.
+ * What arrives in pieces, in their order. They are not copied, except for small ones behind each other: a sender of one byte at a
+ * time would make a Buffer object of each, which costs a hundred times its content.
  *
  * @example
  * const body = new Pieces();
@@ -19,9 +18,8 @@ const SMALL_ROW = 1_048_576;
 export class Pieces {
   #list: Buffer[] = [];
   #length = 0;
-  /** Where in the list the row begins that has not been looked at, and how many bytes it holds. */
-  #row = 0;
-  #rowLength = 0;
+  #block: Buffer | undefined;
+  #used = 0;
 
   /** Bytes in all. */
   get length(): number {
@@ -30,34 +28,40 @@ export class Pieces {
 
   /** Takes the next one; nobody may write into it from now on. */
   add(piece: Buffer): void {
-    this.#list.push(piece);
     this.#length += piece.length;
-    this.#rowLength += piece.length;
-    if (this.#list.length - this.#row === ROW) this.#joinRow();
+    const before = this.#block ?? this.#list.at(-1);
+    const isCopied = piece.length < SMALL && before !== undefined;
+    if (isCopied && before === this.#block) return this.#copy(piece);
+    if (isCopied && before.length < SMALL) return this.#copy(this.#list.pop()!, piece);
+    this.#seal();
+    this.#list.push(piece);
   }
 
   /** Gives all of them away, and begins anew. */
   take(): Buffer[] {
+    this.#seal();
     const list = this.#list;
     this.#list = [];
-    this.#length = this.#row = this.#rowLength = 0;
+    this.#length = 0;
     return list;
   }
 
-  #joinRow(): void {
-    if (this.#rowLength < SMALL_ROW)
-      this.#list.push(join(this.#list.splice(this.#row), this.#rowLength));
-    this.#row = this.#list.length;
-    this.#rowLength = 0;
+  #copy(...pieces: readonly Buffer[]): void {
+    for (const piece of pieces) {
+      if (this.#used + piece.length > BLOCK) this.#seal();
+      // Not of the pool, of which a part that is kept would keep the rest.
+      this.#block ??= Buffer.allocUnsafeSlow(BLOCK);
+      this.#used += piece.copy(this.#block, this.#used);
+    }
   }
-}
 
-/** Not in the pool, where a kilobyte that is kept would keep eight. */
-function join(pieces: readonly Buffer[], length: number): Buffer {
-  const joined = Buffer.allocUnsafeSlow(length);
-  let at = 0;
-  for (const piece of pieces) at += piece.copy(joined, at);
-  return joined;
+  /** Makes what was copied the next piece; a little of it does not keep the whole block. */
+  #seal(): void {
+    const bytes = this.#block?.subarray(0, this.#used);
+    if (bytes !== undefined) this.#list.push(bytes.length < BLOCK / 2 ? Buffer.from(bytes) : bytes);
+    this.#block = undefined;
+    this.#used = 0;
+  }
 }
 
 /** A span of bytes that came in pieces, not copied. */

@@ -1,6 +1,6 @@
 import type { Json } from "../call/types.ts";
 import { type ErrorCode, GatewayError } from "../errors.ts";
-import { isObject } from "../kit/json.ts";
+import { isObject, scalarText } from "../kit/json.ts";
 import { timeoutSignal } from "../timers.ts";
 import { type ClientFlags, findTarget, timeoutOf } from "./mcp-client.ts";
 
@@ -96,7 +96,7 @@ function failure(status: number, body: unknown, { plugin }: PluginRequest): Gate
     status === 404
       ? `The gateway needs the plugin ${plugin}.`
       : "Check the target and the key (--api-key or PROPYLON_API_KEY).";
-  return new GatewayError(CODES[status] ?? "upstream_error", String(message), {
+  return new GatewayError(CODES[status] ?? "upstream_error", scalarText(message), {
     hint: typeof hint === "string" ? hint : otherwise,
   });
 }

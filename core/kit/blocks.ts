@@ -1,5 +1,5 @@
 import type { Json } from "../call/types.ts";
-import { isObject, textOf } from "./json.ts";
+import { isObject, scalarText } from "./json.ts";
 
 /**
  * One piece of what agents say to each other (A2A 1.0, `Part`), told apart by the member it has.
@@ -52,10 +52,14 @@ function lastSegment(url: string): string {
 export function fromContent(block: Json): ContentPart {
   const { type, text, data, mimeType, uri, name } = block;
   const mediaType = typeof mimeType === "string" ? { mediaType: mimeType } : {};
-  if (type === "text") return { text: textOf(text) };
-  if (type === "image" || type === "audio") return { raw: textOf(data), ...mediaType };
+  if (type === "text") return { text: scalarText(text) };
+  if (type === "image" || type === "audio") return { raw: scalarText(data), ...mediaType };
   if (type === "resource_link")
-    return { url: textOf(uri), ...mediaType, ...(typeof name === "string" && { filename: name }) };
+    return {
+      url: scalarText(uri),
+      ...mediaType,
+      ...(typeof name === "string" && { filename: name }),
+    };
   const { resource } = block;
   return type === "resource" && isObject(resource) ? fromResource(resource) : { data: block };
 }

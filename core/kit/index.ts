@@ -26,7 +26,7 @@ export {
   isWithinDepth,
   parseInexact,
   parseJson,
-  textOf,
+  scalarText,
 } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
 export { type LookupBounds, LookupQuota } from "./lookup-quota.ts";

@@ -16,9 +16,9 @@ export function isObject(value: unknown): value is Json {
 /**
  * A value of a stranger's JSON as text; `""` where there is none. `String()` of `{ "toString": 1 }` throws.
  *
- * @example const link = `[Resource ${textOf(block["uri"])}]`;
+ * @example const link = `[Resource ${scalarText(block["uri"])}]`;
  */
-export function textOf(value: unknown): string {
+export function scalarText(value: unknown): string {
   const hasText = ["string", "number", "boolean", "bigint"].includes(typeof value);
   return hasText ? `${value as string | number | boolean | bigint}` : "";
 }

@@ -1,5 +1,5 @@
 import { toGatewayError, type Answer, type Json } from "propylon";
-import { isObject, textOf } from "propylon/kit";
+import { isObject, scalarText } from "propylon/kit";
 import type { ChatPart } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */
@@ -71,7 +71,7 @@ function showBlock(block: Json, limits: ResultLimits): Shown {
   if (type === "resource" && isObject(block["resource"]))
     return showResource(block["resource"], limits);
   if (type === "resource_link") return { type: "text", text: describeLink(block) };
-  return { type: "text", text: `[${textOf(type)}, ${sizeOf(data)}: not shown]` };
+  return { type: "text", text: `[${scalarText(type)}, ${sizeOf(data)}: not shown]` };
 }
 
 function showImage(data: string, mimeType: string, { image }: ResultLimits): Shown {
@@ -84,12 +84,12 @@ function showResource(resource: Json, limits: ResultLimits): Shown {
   if (typeof text === "string") return { type: "text", text };
   const kind = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (typeof blob === "string" && kind.startsWith("image/")) return showImage(blob, kind, limits);
-  return { type: "text", text: `[${textOf(uri)}, ${kind}, ${sizeOf(blob)}: not shown]` };
+  return { type: "text", text: `[${scalarText(uri)}, ${kind}, ${sizeOf(blob)}: not shown]` };
 }
 
 function describeLink({ uri, name, description }: Json): string {
   const words = [name, description].filter((word) => typeof word === "string").join(": ");
-  return `[Resource ${textOf(uri)}${words === "" ? "" : ` (${words})`}]`;
+  return `[Resource ${scalarText(uri)}${words === "" ? "" : ` (${words})`}]`;
 }
 
 function sizeOf(data: unknown): string {
