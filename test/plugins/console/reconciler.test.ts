@@ -64,13 +64,12 @@ async function createParts(
   gateway: PluginContext,
   database: ConsoleDatabase,
   issuer: FaultyIssuer,
-  timeout: number,
 ) {
   const [username, password] = issuer.account.split(":");
   const config = optionsSchema.parse({
-    issuer: { url: issuer.url, username, password, timeout: `${timeout}ms` },
+    // However slow this machine is: who gives up on a rotation that is carried out cannot tell it from the next one.
+    issuer: { url: issuer.url, username, password, timeout: "60s" },
   });
-  const access = { ...config.issuer! };
   const instances = new Instances(database, 100);
   const workspaces = new Workspaces(database, { maxWorkspaces: 100, maxAttachments: 100 });
   const rows = new ToldRows(database);
@@ -80,7 +79,7 @@ async function createParts(
   const teams = new ConsoleTeams({
     ...shared,
     store: gateway.store,
-    issuer: new IssuerClient(access),
+    issuer: new IssuerClient(config.issuer!),
     sealer: new Fernet([SECRET_KEY]),
   });
   const agents = { sync: () => Promise.resolve() };
@@ -89,7 +88,7 @@ async function createParts(
   const retry = { initial: 0, max: 0 };
   const options = { teams, rows, metrics: metrics.reconcile, log, interval: 60_000, retry };
   const reconciler = new Reconciler(options);
-  return { desk, instances, workspaces, rows, reconciler, access, provisioned: rows.provisioned };
+  return { desk, instances, workspaces, rows, reconciler, provisioned: rows.provisioned };
 }
 
 type Parts = Awaited<ReturnType<typeof createParts>>;
@@ -173,16 +172,21 @@ async function compare({ instances, workspaces }: Parts, issuer: FaultyIssuer) {
 const byId = (left: { readonly id: string }, right: { readonly id: string }): number =>
   left.id < right.id ? -1 : 1;
 
-/** Milliseconds that a console waits for each of them. */
 const ISSUERS = [
-  ["a scripted issuer", startIssuer, 60],
-  ["team-auth of another gateway", startRealIssuer, 250],
+  ["a scripted issuer", startIssuer],
+  ["team-auth of another gateway", startRealIssuer],
 ] as const;
+
+/** Few random orders need a rotation, this one always. */
+const rotation = {
+  batches: [[{ do: "register" }]] satisfies Step[][],
+  faults: ["lost"] satisfies Fault[],
+};
 
 it.each(ISSUERS)(
   `${ORDERS} random orders of hooks against %s that fails: both sides are equal within 2 cycles, no team is there twice, and no provisioned one is rotated`,
   { timeout: 600_000 },
-  async (_, start, timeout) => {
+  async (_, start) => {
     const gateway = await openStore();
     const issuer = await start();
     const database = new ConsoleDatabase({ tell: () => {} });
@@ -193,7 +197,7 @@ it.each(ISSUERS)(
         await database.db.deleteFrom(table).execute();
       await issuer.clear();
       for (const list of [issuer.received, issuer.rotated]) list.length = 0;
-      const parts = await createParts(gateway, database, issuer, timeout);
+      const parts = await createParts(gateway, database, issuer);
       for (const id of WORKSPACES) await parts.workspaces.create(id, id);
       const cut: string[] = [];
       issuer.onRotate = (id) => void (parts.provisioned.has(id) && cut.push(id));
@@ -210,8 +214,6 @@ it.each(ISSUERS)(
         await Promise.allSettled(batch.map((each) => take(parts, ids, each)));
       left.length = 0;
       await issuer.catchUp();
-      // The issuer is well from here on, however slow this machine is.
-      parts.access.timeout = 30_000;
       await parts.reconciler.cycle(signal);
       await parts.reconciler.cycle(signal);
       seen.rotated += issuer.rotated.length;
@@ -222,7 +224,11 @@ it.each(ISSUERS)(
       for (const id of await parts.rows.ids())
         expect(here.some((each) => each.id === id) || !(await issuer.isActive(id))).toBe(true);
     };
-    await fc.assert(fc.asyncProperty(script, run), { numRuns: ORDERS, endOnFailure: true });
+    await fc.assert(fc.asyncProperty(script, run), {
+      numRuns: ORDERS,
+      examples: [[rotation]],
+      endOnFailure: true,
+    });
     expect(seen.faults).toBeGreaterThan(ORDERS / 4);
     expect(seen.rotated).toBeGreaterThan(0);
     expect(seen.requests).toBeGreaterThan(ORDERS);

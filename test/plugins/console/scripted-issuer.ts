@@ -32,9 +32,9 @@ export interface Received {
 
 /**
  * What goes wrong with a request: `down` does nothing and answers 503, `cut` does nothing and answers nothing, `error` does it and
- * answers 500, `lost` does it and never answers, `late` does it after the client gave up.
+ * answers 500, `lost` does it and its answer is cut off, `late` does it after its client was cut off, `silent` does nothing ever.
  */
-export type Fault = "down" | "cut" | "error" | "lost" | "late";
+export type Fault = "down" | "cut" | "error" | "lost" | "late" | "silent";
 
 export type IssuerAnswer = readonly [status: number, body?: unknown];
 
@@ -91,13 +91,17 @@ export abstract class FaultyIssuer {
     const received = await readRequest(request);
     this.received.push(received);
     const fault = this.fault(received);
+    if (fault === "silent") return;
     if (fault === "cut") return void response.destroy();
     if (fault === "down") return send(response, [503]);
     const isKnown = received.authorization === `Basic ${btoa(this.account)}`;
     if (!isKnown) return send(response, [401]);
-    if (fault === "late") return void this.#late.push(() => this.commit(received));
+    if (fault === "late") {
+      this.#late.push(() => this.commit(received));
+      return void response.destroy();
+    }
     const answer = await this.commit(received);
-    if (fault === "lost") return;
+    if (fault === "lost") return void response.destroy();
     send(response, fault === "error" ? [500] : answer);
   }
 }

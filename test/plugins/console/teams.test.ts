@@ -175,6 +175,18 @@ it("a rotation that never got to the issuer leaves the token as it was", async (
   expect(issuer.rotated).toEqual([]);
 });
 
+it("an issuer that never answers is given up in time", async () => {
+  const issuer = await startIssuer();
+  issuer.fault = () => "silent";
+  const options = withIssuer(issuer);
+  const limited = { ...options, issuer: { ...(options["issuer"] as object), timeout: "50ms" } };
+  const { register } = await setupConsole(limited);
+  expect(await register("Kottos")).toMatchObject({
+    pallas_team_mnemosyne_status: "failed",
+    team_reason: "The issuer did not answer within 0.05 s.",
+  });
+});
+
 it("T178: what a console of another account has is neither seen nor changed", async () => {
   const [work, personal] = [await startIssuer(), await startIssuer()];
   personal.account = "another:account-of-somebody-else";
