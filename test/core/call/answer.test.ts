@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Answer, type RawMessage } from "../../../core/call/answer.ts";
 import type { Json } from "../../../core/call/types.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const UPSTREAM_ID = "3f1c9e";
 
@@ -103,7 +104,7 @@ describe("an answer kept as bytes", () => {
           expect(text).not.toMatch(/[\r\n]/);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 

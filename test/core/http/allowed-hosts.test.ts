@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Hosts, isLoopback, listenerUrl } from "../../../core/http/allowed-hosts.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const NONE = { allowedHosts: [], allowedOrigins: [] };
 const LOCAL = { address: "127.0.0.1", port: 8080, tls: false, publicUrl: undefined };
@@ -131,7 +132,7 @@ describe("Hosts", () => {
       fc.property(host, (value) => {
         expect(hosts.allowsHost(value, "127.0.0.1")).toBe(ours.has(value.toLowerCase()));
       }),
-      { numRuns: 10_000 },
+      { numRuns: rounds(10_000) },
     );
   });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { ask, exchange, openRig, parseAnswer, type Rig } from "./wire.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 let rig: Rig;
 beforeAll(async () => {
@@ -202,7 +203,7 @@ describe("T9: paths and hosts", () => {
         expect(status).toBeLessThan(500);
         expect(rig.reached.includes("POST endpoint")).toBe(/^\/mcp(\?|$)/.test(target));
       }),
-      { numRuns: 1_500 },
+      { numRuns: rounds(1_500) },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { latin1Of } from "../../../core/kit/json-grammar.ts";
 import { scanJson } from "../../../core/kit/json-scan.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const at = places.map((place) => place % (bytes.length + 1)).toSorted((a, b) => a - b);
@@ -70,7 +71,7 @@ describe("scanJson", () => {
         const { fault } = scanJson(cut(Buffer.from(text), cuts), 512);
         expect({ text, fault }).toEqual({ text, fault: isJson(text) ? undefined : "syntax" });
       }),
-      { numRuns: 3_000 },
+      { numRuns: rounds(3_000) },
     );
   });
 

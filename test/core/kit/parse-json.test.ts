@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isGatewayError } from "../../../core/errors.ts";
 import { parseJson } from "../../../core/kit/json.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const DEPTH = 64;
 
@@ -40,7 +41,7 @@ describe("parseJson", () => {
       fc.property(fc.json({ maxDepth: 8 }), (text) => {
         expect(parseJson(Buffer.from(text), DEPTH)).toEqual(JSON.parse(text));
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 
@@ -58,7 +59,7 @@ describe("parseJson", () => {
           );
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 
@@ -79,7 +80,7 @@ describe("parseJson", () => {
           (outcome) => outcome !== "something else",
         );
       }),
-      { numRuns: 20_000 },
+      { numRuns: rounds(20_000) },
     );
   });
 

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LineFramer } from "../../../core/process/lines.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const HEAD = 4_096;
 const TAIL = 256;
@@ -62,7 +63,7 @@ describe("line framer", () => {
         const text = String.fromCharCode(...values);
         expect(frame(max, split(text, places))).toEqual(expected(max, text));
       }),
-      { numRuns: 5_000 },
+      { numRuns: rounds(5_000) },
     );
   });
 
@@ -105,7 +106,7 @@ describe("line framer", () => {
           expect(Buffer.from(seen[0]?.line ?? "", "latin1").toString()).toBe(json);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
   });
 

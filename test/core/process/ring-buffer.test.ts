@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { RingBuffer } from "../../../core/process/stderr.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 describe("tail of a stream", () => {
   it("keeps the last bytes, however they came", () => {
@@ -13,7 +14,7 @@ describe("tail of a stream", () => {
         for (const text of texts) tail.append(Buffer.from(text));
         expect(tail.text).toBe(texts.join("").slice(-size));
       }),
-      { numRuns: 5_000 },
+      { numRuns: rounds(5_000) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { isGatewayError, type GatewayError, type Json } from "../../../core/index.ts";
 import { isUtf8Json, readEnvelope, type Envelope } from "../../../plugins/a2a/dialect/request.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 /** Anything that JSON can be, often with the names that matter. */
 const member = fc.oneof(fc.jsonValue(), fc.constantFrom("user", "agent", "", null, []));
@@ -22,7 +23,7 @@ it("C42: whatever JSON comes is a message with an id, or a bad request that name
       const isRefused = isGatewayError(read) && read.code === "bad_request" && read.data;
       expect(Boolean(isTaken || isRefused)).toBe(true);
     }),
-    { numRuns: 2_000 },
+    { numRuns: rounds(2_000) },
   );
 });
 
@@ -52,7 +53,7 @@ it("R028: no content type but that of JSON is taken for it, and none throws", ()
         return !taken || /^\s*application\/json\s*(?:;|$)/i.test(type);
       },
     ),
-    { numRuns: 5_000 },
+    { numRuns: rounds(5_000) },
   );
   expect(isUtf8Json(null)).toBe(false);
 });

@@ -13,6 +13,7 @@ import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { temporaryFolder } from "../gating/kit.ts";
 import { crowd, headersOf, house, withRules, type Person } from "./kit.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const rulesOf = (written: readonly object[]): Rule[] =>
   optionsSchema
@@ -125,7 +126,7 @@ describe("a rule", () => {
           for (const name of ["a", "b"])
             expect(may(rules, one, { server, name })).toBe(may(rules, other, { server, name }));
       }),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
   });
 

@@ -7,6 +7,7 @@ import { EventRing } from "../../../plugins/events/ring.ts";
 import { SseOutlet } from "../../../plugins/events/sse.ts";
 import { Stream, type Outlet } from "../../../plugins/events/stream.ts";
 import type { Subscription } from "../../../plugins/events/subscription.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const ALL: Subscription = {
   audience: "operator",
@@ -77,7 +78,7 @@ describe("an event", () => {
           expect(message.id).toBe(index === 1 ? "a-1" : undefined);
         }
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { classify, readableId, readClientMessage } from "../../../plugins/mcp/client-message.ts";
 import { META_CAPABILITIES, META_VERSION } from "../../../plugins/mcp/protocol.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const id = fc.oneof(fc.string(), fc.maxSafeInteger());
 const params = fc.option(fc.dictionary(fc.string(), fc.jsonValue()), { nil: undefined });
@@ -28,7 +29,7 @@ describe("readMessage", () => {
         const message = readClientMessage(value);
         expect([undefined, "request", "notification", "response"]).toContain(message?.kind);
       }),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
   });
 
@@ -84,7 +85,7 @@ describe("classify", () => {
           expect(["legacy", "modern", 400]).toContain(typeof era === "object" ? era.status : era);
         },
       ),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
   });
 

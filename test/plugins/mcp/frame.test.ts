@@ -4,6 +4,7 @@ import { Answer } from "../../../core/call/answer.ts";
 import { blankLineBreaks } from "../../../plugins/mcp/stream.ts";
 import { FakeServer, openSession, post, serve } from "./kit.ts";
 import type { Served } from "./kit.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 let served: Served | undefined;
 afterEach(async () => {
@@ -27,7 +28,7 @@ it("T10: blankLineBreaks leaves the meaning and no line breaks", () => {
       expect(JSON.parse(framed.toString("utf8"))).toEqual(JSON.parse(text));
     },
   );
-  fc.assert(property, { numRuns: 1_000 });
+  fc.assert(property, { numRuns: rounds(1_000) });
 });
 
 it.each([

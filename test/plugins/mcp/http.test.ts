@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { PATIENCE } from "../../fixtures/ci.ts";
+import { PATIENCE, rounds } from "../../fixtures/ci.ts";
 import { FakeServer, openSession, post, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 
@@ -279,7 +279,7 @@ describe("fuzz", () => {
               : (JSON.parse(answer) as { id: unknown }).id;
           expect([null, JSON.parse(JSON.stringify(sent ?? null))]).toContainEqual(got);
         }),
-        { numRuns: 2_000 },
+        { numRuns: rounds(2_000) },
       );
       expect((await post(url, { jsonrpc: "2.0", id: 1, method: "ping" }, session)).status).toBe(
         200,

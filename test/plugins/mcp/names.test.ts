@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { matchesLiterals } from "../../../core/kit/wildcard.ts";
 import { exposeNames, nameFilter, UriTemplates } from "../../../plugins/mcp/exposed-names.ts";
 import { FakeServer } from "./kit.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const part = fc.stringMatching(/^[A-Za-z0-9_.-]{1,40}$/);
 const rule = fc.record({
@@ -27,7 +28,7 @@ describe("exposeNames", () => {
         expect(new Set(names).size).toBe(names.length);
         for (const name of names) expect(name).toMatch(/^[A-Za-z0-9_.-]{1,64}$/);
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 
@@ -76,7 +77,7 @@ describe("patterns", () => {
         const slow = new RegExp(`^${pattern.replaceAll("*", ".*")}$`);
         expect(matchesLiterals(pattern.split("*"), value)).toBe(slow.test(value));
       }),
-      { numRuns: 5_000 },
+      { numRuns: rounds(5_000) },
     );
   });
 

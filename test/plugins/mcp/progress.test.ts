@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProgressOrder } from "../../../plugins/mcp/progress.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 describe("ProgressOrder", () => {
   it("P103: whatever a server reports, what goes out increases strictly", () => {
@@ -18,7 +19,7 @@ describe("ProgressOrder", () => {
         for (let i = 1; i < sent.length; i++)
           expect(sent[i]!.progress).toBeGreaterThan(sent[i - 1]!.progress);
       }),
-      { numRuns: 2_000 },
+      { numRuns: rounds(2_000) },
     );
   });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { isRedirect, matchesRedirect, redirectTo } from "../../../plugins/oauth/redirects.ts";
 import { newBrowser, REDIRECT, setupLogin } from "./kit.ts";
 import { Program } from "./attempt.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 /** What a program named, and what somebody asks for in its place. */
 const WEB = "https://app.example/callback";
@@ -148,7 +149,7 @@ describe("a redirect URI", () => {
     const places = new Set(named.map(place));
     const isSafe = (uri: string): boolean => !matchesRedirect(uri, named) || places.has(place(uri));
     const run = fc.check(fc.property(fc.oneof(parts, near, fc.webUrl()), isSafe), {
-      numRuns: 5_000,
+      numRuns: rounds(5_000),
     });
     expect(run.counterexample).toBeNull();
   });

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import type { Json } from "propylon";
 import { describe, expect, it } from "vitest";
 import { findProblems } from "../../../plugins/openapi/check/check.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const names = fc.constantFrom("a", "b", "c");
 const numbers = fc.constantFrom(0, 1, 2, 3, 0.5, -1);
@@ -82,7 +83,7 @@ describe("arguments against a server's schema", () => {
         const { valid } = new Validator(structuredClone(schema), "2020-12", false).validate(value);
         expect(findProblems(schema, value).length === 0).toBe(valid);
       }),
-      { numRuns: 3_000 },
+      { numRuns: rounds(3_000) },
     );
   });
 

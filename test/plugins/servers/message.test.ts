@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../../../core/call/answer.ts";
 import { findId, isNotice, nextId, readMessage } from "../../../plugins/servers/message.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 function split(text: string, places: readonly number[]): Buffer[] {
   const bytes = Buffer.from(text);
@@ -111,7 +112,7 @@ describe("readMessage", () => {
         return found === undefined || found.id === parsed["id"];
       },
     );
-    expect(() => fc.assert(property, { numRuns: 20_000 })).not.toThrow();
+    expect(() => fc.assert(property, { numRuns: rounds(20_000) })).not.toThrow();
   });
 });
 
@@ -176,7 +177,7 @@ it("reads a message in one piece as it reads it in two, whatever is changed in i
         expect(read([bytes])).toEqual(read([bytes.subarray(0, 1), bytes.subarray(1)]));
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: rounds(1_000) },
   );
 });
 

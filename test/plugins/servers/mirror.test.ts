@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/call/types.ts";
 import { encodeHeader, mirrorArguments, readMirrors } from "../../../plugins/servers/envelope.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 function tool(properties: Json, more: Json = {}): { name: string; inputSchema: Json } {
   return { name: "t", inputSchema: { type: "object", properties, ...more } };
@@ -92,6 +93,6 @@ describe("mirrorArguments", () => {
       expect(encoded.trim()).toBe(encoded);
       expect(decode(encoded)).toBe(Buffer.from(value, "utf8").toString("utf8"));
     });
-    fc.assert(property, { numRuns: 10_000 });
+    fc.assert(property, { numRuns: rounds(10_000) });
   });
 });

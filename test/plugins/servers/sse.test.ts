@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { SseParser } from "../../../core/kit/sse.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 interface Seen {
   readonly events: { data: string; type: string; id: string }[];
@@ -94,7 +95,7 @@ describe("SseParser", () => {
         expect({ events, retry }).toEqual(reference(text));
       },
     );
-    fc.assert(property, { numRuns: 20_000 });
+    fc.assert(property, { numRuns: rounds(20_000) });
   });
 
   it("agrees byte by byte", () => {
@@ -103,7 +104,7 @@ describe("SseParser", () => {
       const { events, retry } = parse([...bytes].map((byte) => Buffer.from([byte])));
       expect({ events, retry }).toEqual(reference(text));
     });
-    fc.assert(property, { numRuns: 3_000 });
+    fc.assert(property, { numRuns: rounds(3_000) });
   });
 
   it("keeps a large event in its chunks and free of line breaks", () => {

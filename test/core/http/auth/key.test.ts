@@ -11,6 +11,7 @@ import {
 } from "../../../../core/http/auth/key.ts";
 import { digestOf } from "../../../../core/kit/digest.ts";
 import { configSchema, type Role } from "../../../../core/index.ts";
+import { rounds } from "../../../fixtures/ci.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
 const keyring = (auth: object) => createKeyring(configSchema.parse({ auth }).auth);
@@ -43,7 +44,7 @@ describe("a key", () => {
         ];
         return damaged.filter((text) => text !== key).every(isMistyped);
       }),
-      { numRuns: 1_000 },
+      { numRuns: rounds(1_000) },
     );
     const foreign = ["", "secret", "a.b.c", "a-key-of-16-chars!"];
     expect(foreign.filter(isMistyped)).toEqual([]);
