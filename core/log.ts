@@ -1,8 +1,7 @@
 import { isatty } from "node:tty";
 import { pino, symbols, type DestinationStream, type Logger } from "pino";
 import type { GatewayConfig } from "./config/schema.ts";
-
-type FileStream = ReturnType<typeof pino.destination>;
+import { StandardOutput } from "./standard-output.ts";
 
 /** Keys that never reach a log, at the top level and one level down. */
 const SECRETS = [
@@ -108,36 +107,16 @@ export function writeLines(log: Logger, lines: string): void {
 /** Marks the line that says that a listener of log lines failed. */
 const OWN_FAILURE = '"hook":"log:line"';
 
-/** What a stalled reader may leave unwritten before lines are dropped, in bytes. */
-const MAX_UNWRITTEN = 16 * 1_048_576;
+/** There is one, however many loggers write to it. */
+let output: StandardOutput | undefined;
 
-/** Lines are written together, when this many bytes are there or this many milliseconds have passed: a write costs more than a line. */
-const BATCH = { bytes: 65_535, ms: 100 };
-
-/** Standard output, written in the background; what is left is written when the process exits. */
-function jsonStream(): DestinationStream & Pick<FileStream, "flush" | "flushSync"> {
-  const stream = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: BATCH.bytes,
-    maxWrite: BATCH.bytes + 1,
-    maxLength: MAX_UNWRITTEN,
-  });
-  // A full disk or a closed terminal must not end the gateway, and there is nobody left to tell.
-  stream.on("error", () => {});
-  let waiting: NodeJS.Timeout | undefined;
-  const flush = (): void => {
-    waiting = undefined;
-    // Not stream.flush(callback), which calls fsync as well.
-    stream.flush();
-  };
+/** An object of its own for each logger, whose lines alone are tapped there. */
+function jsonStream(): DestinationStream & Pick<StandardOutput, "flush" | "flushSync"> {
+  const to = (output ??= new StandardOutput());
   return {
-    write(line) {
-      stream.write(line);
-      waiting ??= setTimeout(flush, BATCH.ms).unref();
-    },
-    flush: (done) => stream.flush(done),
-    flushSync: () => stream.flushSync(),
+    write: (line) => to.write(line),
+    flush: (done) => to.flush(done),
+    flushSync: () => to.flushSync(),
   };
 }
 

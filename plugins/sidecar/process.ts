@@ -89,9 +89,8 @@ function exitOnFailure({ gateway, log }: Running): void {
     isEnding = true;
     const code = failure ? exitCodeOf(failure) : 1;
     log.fatal({ hint: failure?.hint }, reason ?? "the sidecar failed");
-    const leave = (): void => {
-      log.flush(() => process.exit(code));
-    };
+    // The log is written when the process exits; to wait for it would be to wait for who reads it.
+    const leave = (): void => process.exit(code);
     gateway.drain();
     gateway.close({ grace: gateway.config.timeouts.grace }).then(leave, leave);
   });

@@ -1,10 +1,14 @@
+import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { connectClient } from "../../../core/testing/index.ts";
-import { startPropylon } from "./propylon.ts";
+import { connectClient, freePort } from "../../../core/testing/index.ts";
+import { mortal } from "../../fixtures/process/mortal.mjs";
+import { until } from "../../fixtures/until.ts";
+import { MAIN, startPropylon } from "./propylon.ts";
 
 const TOOL = `
 import { definePlugin } from "propylon";
@@ -46,4 +50,66 @@ it("R069: standard output has one JSON object per line, to the last call and the
     expect(line).toMatchObject({ ts: expect.any(String), level: expect.any(String) });
   expect(lines.at(-1)).toMatchObject({ msg: "shutting down", signal: "SIGTERM" });
   expect(stderr.join("")).toBe("");
+});
+
+const ENDS = `
+import { definePlugin } from "propylon";
+export default definePlugin({
+  name: "p",
+  setup(gateway) {
+    gateway.tool("end", {
+      description: "Ends the process while lines are still to be written.",
+      run() {
+        for (let line = 0; line < 4_000; line++) gateway.log.info("x".repeat(1_000));
+        process.exit(3);
+      },
+    });
+  },
+});`;
+
+/** Starts a gateway whose log goes there. @returns ends it in the middle of its log, with its exit code */
+async function startWith(stdout: "pipe" | number) {
+  const folder = await mkdtemp(join(tmpdir(), "propylon-log-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, "p.ts"), ENDS);
+  const port = await freePort();
+  const config = { listeners: { main: { port } }, plugins: { "./p.ts": {} } };
+  await writeFile(join(folder, "gateway.json"), JSON.stringify(config));
+  const child: ChildProcess = spawn(...mortal(process.execPath, [MAIN, "start", "gateway.json"]), {
+    cwd: folder,
+    stdio: ["ignore", stdout, "ignore"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const url = `http://127.0.0.1:${port}`;
+  await until(() =>
+    fetch(`${url}/livez`).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  const client = await connectClient(`${url}/mcp`);
+  const end = async (): Promise<number | null> => {
+    const gone = once(child, "exit") as Promise<[number | null]>;
+    client.callTool({ name: "end" }).catch(() => {});
+    return (await gone)[0];
+  };
+  return { child, end };
+}
+
+it("a process ends although the reader of its log has gone", async () => {
+  const { child, end } = await startWith("pipe");
+  child.stdout!.destroy();
+  expect(await end()).toBe(3);
+});
+
+it("a process ends although nobody reads its log", async () => {
+  const { end } = await startWith("pipe");
+  expect(await end()).toBe(3);
+});
+
+it("a process ends although the disk of its log is full", async () => {
+  const full = openSync("/dev/full", "w");
+  onTestFinished(() => closeSync(full));
+  const { end } = await startWith(full);
+  expect(await end()).toBe(3);
 });

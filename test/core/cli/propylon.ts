@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 
-const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
+/** The built command line. */
+export const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
 
 const LOOP = fileURLToPath(new URL("command-loop.mjs", import.meta.url));
 
