@@ -50,7 +50,7 @@ export const ALONE: readonly string[] = [
   "test/plugins/ui/{csp,shell,truth}.test.ts",
 ];
 
-/** Of both: kills, signals, loads, builds, whole projects, and most of what a browser looks at, more than five seconds each. */
+/** Of both: kills, signals, loads, builds, whole projects and matrices, and most of what a browser looks at, more than five seconds each. */
 export const LONG: readonly string[] = [
   "test/e2e/conformance.test.ts",
   "test/contract/{checkout,upstreams}.test.ts",
@@ -62,7 +62,7 @@ export const LONG: readonly string[] = [
   "test/core/store/database.test.ts",
   "test/core/workers/*.test.ts",
   "test/create-gateway/**/*.test.ts",
-  "test/e2e/kept-sessions.test.ts",
+  "test/e2e/{access,access-envelope,kept-sessions,relay}.test.ts",
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,cluster-kill,control,edit-kill,evict,fuzz,hostile-pattern,leader,limits-kill}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
@@ -78,11 +78,13 @@ export const LONG: readonly string[] = [
   "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/http-clients.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
-  "test/plugins/mcp/replicas.test.ts",
+  "test/plugins/health/speed.test.ts",
+  "test/plugins/mcp/{flow,replicas,view}.test.ts",
   "test/plugins/nats/{away,driver,gateway,kill,store}.test.ts",
-  "test/plugins/oauth/{clients,flood,page}.test.ts",
+  "test/plugins/oauth/{clients,flood,keyed-clients,page}.test.ts",
   "test/plugins/oauth-client/{command,heap,principals}.test.ts",
-  "test/plugins/openapi/{call,document,import,mcpo,timeout}.test.ts",
+  "test/plugins/oauth-resource/keys.test.ts",
+  "test/plugins/openapi/{call,document,import,mcpo,progress,timeout}.test.ts",
   "test/plugins/payloads/{bucket,fleet}.test.ts",
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/ratelimit/fleet.test.ts",

@@ -6,6 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/config/names.ts";
 import { loadConfig } from "../../../core/config/load.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const amount = fc.integer({ min: 1, max: 100_000 });
 const duration = fc.oneof(
@@ -112,7 +113,7 @@ function write(value: unknown): string {
 }
 
 /** A campaign makes more. */
-const CONFIGS = Number(process.env["IDENTITY_CONFIGS"] ?? 75);
+const CONFIGS = Number(process.env["IDENTITY_CONFIGS"] ?? rounds(75));
 
 it("text to Config to text to Config is the identity", async () => {
   const folder = await mkdtemp(join(tmpdir(), "propylon-identity-"));
