@@ -25,7 +25,8 @@ describe("get_health with ten black holes", () => {
     const names = holes.map((_, index) => `hole${index}`);
     const { gateway, urlOf, model } = await setupTeam({
       agents: { research: { servers: ["good", ...names] } },
-      plugins: [health],
+      // On a busy machine the first check of the model may be too late; the next one is not.
+      plugins: [[health, { preflightInterval: "1s" }]],
       config: {
         servers: {
           good: { url: good.url, protocol: "legacy" },
