@@ -7,17 +7,21 @@ const FIRST = 15_000;
 const LAST = 32_767;
 const ATTEMPTS = 100;
 
+/** The next one to try. In turn from a random one: processes that draw each at random draw the same one now and then. */
+let next = randomInt(FIRST, LAST + 1);
+
 /**
  * A port of 127.0.0.1 that nobody listens on, for a process that is told its port before it starts, and for a server that goes
  * away and comes back. It is none that the system hands out itself: the port of a closed `listen(0)` can be another's a
  * millisecond later, a server's or that of an outgoing connection.
  *
  * @returns a number from 15000 to 32767
- * @throws {Error} when 100 ports at random are all in use
+ * @throws {Error} when 100 ports in turn are all in use
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const port = randomInt(FIRST, LAST + 1);
+    const port = next;
+    next = port === LAST ? FIRST : port + 1;
     if (await isPortFree(port)) return port;
   }
   throw new Error(`No free port in ${ATTEMPTS} attempts between ${FIRST} and ${LAST}.`);
