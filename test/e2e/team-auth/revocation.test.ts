@@ -131,7 +131,8 @@ async function call(team: TeamModel, gateway: GatewayProcess, figures: Figures):
   const answer = await ask(gateway.url, jwt);
   const allowed = team.allowed(jwt, began, performance.now());
   figures.calls++;
-  if (answer.startsWith("503")) figures.unavailable++;
+  // 408: it was stopped before it had read the request.
+  if (/^(?:408|503)/.test(answer)) figures.unavailable++;
   else if (!allowed.has(answer)) figures.stale.push(`${answer}, not ${[...allowed].join(" or ")}`);
 }
 
