@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
 import { GatewayError } from "../errors.ts";
 import { InFlightSet, type Slotted } from "../call/cancellation.ts";
@@ -10,6 +11,8 @@ import { setTimer } from "../timers.ts";
 
 /** One connection-refusal line per this time, however many are refused. */
 const DROP_LOG_MS = 10_000;
+/** Connections that wait to be accepted, at most: Node's default of listen(). */
+const BACKLOG = 511;
 
 /** A request whose answer is in flight. */
 interface Visit extends Slotted {
@@ -27,6 +30,7 @@ export class Connections {
   readonly #inFlight = new InFlightSet<Visit>();
   #closing = false;
   #lastDrop = 0;
+  #accepted = 0;
 
   /** @param limit most connections the server takes, for the log */
   constructor(log: Logger, limit: number) {
@@ -39,7 +43,10 @@ export class Connections {
     server.on(tls ? "secureConnection" : "connection", (socket: Socket) =>
       track(this.#sockets, socket),
     );
-    if (tls) server.on("connection", (socket: Socket) => track(this.#rawSockets, socket));
+    server.on("connection", (socket: Socket) => {
+      this.#accepted++;
+      if (tls) track(this.#rawSockets, socket);
+    });
     server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket));
     server.on("connect", (_req, socket: Duplex) => {
       refuseSocket(
@@ -71,13 +78,19 @@ export class Connections {
     for (const { res } of this.#inFlight) res.shouldKeepAlive = false;
   }
 
-  /** Stops accepting, closes idle connections at once and the others with their answer, or when the time is over. Always resolves. */
+  /**
+   * Stops accepting, closes idle connections at once and the others with their answer, or when the time is over. What a client had
+   * sent before is read, and answered. Always resolves.
+   */
   async close(server: Server, graceMs: number): Promise<void> {
     this.#closing = true;
+    await this.#acceptWaiting();
     // Not http.Server.close: that also destroys connections whose last answer is ended but not yet flushed.
     const closed = new Promise<void>((resolve) =>
       NetServer.prototype.close.call(server, () => resolve()),
     );
+    // What is accepted in one turn of the loop is read in the next.
+    await setImmediate();
     const busy = new Set([...this.#inFlight].map(({ req }) => req.socket));
     for (const socket of this.#sockets) if (!busy.has(socket)) socket.destroy();
     const timer = setTimer(() => this.#cutOff(), graceMs);
@@ -85,6 +98,15 @@ export class Connections {
     clearTimeout(timer);
     // Stops Node's own connection check.
     server.close();
+  }
+
+  /** Accepts those that the kernel has let in: the loop accepts one a turn, and this turn may be behind its look at the sockets. */
+  async #acceptWaiting(): Promise<void> {
+    await setImmediate();
+    for (let turns = 0, before = -1; turns < BACKLOG && before !== this.#accepted; turns++) {
+      before = this.#accepted;
+      await setImmediate();
+    }
   }
 
   #finish(visit: Visit): void {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
 import { GatewayError } from "../../../core/errors.ts";
 import {
@@ -18,6 +19,42 @@ const open = async (options?: RigOptions): Promise<Rig> => (rig = await openRig(
 afterEach(() => rig.listener.close(0));
 
 const local = (): string => `Host: 127.0.0.1:${rig.port}`;
+
+/**
+ * Clients in a thread of their own: half of them keep a connection on which they were answered, half connect when told to. Each
+ * then sends a request, and tells what came back.
+ */
+const CLIENTS = `
+  const { connect } = require("node:net");
+  const { once } = require("node:events");
+  const { parentPort, workerData } = require("node:worker_threads");
+  const { port, count, request, turn, KEPT, SENT } = workerData;
+  const message = request + "\\r\\nContent-Length: 2\\r\\n\\r\\nhi";
+  const open = async () => {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    return socket;
+  };
+  const openMany = () => Promise.all(Array.from({ length: count }, open));
+  const read = (socket) => new Promise((resolve) => {
+    let text = "";
+    socket.on("data", (bytes) => (text += bytes));
+    socket.once("close", () => resolve(text));
+  });
+  (async () => {
+    const kept = await openMany();
+    await Promise.all(kept.map((socket) => (socket.write(message), once(socket, "data"))));
+    parentPort.postMessage("ready");
+    Atomics.wait(turn, 0, KEPT);
+    const sockets = [...kept, ...(await openMany())];
+    const answers = Promise.all(sockets.map(read));
+    await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.write(message, resolve))));
+    Atomics.store(turn, 0, SENT);
+    Atomics.notify(turn, 0);
+    parentPort.postMessage(await answers);
+  })();
+`;
 
 describe("Listener", () => {
   it("serves an endpoint by exact path, the query left aside, and everything else through fetch", async () => {
@@ -280,6 +317,29 @@ describe("Listener.close", () => {
     await expect(ask(rig.port, "GET / HTTP/1.1", [local()])).rejects.toMatchObject({
       code: "ECONNREFUSED",
     });
+  });
+
+  it("R056: answers every request that was sent before it, also on a connection that is not yet accepted", async () => {
+    await open();
+    const turn = new Int32Array(new SharedArrayBuffer(4));
+    const [KEPT, CLOSING, SENT] = [0, 1, 2];
+    const request = `POST /x HTTP/1.1\r\n${local()}`;
+    const clients = new Worker(CLIENTS, {
+      eval: true,
+      workerData: { port: rig.port, count: 20, request, turn, KEPT, SENT },
+    });
+    await once(clients, "message");
+    const answers = once(clients, "message");
+    // This thread reads and accepts nothing until all is sent.
+    Atomics.store(turn, 0, CLOSING);
+    Atomics.notify(turn, 0);
+    Atomics.wait(turn, 0, CLOSING);
+    await rig.listener.close(10_000);
+    const [texts] = (await answers) as [string[]];
+    expect(texts.map((text) => text.slice(0, 12))).toEqual(
+      Array.from({ length: 40 }, () => "HTTP/1.1 503"),
+    );
+    expect(rig.reached).toHaveLength(20);
   });
 
   it("cuts off what outlasts the grace period, and always resolves", async () => {
