@@ -112,12 +112,18 @@ let output: StandardOutput | undefined;
 
 /** An object of its own for each logger, whose lines alone are tapped there. */
 function jsonStream(): DestinationStream & Pick<StandardOutput, "flush" | "flushSync"> {
-  const to = (output ??= new StandardOutput());
+  const to = (output ??= new StandardOutput(lostLines));
   return {
     write: (line) => to.write(line),
     flush: (done) => to.flush(done),
     flushSync: () => to.flushSync(),
   };
+}
+
+function lostLines(lost: number): string {
+  const ts = new Date().toISOString();
+  const msg = "lines of the log are lost: they could not be written in time";
+  return `${JSON.stringify({ level: "warn", ts, lost, msg })}\n`;
 }
 
 /** Imported only where a person reads along: it costs start-up time, and a transport thread would not bundle. */

@@ -1,7 +1,7 @@
 import { write, writeSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 
-/** What a stalled reader may leave unwritten before lines are dropped, in bytes. */
+/** What a stalled reader may leave unwritten before lines are lost, in bytes. */
 const MAX_UNWRITTEN = 16 * 1_048_576;
 
 /** Lines are written together, when this many bytes are there or this many milliseconds have passed: a write costs more than a line. */
@@ -15,7 +15,7 @@ const NOTHING = Buffer.alloc(0);
 /**
  * Standard output of this process, written in the background; what is left is written when the process exits. What cannot be written
  * is given up, e.g. to a full disk, a closed terminal or a reader that is gone: there is nobody left to tell, and the streams of pino
- * would try again until the process is killed.
+ * would try again until the process is killed. Lines that were lost are counted, and told with the next that is not.
  */
 export class StandardOutput {
   #lines = "";
@@ -24,14 +24,20 @@ export class StandardOutput {
   #inFlight = 0;
   #isBusy = false;
   #timer: NodeJS.Timeout | undefined;
+  #lost = 0;
+  #told = 0;
   readonly #onWritten: (() => void)[] = [];
+  readonly #report: (lost: number) => string;
 
-  constructor() {
+  /** @param report makes the line that says how many were lost since the start */
+  constructor(report: (lost: number) => string) {
+    this.#report = report;
     process.on("exit", () => this.flushSync());
   }
 
   write(line: string): void {
-    if (this.#lines.length + this.#writing.length + line.length > MAX_UNWRITTEN) return;
+    if (this.#lines.length + this.#writing.length + line.length > MAX_UNWRITTEN)
+      return void (this.#lost += countLines(line));
     this.#lines += line;
     if (this.#lines.length >= BATCH.bytes) this.#begin();
     else this.#timer ??= setTimeout(() => this.#begin(), BATCH.ms).unref();
@@ -45,9 +51,8 @@ export class StandardOutput {
 
   /** Writes what is left at once; waits for a reader that stalls, but not for long. */
   flushSync(): void {
-    const left = Buffer.concat([this.#writing.subarray(this.#inFlight), Buffer.from(this.#lines)]);
+    const left = Buffer.concat([this.#writing.subarray(this.#inFlight), this.#take()]);
     this.#writing = this.#writing.subarray(0, this.#inFlight);
-    this.#lines = "";
     writeAll(left);
   }
 
@@ -59,10 +64,16 @@ export class StandardOutput {
       for (const done of this.#onWritten.splice(0)) done();
       return;
     }
-    this.#writing = Buffer.from(this.#lines);
-    this.#lines = "";
+    this.#writing = this.#take();
     this.#isBusy = true;
     this.#send();
+  }
+
+  #take(): Buffer {
+    if (this.#lost > this.#told) this.#lines += this.#report((this.#told = this.#lost));
+    const bytes = Buffer.from(this.#lines);
+    this.#lines = "";
+    return bytes;
   }
 
   #send(): void {
@@ -70,6 +81,7 @@ export class StandardOutput {
     write(1, this.#writing, 0, this.#inFlight, null, (error, written) => {
       this.#inFlight = 0;
       if (isFull(error)) return void setTimeout(() => this.#send(), BATCH.ms).unref();
+      if (error) this.#lost += countLines(String(this.#writing));
       this.#writing = error ? NOTHING : this.#writing.subarray(written);
       if (this.#writing.length > 0) return this.#send();
       this.#isBusy = false;
@@ -77,6 +89,8 @@ export class StandardOutput {
     });
   }
 }
+
+const countLines = (text: string): number => text.split("\n").length - 1;
 
 function writeAll(bytes: Buffer): void {
   const deadline = performance.now() + LAST_MS;

@@ -4,6 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../../core/testing/index.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
@@ -64,6 +65,14 @@ export default definePlugin({
         process.exit(3);
       },
     });
+    gateway.tool("say", {
+      description: "Writes lines of 1 kB.",
+      input: { type: "object", properties: { lines: { type: "integer" } } },
+      run({ lines }) {
+        for (let line = 0; line < lines; line++) gateway.log.info({ isSaid: true }, "x".repeat(1_000));
+        return "said";
+      },
+    });
   },
 });`;
 
@@ -93,8 +102,33 @@ async function startWith(stdout: "pipe" | number) {
     client.callTool({ name: "end" }).catch(() => {});
     return (await gone)[0];
   };
-  return { child, end };
+  return { child, client, end };
 }
+
+it("a reader that stalled is told how many lines it has lost", async () => {
+  const { child, client } = await startWith("pipe");
+  const counts = { sent: 0, read: 0, lost: 0 };
+  const say = async (lines: number): Promise<void> => {
+    await client.callTool({ name: "say", arguments: { lines } });
+    // The call has a line of its own.
+    counts.sent += lines + 1;
+  };
+  await say(20_000);
+  createInterface(child.stdout!).on("line", (text) => {
+    const line = JSON.parse(text) as { isSaid?: boolean; tool?: string; lost?: number };
+    if (line.isSaid === true || line.tool === "say") counts.read++;
+    counts.lost = line.lost ?? counts.lost;
+  });
+  await until(async () => {
+    await say(1);
+    return counts.lost > 0;
+  });
+  const closed = once(child, "close");
+  child.kill("SIGTERM");
+  await closed;
+  expect(counts.lost).toBeGreaterThan(2_000);
+  expect(counts.read + counts.lost).toBe(counts.sent);
+});
 
 it("a process ends although the reader of its log has gone", async () => {
   const { child, end } = await startWith("pipe");
