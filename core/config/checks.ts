@@ -1,5 +1,5 @@
 import { hasCredentials } from "../http/auth/authenticator.ts";
-import { isLoopback } from "../http/allowed-hosts.ts";
+import { isLoopback } from "../kit/addresses.ts";
 import { schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
 import type { OptionReference, StoreAbility } from "../plugin/definitions.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";

@@ -1,5 +1,6 @@
 import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
-import { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
+import { listenerUrl } from "../http/allowed-hosts.ts";
+import { isLoopback } from "../kit/addresses.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";

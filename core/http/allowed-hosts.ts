@@ -1,10 +1,7 @@
-import { BlockList, isIPv4, isIPv6 } from "node:net";
+import { isIPv6 } from "node:net";
 import type { ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
+import { isLoopback } from "../kit/addresses.ts";
 
 /** A name or address with or without a port; no wildcard inside a name. */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
@@ -97,18 +94,6 @@ export class Hosts {
     else this.#hosts.add(host);
     this.#origins.add(`http://${host}`).add(`https://${host}`);
   }
-}
-
-/**
- * Whether a host or address is reached from this machine only; what is not certain counts as reachable from others.
- *
- * @example if (!isLoopback(options.host)) log.warn("reachable from other machines");
- */
-export function isLoopback(host: string): boolean {
-  if (host === "localhost") return true;
-  const address = host.replace(/^\[(.*)\]$/, "$1");
-  if (isIPv4(address)) return LOOPBACK.check(address, "ipv4");
-  return isIPv6(address) && LOOPBACK.check(address, "ipv6");
 }
 
 /** An address as it stands in a URL or Host header: IPv6 in brackets, IPv4 in IPv6 unwrapped. */

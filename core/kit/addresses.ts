@@ -39,6 +39,11 @@ const METADATA = [
   ["fe80::", 10],
 ] as const;
 
+/** This machine alone. */
+const LOOPBACK = blockList([
+  ["127.0.0.0", 8],
+  ["::1", 128],
+]);
 const RESERVED = blockList(RESERVED_V4);
 const GLOBAL = blockList([GLOBAL_V6]);
 const RESERVED_INSIDE = blockList(RESERVED_V6);
@@ -80,7 +85,7 @@ export class AllowedAddresses {
 
   /** Whether a URL may be connected to, as far as can be said before its name is resolved. */
   permitsUrl({ hostname }: URL): boolean {
-    const host = hostname.replace(/^\[(.*)\]$/, "$1");
+    const host = unbracket(hostname);
     const isAddress = /^[\d.]+$/.test(host) || host.includes(":");
     return !isAddress || this.permits(host);
   }
@@ -132,9 +137,30 @@ export class AllowedAddresses {
   }
 }
 
+/**
+ * A host as sockets take it: an IPv6 address without the brackets that it has in a URL (RFC 3986 section 3.2.2).
+ *
+ * @example connect({ host: unbracket(new URL(text).hostname), port });
+ */
+export function unbracket(host: string): string {
+  return host.replace(/^\[(.*)\]$/, "$1");
+}
+
+/**
+ * Whether a host or address is reached from this machine only; what is not certain counts as reachable from others.
+ *
+ * @example if (!isLoopback(options.host)) log.warn("reachable from other machines");
+ */
+export function isLoopback(host: string): boolean {
+  if (host === "localhost") return true;
+  const address = unbracket(host);
+  const family = familyOf(address);
+  return family !== undefined && LOOPBACK.check(address, family);
+}
+
 /** Adds an address or a CIDR block to a list; `false` for a text that is neither. */
 export function addNetwork(list: BlockList, entry: string): boolean {
-  const [address = "", bits, ...rest] = entry.replace(/^\[(.*)\]$/, "$1").split("/");
+  const [address = "", bits, ...rest] = unbracket(entry).split("/");
   const family = familyOf(address);
   if (!family || rest.length > 0 || !(bits === undefined || /^\d{1,3}$/.test(bits))) return false;
   const longest = family === "ipv4" ? 32 : 128;

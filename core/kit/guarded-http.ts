@@ -1,6 +1,5 @@
 import { GatewayError } from "../errors.ts";
-import { isLoopback } from "../http/allowed-hosts.ts";
-import { AllowedAddresses, isSameHost } from "./addresses.ts";
+import { AllowedAddresses, isLoopback, isSameHost } from "./addresses.ts";
 import { networkReason } from "./faults.ts";
 import { HttpClient, type HttpClientReply, type HttpClientRequest } from "./http-client.ts";
 

@@ -61,7 +61,7 @@ export {
 } from "./kept.ts";
 export { importOptional } from "./optional-import.ts";
 export { problemText } from "./problem-text.ts";
-export { isLoopback, listenerUrl } from "../http/allowed-hosts.ts";
+export { listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
 export { sessionOf, takeBody } from "../http/http-messages.ts";
@@ -92,8 +92,7 @@ export {
 export { escapeHtml } from "./html.ts";
 export { placeOf } from "../http/auth/guesses.ts";
 export { TrustedProxies } from "../http/auth/proxies.ts";
-export { AllowedAddresses, type Resolve } from "./addresses.ts";
-export { isSameHost } from "./addresses.ts";
+export { AllowedAddresses, isLoopback, isSameHost, type Resolve, unbracket } from "./addresses.ts";
 export {
   HttpClient,
   type HttpClientOptions,

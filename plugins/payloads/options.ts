@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { durationSchema, sizeSchema } from "propylon";
+import { unbracket } from "propylon/kit";
 import { z } from "zod";
 
 /** What goes into a header of a request, or its signature. */
@@ -114,7 +115,7 @@ function isBare(text: string): boolean {
 }
 
 function hasAddress(text: string): boolean {
-  return isIP(new URL(text).hostname.replaceAll(/[[\]]/g, "")) !== 0;
+  return isIP(unbracket(new URL(text).hostname)) !== 0;
 }
 
 /** Names of options in 0.1. */

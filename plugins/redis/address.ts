@@ -1,4 +1,5 @@
 import { GatewayError } from "propylon";
+import { unbracket } from "propylon/kit";
 import type { RedisOptions as ClientOptions } from "ioredis";
 
 /** Where a server is, and how to speak to it. */
@@ -20,7 +21,7 @@ const EXAMPLE =
 export function readRedisUrl(url: string): RedisAddress {
   try {
     const { protocol, hostname, port, pathname, search, username, password } = new URL(url);
-    const host = hostname.replace(/^\[|\]$/g, "") || "localhost";
+    const host = unbracket(hostname) || "localhost";
     const database = pathname.slice(1) || "0";
     if (search !== "" || !/^\d{1,4}$/.test(database)) throw new TypeError("Not an address.");
     return {

@@ -1,6 +1,6 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import { HEADER_NAME, HEADER_VALUE, setTimer } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, setTimer, unbracket } from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
 const NOT_ASCII = /[\x80-\xff]/;
@@ -109,7 +109,7 @@ export class HttpPool {
 
   #connect(): Socket {
     const { hostname, port, protocol } = this.#url;
-    const host = hostname.replace(/^\[|\]$/g, "");
+    const host = unbracket(hostname);
     const { lookup } = this.#options;
     const isTls = protocol === "https:";
     const options = {

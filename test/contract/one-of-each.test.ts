@@ -20,10 +20,12 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "writer of server-sent events": [/`(?:event|data): |"(?:event|data): "/, "core/kit/sse-body.ts"],
   "environment of a child": [/\bPATHEXT\b|"LC_ALL"/, "core/process/environment.ts"],
   "key of an owner": [/\$\{(?:\w+\.)?kind\}:\$\{(?:\w+\.)?id\}/, "core/http/auth/principal.ts"],
-  "test for loopback": [
-    /"localhost", "127\.0\.0\.1"|[!=]== "(?:localhost|::1)"/,
+  "test for loopback": [/[!=]== "(?:localhost|::1)"/, "core/kit/addresses.ts"],
+  "list of the names of this machine": [
+    /"localhost", "127\.0\.0\.1"/,
     "core/http/allowed-hosts.ts",
   ],
+  "host without its brackets": [/hostname\.replace|replace\(\/\^\\\[/, "core/kit/addresses.ts"],
   "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/http/allowed-hosts.ts"],
   "address to listen on": [/"Address to bind\."/, "core/config/schema.ts"],
   "choice of the body of an error": [/application\/problem\+json/, "core/errors.ts"],

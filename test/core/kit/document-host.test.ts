@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { headersSchema, isSameHost } from "../../../core/kit/index.ts";
+import { headersSchema, isSameHost, unbracket } from "../../../core/kit/index.ts";
 
 it.each([
   ["http://a.example/x", "http://a.example/y", true],
@@ -11,6 +11,16 @@ it.each([
   ["http://a.example.evil/x", "http://a.example/y", false],
 ])("T7, T24: whether %s may be named by %s: %s", (url, document, may) => {
   expect(isSameHost(new URL(url), new URL(document))).toBe(may);
+});
+
+it.each([
+  ["http://[::1]:80/", "::1"],
+  ["http://[2001:db8::1]/", "2001:db8::1"],
+  ["http://10.0.0.1/", "10.0.0.1"],
+  ["http://a.example/", "a.example"],
+])("the host of %s is connected to as %s", (url, host) => {
+  expect(unbracket(new URL(url).hostname)).toBe(host);
+  expect(unbracket(host)).toBe(host);
 });
 
 it.each([
