@@ -48,7 +48,7 @@ describe("what a server of the Internet names (SSRF)", () => {
   const server = new URL("https://mcp.example.org/mcp");
 
   it.each(INSIDE)("leads to nothing inside: %s", async (inside) => {
-    const fetch = setupHttp({ timeout: "500ms" }).from([server]);
+    const fetch = setupHttp().from([server]);
     for (const url of [`${inside}/.well-known/oauth-protected-resource`, `${inside}/token`])
       await expect(fetch(url)).rejects.toMatchObject({
         code: "upstream_error",
@@ -72,7 +72,7 @@ describe("what a server of the Internet names (SSRF)", () => {
 describe("a provider that answers", () => {
   const ask = async (answer: Answer, options: object = {}): Promise<unknown> => {
     const { url, visits } = await serve(answer);
-    const http = setupHttp({ timeout: "300ms", ...options }).from([new URL(url)]);
+    const http = setupHttp(options).from([new URL(url)]);
     const outcome = await findLogin(new URL(`${url}/mcp`), {}, undefined, http).catch(
       (error: Error) => error.message,
     );
@@ -109,7 +109,7 @@ describe("a provider that answers", () => {
   });
 
   it("never, ends in time", async () => {
-    const told = await ask((_req, res) => void res.writeHead(200).write("{"));
+    const told = await ask((_req, res) => void res.writeHead(200).write("{"), { timeout: "300ms" });
     expect(told).toMatchObject({ outcome: expect.stringContaining("in time") });
   });
 
