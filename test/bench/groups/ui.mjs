@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { CHROMIUM, findProgram } from "../../fixtures/program-path.mjs";
 import { Process, freePort } from "../process.mjs";
 import { spread } from "../table.mjs";
 
@@ -24,7 +25,7 @@ const HEAVIEST = { servers: "/servers", server: "/servers/s1", activity: "/activ
 
 /** The web interface of a gateway with 20 servers of 1,000 tools each, in Chromium. */
 export async function ui(bench) {
-  const browser = await chromium.launch({ executablePath: findChromium(), args: ["--no-sandbox"] });
+  const browser = await chromium.launch({ executablePath: chromiumPath(), args: ["--no-sandbox"] });
   const upstream = await bench.upstream();
   const url = (name) => `http://127.0.0.1:${upstream.port}/mcp?tools=${TOOLS}&server=${name}`;
   const names = Array.from({ length: SERVERS }, (_, index) => `s${index}`);
@@ -47,13 +48,10 @@ export async function ui(bench) {
   await cost(bench);
 }
 
-function findChromium() {
-  const folders = (process.env.PATH ?? "").split(delimiter);
-  const found = ["chromium", "google-chrome", "chromium-browser", "chromium-headless-shell"]
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((file) => existsSync(file));
-  if (!found) throw new Error("Chromium is not installed");
-  return found;
+function chromiumPath() {
+  const path = findProgram(...CHROMIUM);
+  if (!path) throw new Error("Chromium is not installed");
+  return path;
 }
 
 /** What a page counts of itself: layout shifts that nobody caused (the sum of their scores). */

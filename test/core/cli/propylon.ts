@@ -2,6 +2,7 @@ import { fork, spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
+import { mortal } from "../../fixtures/process/mortal.mjs";
 
 /** The built command line. */
 export const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
@@ -21,12 +22,12 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the built command line as a user would. */
+/** Starts the built command line as a user would; it ends with this process. */
 export function spawnPropylon(
   words: readonly string[],
   { cwd, env }: RunOptions = {},
 ): ChildProcess {
-  return spawn(process.execPath, [MAIN, ...words], {
+  return spawn(...mortal(process.execPath, [MAIN, ...words]), {
     cwd,
     env: environmentOf(env),
     stdio: ["ignore", "pipe", "pipe"],
