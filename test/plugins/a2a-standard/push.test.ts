@@ -247,7 +247,7 @@ describe("T7: a webhook", () => {
     let address = "127.0.0.1";
     const resolve: Resolve = (_host, _options, done) => done(null, [{ address, family: 4 }]);
     const post = async (allow: string[], host: string) => {
-      const webhooks = new Webhooks({ allow, timeout: 1_000 }, resolve);
+      const webhooks = new Webhooks({ allow, timeout: 60_000 }, resolve);
       onTestFinished(() => webhooks.close());
       const url = `http://${host}:${receiver.port}/`;
       const signal = new AbortController().signal;

@@ -82,19 +82,10 @@ it("an agent of a gateway that died is told of and ended by the one that is aske
   const there = await start(silent, {}, { kept });
   const id = await startOne(here.client);
   await until(async () => (await statusOf(there.client, id))["status"] === "running");
-  // As after a kill: it is not listed any more, and answers nobody.
-  await kept.driver.delete("core/replicas", gatewayOf(await recordOf(kept, id)));
+  await kept.loseGateway();
   const ended = await until(async () => {
     const status = await statusOf(there.client, id).catch(() => undefined);
     return status?.["status"] === "stopped" && status;
   });
   expect(ended).toMatchObject({ stop_reason: "restarted" });
 });
-
-async function recordOf(kept: KeptStore, id: string): Promise<string> {
-  return (await kept.driver.get("lifecycle/agents", id))!.value;
-}
-
-function gatewayOf(record: string): string {
-  return /"gateway":"([^"]+)"/.exec(record)![1]!;
-}

@@ -155,9 +155,7 @@ describe("agents after a restart", () => {
     expect(await listed.json()).toEqual({ agents: [] });
     for (const { client } of [first, second])
       expect(await statusOf(client, id)).toMatchObject({ status: "running" });
-    const all = await kept.driver.list("core/replicas", { prefix: "", limit: 10 });
-    const [holder] = all.toSorted((a, b) => a.rev - b.rev);
-    await kept.driver.delete("core/replicas", holder!.key);
+    await kept.loseGateway();
     await until(async () =>
       (await kept.driver.get("lifecycle/agents", id))?.value.includes("restarted"),
     );

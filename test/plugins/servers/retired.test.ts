@@ -53,7 +53,7 @@ it("a connection that lost its session stays for its calls, and goes when the de
     client: false,
   });
   const hang = gateway
-    .call({ server: "forgetful", name: "hang", timeout: 3_000 })
+    .call({ server: "forgetful", name: "hang", timeout: 6_000 })
     .catch((error: unknown) => isGatewayError(error) && error.code);
   await expect.poll(() => hanging.length).toBe(1);
   expect(streams.length).toBe(1);

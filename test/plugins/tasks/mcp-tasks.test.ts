@@ -343,7 +343,7 @@ describe("a store that outlives the process", () => {
     const id = await first.begin();
     await until(() => first.calls.length === 1);
     // As for the others when it was stopped for longer than its lease.
-    await kept.forgetGateways();
+    await kept.loseGateway();
     const lost = { status: "failed", error: { data: { code: "unavailable" } } };
     expect(await second.show(id)).toMatchObject(lost);
     first.calls[0]!.finish();
