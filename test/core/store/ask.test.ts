@@ -137,7 +137,7 @@ it("an answer for a gateway that died ends, and its place is free", async () => 
     yield "too late";
   });
   const entry = JSON.stringify({ id: "dying", version: "1.0.0", since: Date.now() });
-  await driver.put("core/replicas", "dying", `1:${entry}`, { until: Date.now() + 1_000 });
+  await driver.put("core/replicas", "dying", `1:${entry}`, { until: Date.now() + 3_000 });
   const message = { id: "1", ask: "tests/wait", text: "null" };
   const text = JSON.stringify({ from: "dying", message });
   await driver.publish(`core/ask/${asked.replica}`, text);
@@ -147,7 +147,7 @@ it("an answer for a gateway that died ends, and its place is free", async () => 
     return ended;
   };
   expect(await passTime()).toBe(0);
-  await expect.poll(passTime, { timeout: 10_000 }).toBe(1);
+  await expect.poll(passTime, { timeout: 20_000 }).toBe(1);
 });
 
 it("what no gateway wrote is left alone where gateways ask each other", async () => {

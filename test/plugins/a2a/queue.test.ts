@@ -313,7 +313,7 @@ describe("execution: queue", () => {
       id: "eve",
       kind: "user",
       roles: new Set(["caller"]),
-      expiresAt: Date.now() + 500,
+      expiresAt: Date.now() + 2_000,
     });
     const held = await runtime().send(say("hold"), { principal: eve });
     await whenBegun("hold");

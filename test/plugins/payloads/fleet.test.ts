@@ -193,7 +193,7 @@ describe("gateways of one store and one bucket", () => {
   it("the end of its time removes index and bytes", async () => {
     const s3 = await startS3();
     const { kept, a, b } = await startTwo(s3);
-    await a.store.put("short", LARGE, { ...ANNA, ttl: 500 });
+    await a.store.put("short", LARGE, { ...ANNA, ttl: 2_000 });
     expect(s3.objects.size).toBe(1);
     await until(async () => (await valuesIn(kept, "index")).length === 0);
     await until(() => s3.objects.size === 0);
