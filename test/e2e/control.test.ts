@@ -1,11 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { replaceFile } from "../../core/kit/replace-file.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { main, workFolder } from "./build.ts";
 import { Speaker } from "./speaker.ts";
 
@@ -72,7 +74,7 @@ async function startGateway(config: string, words: readonly string[] = [], env: 
   await writeFile(join(folder, "remote.mjs"), REMOTE);
   await writeFile(join(folder, "fragile.mjs"), FRAGILE);
   await writeFile(file, config);
-  const child = spawn(process.execPath, [main, "start", ...words], {
+  const child = spawn(...mortal(process.execPath, [main, "start", ...words]), {
     cwd: folder,
     env: { PATH: process.env["PATH"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -125,11 +127,6 @@ plugins:
   ./fragile.mjs: { mood: good }
 `;
 
-const save = async (file: string, text: string): Promise<void> => {
-  await writeFile(`${file}.new`, text);
-  await rename(`${file}.new`, file);
-};
-
 it(
   "M040, M041, M099: a saved file adds A, changes B and removes C while D is called: same process, same session, no failed call",
   { timeout: PATIENCE * 120_000 },
@@ -151,7 +148,7 @@ it(
       }
     });
     await expect.poll(() => calls).toBeGreaterThan(20);
-    await save(
+    await replaceFile(
       gateway.file,
       `${HEAD}servers:\n${stdio("a")}${stdio("b", "--instructions", "new")}${stdio("d")}`,
     );
@@ -183,12 +180,12 @@ it(
     const gateway = await startGateway(text(0), ["--watch"]);
     const answers: Promise<Told>[] = [];
     for (let round = 1; round <= 15; round++) {
-      await save(gateway.file, text(round));
+      await replaceFile(gateway.file, text(round));
       answers.push(gateway.post("/reload"), gateway.post("/reload"), gateway.post("/plan"));
       answers.push(gateway.post("/edit", [{ path: ["timeouts", "setup"], value: `${round}s` }]));
     }
     const told = await Promise.all(answers);
-    await save(gateway.file, text(99));
+    await replaceFile(gateway.file, text(99));
     expect(await gateway.post("/reload")).toMatchObject({ ok: true });
     // An edit made for a file that was saved meanwhile is refused; nothing else may fail.
     expect(told.filter(({ ok, code }) => !ok && code !== "exists")).toEqual([]);
@@ -210,7 +207,7 @@ it(
   async () => {
     const gateway = await startGateway(`${HEAD}servers:\n${stdio("d")}`, ["--watch"]);
     const speaker = await Speaker.open(gateway.url, "legacy");
-    await save(gateway.file, `${HEAD}servers:\n  d: { command: 7 }\n`);
+    await replaceFile(gateway.file, `${HEAD}servers:\n  d: { command: 7 }\n`);
     const failure = await gateway.until(({ msg }) => /not applied/.test(String(msg)));
     expect(failure).toMatchObject({ place: { file: "gateway.yaml", line: 8, column: 17 } });
     expect(failure["msg"]).toContain("gateway.yaml:8:17");
@@ -220,7 +217,7 @@ it(
       place: { line: 8, column: 17 },
     });
     expect(await speaker.call("d__echo", { text: "still" })).toBe("still");
-    await save(gateway.file, `${HEAD}servers:\n${stdio("d")}${stdio("e")}`);
+    await replaceFile(gateway.file, `${HEAD}servers:\n${stdio("d")}${stdio("e")}`);
     await gateway.until(({ msg }) => msg === "reloaded: server e added");
     expect(await speaker.call("d__echo", { text: "same" })).toBe("same");
     await speaker.close();

@@ -2,7 +2,7 @@ import { createFileGateway, createGateway } from "../../core/gateway/create.ts";
 import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -12,6 +12,7 @@ import { z } from "zod";
 import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
+import { replaceFile } from "../../core/kit/replace-file.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
@@ -203,9 +204,8 @@ describe("acceptance 5: reload under load", () => {
       expect(broken).toHaveLength(50);
       const quiet: string[] = [];
       for (const [index, text] of broken.entries()) {
-        // In one step: the watcher would see, and tell of, a file that is half written.
-        await writeFile(`${file}.next`, text);
-        await rename(`${file}.next`, file);
+        // As a whole: the watcher would see, and tell of, a file that is half written.
+        await replaceFile(file, text);
         await watcher.look();
         expect(failures).toHaveLength(index + 1);
         const { code, place, message } = failures[index]!;

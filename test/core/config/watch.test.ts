@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../core/config/load.ts";
 import type { WatchOptions } from "../../../core/config/watch.ts";
 import { ConfigWatcher } from "../../../core/config/watch.ts";
+import { replaceFile } from "../../../core/kit/replace-file.ts";
 import { toGatewayError, type GatewayError } from "../../../core/errors.ts";
 
 type Event = { name: string } | { error: GatewayError };
@@ -59,13 +60,12 @@ async function load(): Promise<void> {
   }
 }
 
-/** At once: a write empties the file first, and on a busy machine it stays so for long enough to be told of. */
-async function replace(text: string, path = file): Promise<void> {
-  await writeFile(`${path}.new`, text);
-  await rename(`${path}.new`, path);
+/** As a whole: a write empties the file first, and on a busy machine it stays so for long enough to be told of. */
+function replace(text: string): Promise<void> {
+  return replaceFile(file, text);
 }
 
-async function nextGood(): Promise<Event> {
+async function nextGood(): Promise<{ name: string }> {
   let event = await events.next();
   while (!("name" in event)) event = await events.next();
   return event;
@@ -110,7 +110,7 @@ describe("ConfigWatcher", () => {
     await writeFile(plugin, "1");
     await writeFile(file, "name: ${NAME:-one}\n");
     await start({}, [plugin]);
-    await replace("NAME=from-env\n", join(folder, ".env"));
+    await replaceFile(join(folder, ".env"), "NAME=from-env\n");
     expect(await events.next()).toEqual({ name: "from-env" });
     await writeFile(plugin, "2");
     expect(await events.next()).toEqual({ name: "from-env" });
@@ -154,8 +154,8 @@ describe("ConfigWatcher", () => {
     for (let count = 1; count <= 30; count++) {
       await replace(`name: n${count}\n`);
     }
-    let event = await events.next();
-    while (!("name" in event) || event.name !== "n30") event = await events.next();
+    let event = await nextGood();
+    while (event.name !== "n30") event = await nextGood();
     expect(most).toBe(1);
   });
 
