@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { SCRIPTED } from "../plugins/a2a-contract/kit.ts";
 
 /** A runtime in a process of its own, started as a container starts it. */
@@ -42,7 +43,7 @@ export async function startRuntimeProcess(
   config: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<RuntimeProcess> {
-  const child = spawn(process.execPath, [main, "start", config], {
+  const child = spawn(...mortal(process.execPath, [main, "start", config]), {
     stdio: ["ignore", "pipe", "pipe"],
     env: { ...process.env, ...env },
   });

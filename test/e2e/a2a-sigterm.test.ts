@@ -7,6 +7,7 @@ import { setTimeout as pace } from "node:timers/promises";
 import { Agent, Client, fetch, Pool } from "undici";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Task } from "../../plugins/a2a/contract/index.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { eventsIn, messageOf } from "../plugins/a2a-contract/kit.ts";
 import { isCi, PATIENCE } from "../fixtures/ci.ts";
 import { startRuntimeProcess, writeConfig, type RuntimeProcess } from "./a2a-runtime.ts";
@@ -142,7 +143,7 @@ describe("SIGTERM to a runtime", () => {
     );
     const file = join(folder, "slow.json");
     await writeFile(file, JSON.stringify({ plugins: { "./slow.mjs": {} } }));
-    const child = spawn(process.execPath, [main, "start", file], {
+    const child = spawn(...mortal(process.execPath, [main, "start", file]), {
       stdio: ["ignore", "ignore", "pipe"],
     });
     onTestFinished(() => void child.kill("SIGKILL"));

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { until } from "../fixtures/until.ts";
 import { main } from "./build.ts";
 
@@ -39,7 +40,9 @@ export class Program {
 
   async start(): Promise<void> {
     const args = [main, "start", this.#config, "--log-level", "fatal"];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "inherit"] });
+    const child = spawn(...mortal(process.execPath, args), {
+      stdio: ["ignore", "ignore", "inherit"],
+    });
     this.#child = child;
     const answers = (): Promise<boolean> =>
       fetch(this.url, { method: "OPTIONS" }).then(Boolean, () => false);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fakeUpstream } from "propylon/testing";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { main, workFolder } from "./build.ts";
 
 /** An ordinary slug. It takes 2^33 steps to say no to 33 letters and one more character. */
@@ -32,7 +33,7 @@ async function startGateway(url: string): Promise<{ gateway: ChildProcess; base:
       plugins: { openapi: {} },
     }),
   );
-  const gateway = spawn(process.execPath, [main, "start", file], {
+  const gateway = spawn(...mortal(process.execPath, [main, "start", file]), {
     stdio: ["ignore", "pipe", "ignore"],
   });
   onTestFinished(() => void gateway.kill("SIGKILL"));

@@ -8,6 +8,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { until } from "../fixtures/until.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
@@ -53,7 +54,9 @@ class Program {
   async start(...tools: readonly string[]): Promise<void> {
     writeFileSync(join(this.#folder, "tools.mjs"), PLUGIN(tools));
     const args = [CLI, "start", join(this.#folder, "gateway.json"), "--log-level", "error"];
-    const child = spawn(process.execPath, args, { stdio: ["ignore", "inherit", "inherit"] });
+    const child = spawn(...mortal(process.execPath, args), {
+      stdio: ["ignore", "inherit", "inherit"],
+    });
     this.#child = child;
     const isUp = (): Promise<boolean> =>
       fetch(this.url, { method: "OPTIONS" }).then(Boolean, () => false);

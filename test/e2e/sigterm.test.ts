@@ -7,6 +7,7 @@ import { setTimeout as pace } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { PATIENCE } from "../fixtures/ci.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { main, workFolder } from "./build.ts";
 import { descendantsOf, isAlive } from "../fixtures/processes.ts";
 import { Speaker, type Era } from "./speaker.ts";
@@ -52,7 +53,7 @@ interface Running {
 
 /** Starts `propylon start` and waits for the line that says where it serves. */
 async function startProcess(config: string): Promise<Running> {
-  const gateway = spawn(process.execPath, [main, "start", config], {
+  const gateway = spawn(...mortal(process.execPath, [main, "start", config]), {
     stdio: ["ignore", "pipe", "ignore"],
   });
   const exit = once(gateway, "exit").then(([code, signal]) => ({

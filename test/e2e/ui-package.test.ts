@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { cleanEnvironment } from "../create-gateway/creator.ts";
+import { mortal } from "../fixtures/process/mortal.mjs";
 import { namesIn, serve } from "../core/build/kit.ts";
 import { unpack } from "../fixtures/untar.ts";
 import { openPage } from "../plugins/ui/kit.ts";
@@ -114,7 +115,7 @@ async function start(plugin: string): Promise<{ readonly url: string; readonly f
   const port = await freePort();
   const file = join(project, "gateway.yaml");
   await writeFile(file, config(port, plugin));
-  const child = spawn(process.execPath, [program(), "start"], {
+  const child = spawn(...mortal(process.execPath, [program(), "start"]), {
     cwd: project,
     env: cleanEnvironment({}),
     stdio: "ignore",

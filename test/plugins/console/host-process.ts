@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServerOptions } from "../../fixtures/model/types.ts";
+import { mortal } from "../../fixtures/process/mortal.mjs";
 import { until } from "../../fixtures/until.ts";
 import { createFolder } from "./kit.ts";
 
@@ -43,7 +44,7 @@ export async function startHostProcess(setup: HostSetup): Promise<HostProcess> {
     await gone;
   };
   const start = async (): Promise<void> => {
-    child = spawn(process.execPath, [CLI, "start", file], { stdio: "ignore" });
+    child = spawn(...mortal(process.execPath, [CLI, "start", file]), { stdio: "ignore" });
     await until(() => isUp(`${url}/.well-known/mcp/server.json`), 30_000);
   };
   onTestFinished(kill);
