@@ -34,12 +34,36 @@ export function outcomeOf(end: Answer | Error): Outcome {
 }
 
 /**
+ * Every way in which a call ends, in one word each.
+ *
+ * @example const outcomeSchema = z.enum(CALL_OUTCOMES);
+ */
+export const CALL_OUTCOMES = [
+  "ok",
+  "refused",
+  "cancelled",
+  "transport_error",
+  "rpc_error",
+  "tool_error",
+] as const;
+
+/**
  * How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody.
- * `refused`: the gateway said no before anything went to the server, so nothing is wrong with that.
+ * `refused`: the gateway said no before anything went to the server. `cancelled`: the caller, an operator or a shutdown ended it.
+ * Neither says anything about the server; see {@link isFailure}.
  *
  * @example const isBad = (outcome: CallOutcome): boolean => outcome === "transport_error" || outcome === "rpc_error";
  */
-export type CallOutcome = "ok" | "refused" | "transport_error" | "rpc_error" | "tool_error";
+export type CallOutcome = (typeof CALL_OUTCOMES)[number];
+
+/**
+ * Whether a call belongs into a list of failures. Whoever cancels a call knows that it has no result.
+ *
+ * @example const failed = entries.filter(({ outcome }) => isFailure(outcome));
+ */
+export function isFailure(outcome: CallOutcome): boolean {
+  return outcome !== "ok" && outcome !== "cancelled";
+}
 
 /**
  * An {@link Outcome} in one word, as the log, metrics and history show it.
@@ -62,15 +86,15 @@ const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
  */
 export function endOf(end: Answer | Error): CallEnd {
   const { transport, rpc, tool } = outcomeOf(end);
-  if (transport !== "ok")
-    return { outcome: isRefusal(transport) ? "refused" : "transport_error", code: transport };
+  if (transport !== "ok") return { outcome: outcomeOfCode(transport), code: transport };
   if (rpc !== "ok") return { outcome: "rpc_error", code: String(rpc) };
   return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
 }
 
-/** What is the caller's to mend, and a gateway that is closing; an open circuit stands for a server that fails. */
-function isRefusal(code: ErrorCode): boolean {
-  return code === "draining" || (ERROR_STATUS[code] < 500 && code !== "cancelled");
+/** `refused` is what the caller can mend, and a gateway that is closing; an open circuit stands for a server that fails. */
+function outcomeOfCode(code: ErrorCode): CallOutcome {
+  if (code === "cancelled") return "cancelled";
+  return code === "draining" || ERROR_STATUS[code] < 500 ? "refused" : "transport_error";
 }
 
 /** The fields of a call's line in the log: those that every log of a call has (`ts` and `level` are the logger's) and who, where, which. */

@@ -207,7 +207,15 @@ export { toResult } from "../call/content.ts";
 export { blobContent, type ContentPart, fromContent, toContent } from "./blocks.ts";
 export type { Deadline, DeadlineRule, Timeouts } from "../call/pipeline.ts";
 export { InFlightSet, type Slotted } from "../call/cancellation.ts";
-export { endOf, outcomeOf, type CallEnd, type CallOutcome, type Outcome } from "../call/outcome.ts";
+export {
+  CALL_OUTCOMES,
+  endOf,
+  isFailure,
+  outcomeOf,
+  type CallEnd,
+  type CallOutcome,
+  type Outcome,
+} from "../call/outcome.ts";
 export type { Abortion } from "../call/pipeline.ts";
 export type { ResultEdit } from "../call/chunks.ts";
 export { type CallSource, type RpcError, type RpcId, LITERAL_PROGRESS } from "../call/types.ts";

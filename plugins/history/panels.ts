@@ -22,7 +22,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
         ],
         actions: [
           {
-            label: "Repeat",
+            label: "Replay",
             route: "POST /_meta/history/:id/replay",
             params: { id: "/id" },
             access: "admin",

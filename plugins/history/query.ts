@@ -1,9 +1,8 @@
+import { CALL_OUTCOMES, isFailure } from "propylon/kit";
 import { z } from "zod";
 import { Entry } from "./entry.ts";
 import { beginningOf } from "./head.ts";
 import type { Ring } from "./ring.ts";
-
-const OUTCOMES = ["ok", "refused", "transport_error", "rpc_error", "tool_error", "failed"] as const;
 
 /** Pages of what several gateways share begin behind a call: numbers are each gateway's own. */
 const AFTER = /^after:[\x21-\x7e]{1,200}$/;
@@ -13,8 +12,8 @@ export const filterSchema = z.strictObject({
   server: z.string().optional(),
   tool: z.string().optional(),
   principal: z.string().optional(),
-  /** `failed` is everything but `ok`. */
-  outcome: z.enum(OUTCOMES).optional(),
+  /** `failed` is everything but `ok` and `cancelled`. */
+  outcome: z.enum([...CALL_OUTCOMES, "failed"]).optional(),
   /** ISO 8601. */
   since: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
 });
@@ -52,7 +51,7 @@ export function isWanted(
     (principal === undefined || head.principal === principal) &&
     (since === undefined || head.at >= since) &&
     (outcome === undefined ||
-      (outcome === "failed" ? head.outcome !== "ok" : head.outcome === outcome))
+      (outcome === "failed" ? isFailure(head.outcome) : head.outcome === outcome))
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Answer, Call } from "propylon";
-import { endOf, type CallEnd, type CallOutcome } from "propylon/kit";
+import { CALL_OUTCOMES, endOf, isFailure, type CallEnd, type CallOutcome } from "propylon/kit";
 import { Distribution, Family } from "./distribution.ts";
 
 /** Label of whatever has no series of its own: unknown names, and known ones beyond the limit. */
@@ -123,7 +123,7 @@ export class CallCounts {
     calls[outcome]++;
     durations.observe(seconds);
     this.durations.observe(seconds);
-    if (outcome !== "ok") this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+    if (isFailure(outcome)) this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
   }
 
   /** The code as a label: empty for success, `tool_error` for a tool's own failure. */
@@ -150,7 +150,9 @@ export class CallCounts {
     this.#byServer.set(server, tools);
     const known = tools.get(tool);
     if (known) return known;
-    const calls = { ok: 0, refused: 0, transport_error: 0, rpc_error: 0, tool_error: 0 };
+    const calls = Object.fromEntries(
+      CALL_OUTCOMES.map((outcome) => [outcome, 0]),
+    ) as ToolCounts["calls"];
     const counts: ToolCounts = {
       labels: { server, tool },
       calls,

@@ -164,7 +164,8 @@ function names({ traceparent }: Json, span: SpanContext | undefined): boolean {
 function finish(span: Span, failure: Attributes | undefined): void {
   if (failure) {
     span.setAttributes(failure);
-    failSpan(span, String(failure["error.type"]));
+    // A client that cancels is no fault of the operation: the conventions for RPC leave its status unset.
+    if (failure["error.type"] !== "cancelled") failSpan(span, String(failure["error.type"]));
   }
   span.end();
 }

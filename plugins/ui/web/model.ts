@@ -54,6 +54,19 @@ export interface ToolRow {
   readonly annotations: Readonly<Record<string, unknown>> | null;
 }
 
+/** How a call ended, as the log and `GET /_meta/history` name it. */
+export type CallOutcome = keyof typeof OUTCOMES;
+
+/** What people read in place of it, everywhere. */
+export const OUTCOMES = {
+  ok: { tone: "ok", word: "ok" },
+  refused: { tone: "degraded", word: "refused" },
+  cancelled: { tone: "off", word: "cancelled" },
+  transport_error: { tone: "error", word: "not reached" },
+  rpc_error: { tone: "error", word: "protocol error" },
+  tool_error: { tone: "error", word: "tool failed" },
+} as const satisfies Readonly<Record<string, { readonly tone: Tone; readonly word: string }>>;
+
 /** A call that ended, as `GET /_meta/history` has it. */
 export interface CallRow {
   readonly id: string;
@@ -63,7 +76,7 @@ export interface CallRow {
   readonly source: string;
   readonly endpoint: string;
   readonly principal: string;
-  readonly outcome: "ok" | "refused" | "transport_error" | "rpc_error" | "tool_error";
+  readonly outcome: CallOutcome;
   readonly code: string | number | null;
   readonly durationMs: number;
   readonly queuedMs: number | null;
@@ -135,15 +148,14 @@ export function verdictOf(server: ServerRow): Verdict {
 
 /** How a call ended. */
 export function outcomeOf({ outcome, code }: Pick<CallRow, "outcome" | "code">): Verdict {
-  const reason = code === null ? undefined : String(code);
-  if (outcome === "ok") return { tone: "ok", word: "ok", reason };
-  if (outcome === "refused") return { tone: "degraded", word: "refused", reason };
-  const word = {
-    transport_error: "not reached",
-    rpc_error: "protocol error",
-    tool_error: "tool failed",
-  };
-  return { tone: "error", word: word[outcome], reason };
+  // The code of a call that was cancelled says it once more.
+  const reason = code === null || code === outcome ? undefined : String(code);
+  return { ...OUTCOMES[outcome], reason };
+}
+
+/** Whether a call counts as failed; nobody has to look into one that was cancelled. */
+export function isFailure({ outcome }: Pick<CallRow, "outcome">): boolean {
+  return outcome !== "ok" && outcome !== "cancelled";
 }
 
 /** What went through a server lately. */
@@ -168,7 +180,7 @@ export function trafficOf(calls: readonly CallRow[], now: number): ReadonlyMap<s
   return new Map(
     [...byServer].map(([server, rows]) => {
       const times = rows.map(({ durationMs }) => durationMs).toSorted((a, b) => a - b);
-      const failed = rows.filter(({ outcome }) => outcome !== "ok").length;
+      const failed = rows.filter(isFailure).length;
       const p95 = times[Math.ceil(times.length * 0.95) - 1] ?? 0;
       return [server, { calls: rows.length, failed, perMinute: rows.length / WINDOW_MINUTES, p95 }];
     }),

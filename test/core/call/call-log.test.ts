@@ -86,7 +86,7 @@ describe("the log of calls", () => {
       ["tool_error", null],
       ["rpc_error", "-32050"],
       ["refused", "forbidden"],
-      ["transport_error", "cancelled"],
+      ["cancelled", "cancelled"],
       ["refused", "not_found"],
     ]);
   });

@@ -153,7 +153,7 @@ describe("figures about calls", () => {
   });
 
   it("counts a running call as in flight, and a cancelled one as cancelled", async () => {
-    const { gateway, json } = await start();
+    const { gateway, json, page } = await start();
     const abort = new AbortController();
     const running = gateway.call({ server: "s", name: "hang", signal: abort.signal });
     expect((await json()).tool_calls_in_flight).toBe(1);
@@ -161,7 +161,10 @@ describe("figures about calls", () => {
     await running.catch(swallow);
     const figures = await json();
     expect(figures.tool_calls_in_flight).toBe(0);
-    expect(figures.tool_errors_total).toEqual({ cancelled: 1 });
+    expect(figures.tool_errors_total).toEqual({});
+    expect(valuesOf(await page(), "tool_calls_total", "server", "tool", "outcome")).toEqual({
+      "s hang cancelled": 1,
+    });
   });
 
   it("a name that nobody lists is no label, and tools beyond the limit share one", async () => {

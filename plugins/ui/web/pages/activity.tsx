@@ -92,6 +92,7 @@ const OUTCOMES = [
   ["ok", "ok"],
   ["failed", "all that failed"],
   ["refused", "refused by the gateway"],
+  ["cancelled", "cancelled"],
   ["transport_error", "server not reached"],
   ["rpc_error", "protocol error"],
   ["tool_error", "tool failed"],

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { OUTCOMES, type CallOutcome } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { Words } from "../parts/text.tsx";
@@ -6,7 +7,6 @@ import { formatNumber, formatSize, formatSpan } from "../words.ts";
 import type { Form } from "./view.ts";
 
 const TONES: Readonly<Record<string, Tone>> = {
-  ok: "ok",
   ready: "ok",
   healthy: "ok",
   active: "ok",
@@ -26,8 +26,13 @@ const TONES: Readonly<Record<string, Tone>> = {
   failed: "error",
   dead: "error",
   open: "error",
-  refused: "error",
 };
+
+/** How a call ended has the same words and colours as on every other page. */
+function stateOf(text: string): { readonly tone: Tone; readonly word: string } {
+  if (Object.hasOwn(OUTCOMES, text)) return OUTCOMES[text as CallOutcome];
+  return { tone: TONES[text.toLowerCase()] ?? "off", word: text };
+}
 
 /** A value as its column says; text of anybody stays text. */
 export function Cell(props: { readonly value: unknown; readonly as: Form | undefined }): ReactNode {
@@ -39,12 +44,14 @@ export function Cell(props: { readonly value: unknown; readonly as: Form | undef
   if (as === "duration" && typeof value === "number") return formatSpan(value);
   if (as === "bytes" && typeof value === "number") return formatSize(value);
   if (as === "time") return <Moment at={text} />;
-  if (as === "state")
+  if (as === "state") {
+    const { tone, word } = stateOf(text);
     return (
-      <Badge tone={TONES[text.toLowerCase()] ?? "off"}>
-        <Words>{text}</Words>
+      <Badge tone={tone}>
+        <Words>{word}</Words>
       </Badge>
     );
+  }
   if (as === "code")
     return (
       <code>
