@@ -124,6 +124,7 @@ export {
   toRpcError,
   wordsOf,
 } from "../errors.ts";
+export { downSince } from "../server/status.ts";
 export { networkFault, networkReason, serverFault, sizeFault, statusFault } from "./faults.ts";
 
 // Files, children and the environment

@@ -45,7 +45,10 @@ export interface ServerStatus {
   readonly state: ServerState;
   /** Why it is in this state, as a sentence; always set unless `ready` or `idle`. */
   readonly reason?: string | undefined;
+  /** When it entered this state, in ISO 8601. */
   readonly since: string;
+  /** Since when it has not been ready, in ISO 8601, however often it was tried again; absent while it is ready. */
+  readonly downSince?: string | undefined;
   readonly nextRetryAt?: string | undefined;
   readonly lastError?: string | undefined;
   /** Failed connection attempts in a row. */

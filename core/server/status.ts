@@ -4,6 +4,24 @@ import type { ServerEvent, ServerState, ServerStatus } from "./server.ts";
 /** States in which a server does not serve as it should. */
 const TROUBLE: ReadonlySet<ServerState> = new Set(["degraded", "backoff", "failed"]);
 
+/** States of a server that is not down: it works, was not asked for yet, or was taken away. */
+const NOT_DOWN: ReadonlySet<ServerState> = new Set(["ready", "idle", "closed"]);
+
+/**
+ * Since when a server that enters a state now has been down. Attempts to connect again do not end an outage, so they do not
+ * begin one: an operator asks when the server broke, not when it was last tried.
+ *
+ * @returns ISO 8601; `undefined` when it is not down
+ * @example const status = { ...facts, state, since: now, downSince: downSince(before, state, now) };
+ */
+export function downSince(
+  before: Pick<ServerStatus, "downSince">,
+  state: ServerState,
+  now: string,
+): string | undefined {
+  return NOT_DOWN.has(state) ? undefined : (before.downSince ?? now);
+}
+
 /** What a {@link StatusTracker} is made of. */
 export interface StatusTrackerOptions {
   /** Name of the server. */
@@ -73,13 +91,15 @@ export class StatusTracker {
 
   /** Likewise with a status that tells more, such as the id of a process. */
   announce(status: ServerStatus): void {
-    this.#status = status;
+    const before = this.#status.downSince ?? status.downSince;
+    const down = downSince({ downSince: before }, status.state, status.since);
+    this.#status = { ...status, ...(down !== undefined && { downSince: down }) };
     const { state, reason, nextRetryAt } = status;
     this.log[TROUBLE.has(state) ? "warn" : "info"](
       { server: this.server, state, reason, nextRetryAt },
       `server state: ${state}`,
     );
-    this.emit({ type: "state", status });
+    this.emit({ type: "state", status: this.#status });
   }
 
   /** Registers a listener; the return value removes it. */

@@ -21,8 +21,10 @@ export interface ServerView {
   readonly state: Server["status"]["state"];
   /** Why it is not ready, as a sentence; for operators. */
   readonly reason: string | null;
-  /** ISO 8601; `null` while the config leaves it out. */
+  /** When it entered its state, in ISO 8601; `null` while the config leaves it out. */
   readonly since: string | null;
+  /** Since when it has not been ready, in ISO 8601; `null` while it is. */
+  readonly downSince: string | null;
   readonly nextRetryAt: string | null;
   /** For operators. */
   readonly lastError: string | null;
@@ -202,6 +204,7 @@ export class Administration {
       state: status.state,
       reason: mayKnow ? (status.reason ?? null) : null,
       since: status.since,
+      downSince: status.downSince ?? null,
       nextRetryAt: status.nextRetryAt ?? null,
       lastError: mayKnow ? (status.lastError ?? null) : null,
       attempts: status.attempts,
@@ -237,6 +240,7 @@ function leftOutView(name: string, entry: Entry, asker: Principal): ServerView {
     state: "closed",
     reason: admits(asker, "operator") ? "Switched off in the config (enabled: false)." : null,
     since: null,
+    downSince: null,
     nextRetryAt: null,
     lastError: null,
     attempts: 0,

@@ -15,6 +15,8 @@ export interface ServerSnapshot {
   readonly name: string;
   readonly state: ServerState;
   readonly since: string;
+  /** Since when it has not been ready; absent while it is. */
+  readonly downSince?: string;
   readonly tools: number;
   /** Why it is in this state; only for operators. */
   readonly reason?: string | undefined;
@@ -57,7 +59,7 @@ export interface EventData {
   /** A server's connection changed; `reason` for operators. */
   upstream_state: { readonly server: string } & Pick<
     ServerStatus,
-    "state" | "since" | "nextRetryAt" | "attempts" | "transport" | "era" | "reason"
+    "state" | "since" | "downSince" | "nextRetryAt" | "attempts" | "transport" | "era" | "reason"
   >;
   /** A circuit opened, half-opened or closed; `reason` for operators. */
   breaker: { readonly server: string } & BreakerStatus;

@@ -96,6 +96,7 @@ function snapshot(
     name,
     state: status.state,
     since: status.since,
+    ...(status.downSince !== undefined && { downSince: status.downSince }),
     tools: catalogue.tools.length,
     ...(audience === "operator" && { reason: status.reason }),
   }));

@@ -31,9 +31,9 @@ export function registerSources(
   );
   gateway.hook("server:state", (server, status) => {
     if (!servers.meet(server)) return;
-    const { state, since, reason, nextRetryAt, attempts, transport, era } = status;
-    const shown = { server, state, since, reason, nextRetryAt, attempts, transport, era };
-    publish("upstream_state", shown);
+    const { state, since, downSince, reason, nextRetryAt, attempts, transport, era } = status;
+    const times = { since, downSince, nextRetryAt };
+    publish("upstream_state", { server, state, ...times, reason, attempts, transport, era });
   });
   gateway.hook("server:catalogue", (server, lists) => {
     if (!lists.includes("tools") || !servers.meet(server)) return;

@@ -1,5 +1,5 @@
 import { GatewayError, type ServerState, type ServerStatus, toGatewayError } from "propylon";
-import { abortError, backoffDelay, reasonOf } from "propylon/kit";
+import { abortError, backoffDelay, downSince, reasonOf } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { Gate } from "./gate.ts";
@@ -297,9 +297,10 @@ export class Supervision {
   }
 
   #enter(state: ServerState, facts: Partial<ServerStatus>): void {
-    const since = state === this.status.state ? this.status.since : this.#iso();
     const before = this.status;
-    this.status = { ...before, ...facts, state, since };
+    const now = this.#iso();
+    const since = state === before.state ? before.since : now;
+    this.status = { ...before, ...facts, state, since, downSince: downSince(before, state, now) };
     if (before.state !== state || before.reason !== this.status.reason)
       this.#options.changed(this.status);
   }

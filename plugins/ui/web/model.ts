@@ -8,6 +8,7 @@ export interface ServerRow {
   readonly state: "idle" | "connecting" | "ready" | "degraded" | "backoff" | "failed" | "closed";
   readonly reason: string | null;
   readonly since: string | null;
+  readonly downSince: string | null;
   readonly nextRetryAt: string | null;
   readonly lastError: string | null;
   readonly attempts: number;
@@ -52,6 +53,16 @@ export interface ToolRow {
   readonly inputSchema: unknown;
   readonly outputSchema: unknown;
   readonly annotations: Readonly<Record<string, unknown>> | null;
+}
+
+/** Since when a server does not work, and how often it was tried since; an open circuit and a failed probe have times of their own. */
+export function outageOf({ since, downSince, attempts, breaker }: ServerRow): {
+  readonly since: string | null;
+  readonly attempts: string;
+} {
+  const begin = downSince ?? breaker?.openedAt ?? since;
+  if (downSince === null || attempts === 0) return { since: begin, attempts: "" };
+  return { since: begin, attempts: attempts === 1 ? "1 attempt" : `${attempts} attempts` };
 }
 
 /** How a call ended, as the log and `GET /_meta/history` name it. */

@@ -64,6 +64,19 @@ describe("the standing of a server", () => {
     });
   });
 
+  it("newcomer 7: tells since when it has been down, however often it was tried", () => {
+    const { standing } = makeStanding();
+    expect(standing.status.downSince).toBeUndefined();
+    standing.set("connecting", { reason: "Connecting." });
+    const { downSince } = standing.status;
+    expect(downSince).toBe(standing.status.since);
+    standing.announce({ ...standing.status, state: "backoff", since: "later", attempts: 1 });
+    standing.announce({ ...standing.status, state: "connecting", since: "later still" });
+    expect(standing.status).toMatchObject({ since: "later still", downSince });
+    standing.set("ready");
+    expect(standing.status.downSince).toBeUndefined();
+  });
+
   it("is closed for good", () => {
     const { lines, standing } = makeStanding();
     standing.set("closed", { reason: "it was closed" });

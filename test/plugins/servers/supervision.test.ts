@@ -85,6 +85,31 @@ describe("backoff", () => {
     }
   });
 
+  it("newcomer 7: an outage begins when the server was lost, not when it was tried last", async () => {
+    const clock = new ManualClock();
+    const port = await freePort();
+    const first = await serveOld(echo, port);
+    const upstream = begin({ url: first.url, backoff: { initial: "2s", max: "2s" } }, { clock });
+    await reached(upstream, "ready");
+    expect(upstream.status).not.toHaveProperty("downSince", expect.any(String));
+    await first.close();
+    clock.advance(60_000);
+    const lost = new Date(clock.time).toISOString();
+    await upstream.reconnect();
+    await reached(upstream, "backoff");
+    for (const attempts of [1, 2]) {
+      expect(upstream.status).toMatchObject({ attempts, downSince: lost });
+      clock.advance(2_000);
+      expect(upstream.status).toMatchObject({ state: "connecting", attempts, downSince: lost });
+      expect(upstream.status.since).not.toBe(lost);
+      await reached(upstream, "backoff");
+    }
+    use(await serveOld(echo, port));
+    clock.advance(2_000);
+    await reached(upstream, "ready");
+    expect(upstream.status.downSince).toBeUndefined();
+  });
+
   it.each([
     [0, 1_000],
     [0.999999, 2_000],

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useAbout, rightTo } from "../about.tsx";
-import { outcomeOf, verdictOf, type CallRow, type ServerRow } from "../model.ts";
+import { outageOf, outcomeOf, verdictOf, type CallRow, type ServerRow } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Moment } from "../parts/moment.tsx";
@@ -93,7 +93,7 @@ function Wrong({ servers }: { readonly servers: readonly ServerRow[] }): ReactNo
                   <Words>{reason}</Words>
                 </span>
                 <span className="faint">
-                  since <Moment at={server.since} />
+                  {outageOf(server).attempts} since <Moment at={outageOf(server).since} />
                 </span>
               </li>
             );

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link, useParams } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
-import { verdictOf, type ServerRow } from "../model.ts";
+import { outageOf, verdictOf, type ServerRow } from "../model.ts";
 import { Toggle } from "../parts/act.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
@@ -110,9 +110,10 @@ function Facts({ row }: { readonly row: ServerRow }): ReactNode {
         </div>
       )}
       <div>
-        <dt>In this state since</dt>
+        <dt>{row.downSince === null ? "In this state since" : "Not ready since"}</dt>
         <dd>
-          <Moment at={row.since} />
+          <Moment at={outageOf(row).since} />
+          {outageOf(row).attempts !== "" && `, ${outageOf(row).attempts}`}
         </dd>
       </div>
       <div>
