@@ -13,6 +13,7 @@ export const ASKING: readonly CommandFlag[] = [
 /** Flags of all these commands. */
 export interface Flags extends ClientFlags {
   readonly user?: string;
+  readonly admin?: boolean;
   readonly library?: string | readonly string[];
   readonly name?: string;
   readonly workspace?: string;

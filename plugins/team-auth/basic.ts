@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Credentials, type Identity } from "propylon";
-import { readBasic, Recent } from "propylon/kit";
+import { digestOf, placeOf, readBasic, Recent } from "propylon/kit";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
 import { away, refusalMessage, type RefusalReason } from "./refusals.ts";
-import { isPassword } from "./service-accounts.ts";
+import { DECOY, isPassword } from "./service-accounts.ts";
 import type { AccountLogin } from "./snapshot.ts";
 
 /** Passwords that are hashed at a time: each takes a thread and 16 MiB. */
@@ -13,6 +13,9 @@ const MAX_HASHING = 2;
 const MAX_WAITING = 16;
 /** Pairs of name and password that are known to be right. */
 const MAX_KNOWN = 1_000;
+
+/** `WWW-Authenticate` where accounts are asked for: standard clients send Basic when it is asked for, and not before (RFC 7617). */
+export const BASIC_CHALLENGE = 'Basic realm="propylon", charset="UTF-8"';
 
 /** What {@link BasicLogin} needs. */
 export interface BasicLoginParts {
@@ -41,25 +44,36 @@ export class BasicLogin {
   }
 
   /**
-   * @returns `undefined` for other credentials than those of an account
+   * A name that nobody has is hashed and counted as any other: neither the time nor the words tell which names there are.
+   *
+   * @returns `undefined` for other credentials than those of an account; another authenticator may know them
    * @throws {GatewayError} `unauthorized`; `rate_limited` for an address that guesses, and when too many passwords are being hashed
    */
   authenticate({
     headers,
     remoteAddress = "",
-  }: Credentials): Identity | Promise<Identity> | undefined {
+  }: Credentials): Identity | Promise<Identity | undefined> | undefined {
     const pair = readBasic(String(headers["authorization"] ?? ""));
-    const account = pair && this.#parts.accountOf(pair.name);
-    // A name that is not an account's may be known to another: names are no secret, passwords are.
-    if (!pair || !account) return undefined;
-    const digest = this.#digestOf(pair.password, account);
-    if (this.#known.get(digest)) return this.#admit(account);
-    this.#parts.guesses.check(remoteAddress);
-    return this.#check(digest, pair.password, account).then((isRight) => {
-      if (isRight) return this.#admit(account);
-      this.#parts.guesses.fail(remoteAddress);
+    if (!pair || pair.name === "") return undefined;
+    const account = this.#parts.accountOf(pair.name);
+    const asked = account ?? { name: pair.name, password: DECOY, active: 0 };
+    const digest = this.#digestOf(pair.password, asked);
+    if (this.#known.get(digest)) return this.#admit(asked);
+    const guesser = digestOf(JSON.stringify([placeOf(remoteAddress), pair.name]));
+    this.#parts.guesses.check(guesser);
+    return this.#check(digest, pair.password, asked).then((isRight) => {
+      if (account && isRight) return this.#admit(account);
+      this.#parts.guesses.fail(guesser);
+      if (!account) return undefined;
       throw this.#refuse();
     });
+  }
+
+  /** What is said to Basic that nobody knows: the same as to a wrong password. */
+  refusal({ headers: { authorization } }: Credentials): string | undefined {
+    if (!readBasic(String(authorization ?? ""))) return undefined;
+    this.#parts.refused("wrong_password");
+    return refusalMessage("wrong_password");
   }
 
   #admit({ name, active }: AccountLogin): Identity {
@@ -69,9 +83,7 @@ export class BasicLogin {
 
   #refuse(): GatewayError {
     this.#parts.refused("wrong_password");
-    return new GatewayError("unauthorized", refusalMessage("wrong_password"), {
-      headers: { "www-authenticate": 'Basic realm="propylon", charset="UTF-8"' },
-    });
+    return new GatewayError("unauthorized", refusalMessage("wrong_password"));
   }
 
   /** With what is kept of the password, so that a new password makes the old one unknown. */

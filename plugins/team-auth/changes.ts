@@ -1,6 +1,7 @@
 import { GatewayError, isGatewayError, type Json } from "propylon";
 import { pause } from "propylon/kit";
 import { sql } from "kysely";
+import { type Reach, readAsking } from "./reach.ts";
 import { away } from "./refusals.ts";
 import { type Database, timestamp, type Trx } from "./tables.ts";
 
@@ -8,6 +9,8 @@ import { type Database, timestamp, type Trx } from "./tables.ts";
 export interface Author {
   /** `kind:id` of a principal, or `cli`. */
   readonly actor: string;
+  /** Id of the token that asks, which goes no further than itself; default: somebody who may everything. */
+  readonly token?: string | undefined;
   /** Joins this change with those of other systems. */
   readonly correlation?: string | undefined;
 }
@@ -43,6 +46,9 @@ export interface ChangeOutcome<T> {
   readonly value: T;
   readonly entry?: Pick<AuditEntry, "action" | "target" | "details">;
 }
+
+/** @param reach how far whoever asks may go */
+export type ChangeWork<T> = (trx: Trx, reach: Reach) => Promise<ChangeOutcome<T>>;
 
 /** Puts what was committed up to an epoch in force here and on every other gateway, and waits until it is. */
 export type Spread = (epoch: number) => Promise<Ended>;
@@ -80,10 +86,7 @@ export class Changes {
    * @throws {GatewayError} what the work throws, and then nothing has changed; `unavailable` when the change is made and it is not
    * known whether every gateway has applied it
    */
-  async make<T>(
-    author: Author,
-    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
-  ): Promise<Changed<T>> {
+  async make<T>(author: Author, work: ChangeWork<T>): Promise<Changed<T>> {
     const { value, epoch } = await this.#commit(author, work);
     if (epoch === undefined) return { value, ended: NOTHING_ENDED };
     try {
@@ -102,7 +105,7 @@ export class Changes {
 
   async #commit<T>(
     author: Author,
-    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
+    work: ChangeWork<T>,
   ): Promise<{ readonly value: T; readonly epoch?: number }> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -118,13 +121,19 @@ export class Changes {
   async #run<T>(
     trx: Trx,
     author: Author,
-    work: (trx: Trx) => Promise<ChangeOutcome<T>>,
+    work: ChangeWork<T>,
   ): Promise<{ readonly value: T; readonly epoch?: number }> {
     const epoch = trx.updateTable("meta").where("name", "=", "epoch");
     await epoch.set({ value: sql<number>`value + 1` }).execute();
-    const { value, entry } = await work(trx);
+    const { token, ...who } = author;
+    const { value, entry } = await work(
+      trx,
+      token === undefined ? undefined : await readAsking(trx, token),
+    );
     if (!entry) return { value };
-    await this.#audit(trx, { at: timestamp(), ...author, ...entry });
+    const details =
+      token === undefined ? entry.details : { ...entry.details, by: `token:${token}` };
+    await this.#audit(trx, { at: timestamp(), ...who, ...entry, details });
     return { value, epoch: await readEpoch(trx) };
   }
 }
@@ -147,19 +156,4 @@ function toAway(error: unknown): unknown {
 function isTransient(error: unknown): boolean {
   const { code, message } = error as { readonly code?: unknown; readonly message?: string };
   return AGAIN.has(code) || /database is locked/.test(message ?? "");
-}
-
-/** @throws {GatewayError} `not_found` */
-export function found<T>(row: T | undefined, what: string): T {
-  if (row !== undefined) return row;
-  throw new GatewayError("not_found", `There is no such ${what}.`, {
-    hint: `List what there is: propylon team-auth ${what} list.`,
-  });
-}
-
-/** @throws {GatewayError} `exists` */
-export function taken(what: string): GatewayError {
-  return new GatewayError("exists", `There is such a ${what} already.`, {
-    hint: "Choose another name, or change the one that is there.",
-  });
 }

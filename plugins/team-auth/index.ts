@@ -1,10 +1,11 @@
 import { definePlugin } from "propylon";
-import { createBasicLogin } from "./basic.ts";
+import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
 import { Issuer } from "./issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
+import { CONSOLES } from "./rest-routes.ts";
 import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
 import { warnOfOtherNames } from "./warnings.ts";
@@ -31,7 +32,10 @@ export default definePlugin({
     gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
       refusal: (credentials) => issuer.refusal(credentials),
     });
-    gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials));
+    gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials), {
+      refusal: (credentials) => accounts.refusal(credentials),
+      challenge: (path) => (path.startsWith(CONSOLES) ? BASIC_CHALLENGE : undefined),
+    });
     gateway.check("team-auth", () => issuer.check());
     warnOfOtherNames(gateway);
     // `propylon check` looks at the config alone.

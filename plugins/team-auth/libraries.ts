@@ -1,5 +1,6 @@
 import { checkInput } from "propylon/kit";
-import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found, taken } from "./refusals.ts";
 import { nameSchema, uidSchema } from "./fields.ts";
 import { requireRole } from "./memberships.ts";
 import { type Tables, timestamp } from "./tables.ts";

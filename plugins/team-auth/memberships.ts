@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { type Author, type Changed, type Changes, found } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found } from "./refusals.ts";
 import { type Database, type MembershipRole, type Tables, timestamp, type Trx } from "./tables.ts";
 
 export type Membership = Tables["membership"];

@@ -12,6 +12,7 @@ export const MIGRATIONS: readonly Migration[] = [
   createTables,
   createAuditEnds,
   createMembershipTriggers,
+  createTokenKinds,
 ];
 
 // eslint-disable-next-line typescript/no-explicit-any -- no table is there yet
@@ -27,6 +28,19 @@ async function createTables(db: Empty): Promise<void> {
   const { adapter } = db.getExecutor();
   if (adapter instanceof PostgresAdapter) await createPostgresTriggers(db);
   else await createSqliteTriggers(db);
+}
+
+/** Tokens of before read: those that administrated have to be made again, by an admin. */
+async function createTokenKinds(db: Empty): Promise<void> {
+  await db.schema
+    .alterTable("token")
+    .addColumn("kind", "text", (column) =>
+      column
+        .notNull()
+        .defaultTo("access")
+        .check(sql`kind IN ('access', 'admin')`),
+    )
+    .execute();
 }
 
 async function createPeople(db: Empty): Promise<void> {

@@ -47,3 +47,18 @@ export function away(cause?: unknown): GatewayError {
     headers: { "retry-after": "2" },
   });
 }
+
+/** @throws {GatewayError} `not_found` */
+export function found<T>(row: T | undefined, what: string): T {
+  if (row !== undefined) return row;
+  throw new GatewayError("not_found", `There is no such ${what}.`, {
+    hint: `List what there is: propylon team-auth ${what} list.`,
+  });
+}
+
+/** @throws {GatewayError} `exists` */
+export function taken(what: string): GatewayError {
+  return new GatewayError("exists", `There is such a ${what} already.`, {
+    hint: "Choose another name, or change the one that is there.",
+  });
+}

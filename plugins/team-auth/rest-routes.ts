@@ -8,7 +8,9 @@ import { Idempotency, KNOWN_FOR_MS, type KnownRequest } from "./idempotency.ts";
 import type { LoggedTeams } from "./team-log.ts";
 import type { TeamDetails } from "./teams.ts";
 
-const PATH = "/mcp_server/api/teams";
+/** Below it consoles are served. */
+export const CONSOLES = "/mcp_server/api/";
+const PATH = `${CONSOLES}teams`;
 const READ = { access: "service", mutates: false } as const;
 const CHANGE = { access: "service", mutates: true } as const;
 

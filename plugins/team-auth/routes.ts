@@ -1,12 +1,10 @@
 import { type PluginContext } from "propylon";
 import { adminRoutes } from "./admin-replies.ts";
-import type { IsOwnUser } from "./asker.ts";
 import { registerAudit } from "./audit-routes.ts";
 import type { Directory } from "./directory.ts";
 import type { Issuer } from "./issuer.ts";
 import { registerJwks } from "./jwks-route.ts";
 import type { TeamAuthOptions } from "./options.ts";
-import { credentialOf } from "./resolver.ts";
 import { registerRest } from "./rest-routes.ts";
 import { LoggedTeams } from "./team-log.ts";
 import { registerAccounts, registerSigningKeys, registerTeams } from "./team-routes.ts";
@@ -21,14 +19,11 @@ export function registerRoutes(gateway: PluginContext<TeamAuthOptions>, issuer: 
   registerJwks(gateway, issuer);
   registerRest(gateway, { teams, ownership: gateway.config.teams.ownership });
   registerUsers(routes, open);
-  registerLibraries(routes, open, isOwn);
-  registerMemberships(routes, open, isOwn);
-  registerTokens(routes, open, isOwn);
+  registerLibraries(routes, open);
+  registerMemberships(routes, open);
+  registerTokens(routes, open);
   registerTeams(routes, teams);
   registerSigningKeys(routes, open);
   registerAccounts(routes, open);
   registerAudit(routes, open);
 }
-
-const isOwn: IsOwnUser = (principal) =>
-  principal.kind === "user" && credentialOf(principal)?.kind === "token";

@@ -1,7 +1,8 @@
 import { checkInput } from "propylon/kit";
 import { randomBytes, scrypt, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
-import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found, taken } from "./refusals.ts";
 import { idSchema, passwordSchema } from "./fields.ts";
 import { type Tables, timestamp } from "./tables.ts";
 
@@ -84,6 +85,14 @@ export async function hashPassword(password: string): Promise<string> {
   const key = await derive(password, salt, KEY_BYTES, { N: COST, r: BLOCK });
   return `scrypt$${COST}$${salt.toString("base64url")}$${key.toString("base64url")}`;
 }
+
+/** Of an account that nobody has: no password is known for it, and to look costs what it costs for any other. */
+export const DECOY = [
+  "scrypt",
+  COST,
+  randomBytes(SALT_BYTES).toString("base64url"),
+  randomBytes(KEY_BYTES).toString("base64url"),
+].join("$");
 
 /** Whether a password is the one that was kept; takes as long either way. */
 export async function isPassword(password: string, kept: string): Promise<boolean> {

@@ -1,6 +1,7 @@
 import { GatewayError, type Json } from "propylon";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { type Author, type Changed, type Changes, found } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found } from "./refusals.ts";
 import { type KeyAlgorithm, type Tables, timestamp, type Trx } from "./tables.ts";
 
 /** Encrypts what must not be read in the database. */

@@ -9,6 +9,9 @@ export type KeyState = "signing" | "verifying" | "retired";
 /** How a key signs; a key has one algorithm for life. */
 export type KeyAlgorithm = "HS256" | "EdDSA";
 
+/** What a token is for: `access` reads the libraries of the token, `admin` administrates for its user and reads none. */
+export type TokenKind = "access" | "admin";
+
 /** Truth values are 0 and 1, times are ISO 8601 in UTC: both databases have these, and so have people who look into them. */
 export interface Tables {
   user: { id: string; name: string; active: number; created_at: string };
@@ -17,6 +20,7 @@ export interface Tables {
   token: {
     id: string;
     user: string;
+    kind: TokenKind;
     name: string;
     /** The beginning of the token, for people who look for it. */
     prefix: string;

@@ -1,7 +1,8 @@
 import { GatewayError, type Json } from "propylon";
 import { checkInput } from "propylon/kit";
 import { randomUUID } from "node:crypto";
-import { type Author, type Changed, type Changes, found } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found } from "./refusals.ts";
 import { nameSchema, teamIdSchema, workspacesSchema } from "./fields.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { type Database, type Tables, timestamp, type Trx } from "./tables.ts";

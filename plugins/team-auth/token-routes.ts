@@ -1,39 +1,38 @@
+import type { RouteEvent } from "propylon";
 import { checkInput, pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
 import { type AdminRoutes, changed, queryOf, readAbout } from "./admin-replies.ts";
-import { askingFor, askingUser, authorOf, type IsOwnUser } from "./asker.ts";
+import { authorOf, reachOf } from "./asker.ts";
 import type { Directory } from "./directory.ts";
+import { requireSelf } from "./reach.ts";
 import { hashSchema, idSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";
 
 const tokenSchema = z.strictObject({
   user: idSchema,
   name: nameSchema,
+  kind: z.enum(["access", "admin"]).optional(),
   libraries: librariesSchema.optional(),
   expires_at: instantSchema.optional(),
 });
 const tokenChange = tokenSchema
-  .omit({ user: true })
+  .omit({ user: true, kind: true })
   .partial()
   .extend({ active: z.boolean().optional() });
 const importSchema = z.strictObject({
-  tokens: z.array(tokenSchema.extend({ hash: hashSchema })).min(1),
+  tokens: z.array(tokenSchema.omit({ kind: true }).extend({ hash: hashSchema })).min(1),
 });
 
-/** Opaque tokens: of admins for everybody, and of users for themselves. */
-export function registerTokens(
-  { admin, own }: AdminRoutes,
-  open: () => Directory,
-  isOwn: IsOwnUser,
-): void {
+/** Opaque tokens: of admins for everybody, of tokens that administrate for their users, and of others for themselves. */
+export function registerTokens({ admin, own }: AdminRoutes, open: () => Directory): void {
   own("GET", "/tokens", async (event) => {
     const { user } = checkInput(queryOf(event), z.strictObject({ user: idSchema.optional() }));
-    const asked = user ?? askingUser(event, isOwn);
-    if (asked !== undefined) askingFor(event, isOwn, asked);
-    return { tokens: await open().tokens.list({ user: asked }) };
+    const reach = await reachOf(event, open().db);
+    if (user !== undefined) requireSelf(reach, user);
+    return { tokens: await open().tokens.list({ user: user ?? reach?.user, reach }) };
   });
   own("POST", "/tokens", async (event) => {
     const { expires_at: expiresAt, ...input } = await readAbout(event, tokenSchema, "user", "name");
-    askingFor(event, isOwn, input.user);
+    await reachOf(event, open().db);
     return changed(await open().tokens.create(authorOf(event), { ...input, expiresAt }), 201);
   });
   admin("POST", "/tokens/import", async (event) => {
@@ -42,15 +41,12 @@ export function registerTokens(
     const { value, ended } = await open().tokens.import(authorOf(event), all);
     return changed({ value: { tokens: value }, ended }, 201);
   });
-  own("GET", "/tokens/:id", async (event) => {
-    const token = await open().tokens.get(pathParameter(event, "id"));
-    askingFor(event, isOwn, token.user);
-    return token;
-  });
-  const idOfOwn = async (event: Parameters<typeof askingFor>[0]): Promise<string> => {
-    const { id, user } = await open().tokens.get(pathParameter(event, "id"));
-    askingFor(event, isOwn, user);
-    return id;
+  own("GET", "/tokens/:id", async (event) =>
+    open().tokens.get(pathParameter(event, "id"), await reachOf(event, open().db)),
+  );
+  const idOfOwn = async (event: RouteEvent): Promise<string> => {
+    await reachOf(event, open().db);
+    return pathParameter(event, "id");
   };
   own("PATCH", "/tokens/:id", async (event) => {
     const id = await idOfOwn(event);

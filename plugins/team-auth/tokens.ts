@@ -1,8 +1,17 @@
 import { GatewayError } from "propylon";
 import { checkInput, createSecret, digestOf, randomText } from "propylon/kit";
-import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found, taken } from "./refusals.ts";
 import { hashSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";
-import { type Database, type Tables, timestamp, type Trx } from "./tables.ts";
+import {
+  endWithin,
+  isInReach,
+  type Reach,
+  requireMinting,
+  requireNarrower,
+  requireReach,
+} from "./reach.ts";
+import { type Database, type Tables, timestamp, type TokenKind, type Trx } from "./tables.ts";
 import { nothingToChange } from "./users.ts";
 
 /** Begins every token of ours, for scanners that look for lost secrets. */
@@ -22,6 +31,8 @@ export interface MintedToken {
 export interface TokenInput {
   readonly user: string;
   readonly name: string;
+  /** Default: `access`. One that administrates has no libraries. */
+  readonly kind?: TokenKind | undefined;
   /** In order of preference; none: it sees nothing. */
   readonly libraries?: readonly string[] | undefined;
   /** ISO 8601; default: it does not end by itself. */
@@ -29,14 +40,21 @@ export interface TokenInput {
 }
 
 /** What of a token is changed. */
-export interface TokenChange extends Omit<TokenInput, "user" | "name"> {
+export interface TokenChange extends Omit<TokenInput, "user" | "name" | "kind"> {
   readonly name?: string | undefined;
+  /** `false` is for good. */
   readonly active?: boolean | undefined;
 }
 
 /** A token of another system, of which only its SHA-256 is known. */
-export interface ForeignToken extends TokenInput {
+export interface ForeignToken extends Omit<TokenInput, "kind"> {
   readonly hash: string;
+}
+
+/** Which tokens are listed; default: all. */
+export interface TokenFilter {
+  readonly user?: string | undefined;
+  readonly reach?: Reach;
 }
 
 const MAX_IMPORT = 10_000;
@@ -49,7 +67,7 @@ export class Tokens {
     this.#changes = changes;
   }
 
-  async list({ user }: { readonly user?: string | undefined } = {}): Promise<Token[]> {
+  async list({ user, reach }: TokenFilter = {}): Promise<Token[]> {
     const { db } = this.#changes;
     let rows = db.selectFrom("token").selectAll();
     let scopes = db.selectFrom("token_library").select(["token", "library_uid"]);
@@ -63,26 +81,33 @@ export class Tokens {
     for (const { token, library_uid } of await scopes.orderBy("position").execute())
       libraries.set(token, [...(libraries.get(token) ?? []), library_uid]);
     const all = await rows.orderBy("created_at").orderBy("id").execute();
-    return all.map((row) => toToken(row, libraries.get(row.id) ?? []));
+    const seen = all.filter((row) => isInReach(reach, row));
+    return seen.map((row) => toToken(row, libraries.get(row.id) ?? []));
   }
 
-  /** @throws {GatewayError} `not_found` */
-  get(id: string): Promise<Token> {
-    return readToken(this.#changes.db, id);
+  /** @throws {GatewayError} `not_found`, also for one that is out of reach */
+  get(id: string, reach?: Reach): Promise<Token> {
+    return readToken(this.#changes.db, id, reach);
   }
 
   /**
    * The secret is nowhere afterwards.
    *
    * @throws {GatewayError} `not_found` for an unknown user or library; `forbidden` for a library that the user neither owns nor
-   * manages; `invalid`
+   * manages, or for a token that asks and would go beyond itself; `invalid`
    */
   create(author: Author, input: TokenInput): Promise<Changed<MintedToken>> {
+    const { user, kind = "access", libraries = [] } = input;
     const secret = mint();
-    return this.#changes.make(author, async (trx) => {
-      const token = await insertToken(trx, { ...input, hash: digestOf(secret) }, secret);
-      await requireScopable(trx, token.user, token.libraries);
-      const details = { user: token.user, libraries: token.libraries };
+    requireNoLibraries(kind, libraries);
+    return this.#changes.make(author, async (trx, reach) => {
+      requireMinting(reach, kind, user);
+      const expiresAt = endWithin(reach, input.expiresAt) ?? undefined;
+      if (reach) await requireScopable(trx, user, libraries, reach);
+      const row = { ...input, expiresAt, hash: digestOf(secret) };
+      const token = await insertToken(trx, row, secret);
+      await requireScopable(trx, user, token.libraries);
+      const details = { user, kind, libraries: token.libraries };
       return { value: { token, secret }, entry: entryOf("token.create", token.id, details) };
     });
   }
@@ -117,12 +142,17 @@ export class Tokens {
     };
     const hasColumns = Object.keys(set).length > 0;
     if (!hasColumns && libraries === undefined) throw nothingToChange();
-    return this.#changes.make(author, async (trx) => {
-      const before = await readToken(trx, id);
+    return this.#changes.make(author, async (trx, reach) => {
+      const before = await readToken(trx, id, reach);
+      requireReach(reach, before, "change");
+      if (active === true) requireActive(before);
+      if (set.expires_at !== undefined) endWithin(reach, set.expires_at);
       if (hasColumns) await trx.updateTable("token").set(set).where("id", "=", id).execute();
       if (libraries) {
+        requireNoLibraries(before.kind, libraries);
         const added = libraries.filter((uid) => !before.libraries.includes(uid));
-        await requireScopable(trx, before.user, added);
+        requireNarrower(reach, added);
+        await requireScopable(trx, before.user, added, reach);
         await trx.deleteFrom("token_library").where("token", "=", id).execute();
         await insertScope(trx, id, checkInput([...libraries], librariesSchema));
       }
@@ -131,17 +161,20 @@ export class Tokens {
     });
   }
 
-  /** A token that sees the same in place of this one, which is refused from now on. @throws {GatewayError} `not_found` */
+  /**
+   * A token that sees the same in place of this one, which is refused from now on.
+   *
+   * @throws {GatewayError} `not_found`, `forbidden`; `invalid` for one that does not count any more
+   */
   replace(author: Author, id: string): Promise<Changed<MintedToken>> {
     const secret = mint();
-    return this.#changes.make(author, async (trx) => {
-      const { user, name, libraries, expires_at } = await readToken(trx, id);
-      const input = {
-        user,
-        name,
-        libraries,
-        ...(expires_at !== null && { expiresAt: expires_at }),
-      };
+    return this.#changes.make(author, async (trx, reach) => {
+      const before = await readToken(trx, id, reach);
+      requireReach(reach, before, "replace");
+      requireActive(before);
+      const { user, name, kind, libraries, expires_at } = before;
+      const expiresAt = endWithin(reach, expires_at) ?? undefined;
+      const input = { user, name, kind, libraries, expiresAt };
       const token = await insertToken(trx, { ...input, hash: digestOf(secret) }, secret);
       const gone = { active: 0, replaced_by: token.id };
       await trx.updateTable("token").set(gone).where("id", "=", id).execute();
@@ -150,10 +183,12 @@ export class Tokens {
     });
   }
 
-  /** For good. @throws {GatewayError} `not_found` */
+  /** For good. @throws {GatewayError} `not_found`, `forbidden` */
   revoke(author: Author, id: string): Promise<Changed<Token>> {
-    return this.#changes.make(author, async (trx) => {
-      const { active } = await readToken(trx, id);
+    return this.#changes.make(author, async (trx, reach) => {
+      const before = await readToken(trx, id, reach);
+      requireReach(reach, before, "revoke");
+      const { active } = before;
       await trx.updateTable("token").set({ active: 0 }).where("id", "=", id).execute();
       const value = await readToken(trx, id);
       return active ? { value, entry: entryOf("token.revoke", id) } : { value };
@@ -165,8 +200,28 @@ function mint(): string {
   return createSecret(TOKEN_PREFIX + randomText(ID_LENGTH));
 }
 
+/** @throws {GatewayError} `invalid` for a token that was revoked or replaced: whoever did that relies on it */
+function requireActive({ active }: Token): void {
+  if (active === 1) return;
+  throw new GatewayError("invalid", "This token was revoked or replaced, which is for good.", {
+    hint: "Make a new one.",
+  });
+}
+
+/** @throws {GatewayError} `invalid` */
+function requireNoLibraries(kind: TokenKind, libraries: readonly string[]): void {
+  if (kind === "access" || libraries.length === 0) return;
+  throw new GatewayError("invalid", "A token that administrates reads no libraries.", {
+    hint: "Leave out the libraries, and make a token of the kind access that reads them.",
+  });
+}
+
 /** @param secret `""` for a token of another system */
-async function insertToken(trx: Trx, input: ForeignToken, secret: string): Promise<Token> {
+async function insertToken(
+  trx: Trx,
+  input: TokenInput & ForeignToken,
+  secret: string,
+): Promise<Token> {
   const user = trx.selectFrom("user").select("id").where("id", "=", input.user);
   found(await user.executeTakeFirst(), "user");
   const id =
@@ -174,6 +229,7 @@ async function insertToken(trx: Trx, input: ForeignToken, secret: string): Promi
   const row: Tables["token"] = {
     id,
     user: input.user,
+    kind: input.kind ?? "access",
     name: checkInput(input.name, nameSchema),
     prefix: secret === "" ? "" : TOKEN_PREFIX + id,
     hash: checkInput(input.hash, hashSchema),
@@ -204,33 +260,39 @@ async function insertScope(trx: Trx, token: string, libraries: readonly string[]
     .execute();
 }
 
-/** Only who may manage a library lends it to a token. */
+/**
+ * Only who may manage a library lends it to a token.
+ *
+ * @param reach a user learns nothing of libraries without a part in them: these are unknown, there or not
+ */
 async function requireScopable(
   trx: Trx,
   user: string,
   libraries: readonly string[],
+  reach?: Reach,
 ): Promise<void> {
   if (libraries.length === 0) return;
   const rows = await trx
     .selectFrom("membership")
-    .select("library_uid")
-    .distinct()
+    .select(["library_uid", "role"])
     .where("user", "=", user)
-    .where("role", "in", ["owner", "manager"])
     .where("library_uid", "in", libraries)
     .execute();
-  const mine = new Set(rows.map(({ library_uid }) => library_uid));
-  const foreign = libraries.filter((uid) => !mine.has(uid));
+  const lent = new Set(rows.flatMap((row) => (row.role === "reader" ? [] : [row.library_uid])));
+  const foreign = libraries.filter((uid) => !lent.has(uid));
   if (foreign.length === 0) return;
+  const known = new Set(rows.map(({ library_uid }) => library_uid));
+  if (reach && foreign.some((uid) => !known.has(uid))) found(undefined, "library");
   throw new GatewayError("forbidden", "The user of the token neither owns nor manages a library.", {
     data: { libraries: foreign.slice(0, 20) },
     hint: "Grant the user the role manager for it first.",
   });
 }
 
-async function readToken(db: Database, id: string): Promise<Token> {
+async function readToken(db: Database, id: string, reach?: Reach): Promise<Token> {
   const rows = db.selectFrom("token").selectAll().where("id", "=", id);
-  const row = found(await rows.executeTakeFirst(), "token");
+  const any = await rows.executeTakeFirst();
+  const row = found(any && isInReach(reach, any) ? any : undefined, "token");
   const scope = db.selectFrom("token_library").select("library_uid").where("token", "=", id);
   const libraries = await scope.orderBy("position").execute();
   return toToken(

@@ -59,10 +59,20 @@ export const TOKEN: CommandDefinition = {
     create: asking(
       "Make a token and print it; it is shown this once.",
       ([user, name], flags) =>
-        post("/tokens", given({ user, name, libraries: scope(flags), expires_at: flags.expires })),
+        post(
+          "/tokens",
+          given({
+            user,
+            name,
+            kind: flags.admin === true ? "admin" : undefined,
+            libraries: scope(flags),
+            expires_at: flags.expires,
+          }),
+        ),
       {
         arguments: "<user> <name>",
         flags: [
+          { flag: "--admin", description: "it administrates for the user, and reads no library" },
           LIBRARY,
           { flag: "--expires <time>", description: "when it ends, e.g. 2030-01-31T00:00:00Z" },
         ],

@@ -1,7 +1,7 @@
 import { checkInput, pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
 import { type AdminRoutes, changed, queryOf, readAbout } from "./admin-replies.ts";
-import { askingFor, askingUser, authorOf, type IsOwnUser } from "./asker.ts";
+import { askingFor, askingUser, authorOf } from "./asker.ts";
 import type { Directory } from "./directory.ts";
 import { idSchema, nameSchema, uidSchema } from "./fields.ts";
 import { requireRole } from "./memberships.ts";
@@ -46,20 +46,16 @@ export function registerUsers({ admin }: AdminRoutes, open: () => Directory): vo
 }
 
 /** Libraries: made by admins, changed by their owners; who may put which into a token is asked with `?scopable=<user>`. */
-export function registerLibraries(
-  { admin, own }: AdminRoutes,
-  open: () => Directory,
-  isOwn: IsOwnUser,
-): void {
+export function registerLibraries({ admin, own }: AdminRoutes, open: () => Directory): void {
   own("GET", "/libraries", async (event) => {
     const { scopable } = checkInput(
       queryOf(event),
       z.strictObject({ scopable: idSchema.optional() }),
     );
-    const asking = askingUser(event, isOwn);
+    const asking = await askingUser(event, open().db);
     const user = scopable ?? asking;
     if (user === undefined) return { libraries: await open().libraries.list() };
-    askingFor(event, isOwn, user);
+    await askingFor(event, open().db, user);
     return { libraries: await open().libraries.scopable(user) };
   });
   admin("POST", "/libraries", async (event) => {
@@ -68,38 +64,34 @@ export function registerLibraries(
   });
   admin("GET", "/libraries/:uid", (event) => open().libraries.get(pathParameter(event, "uid")));
   own("PATCH", "/libraries/:uid", async (event) => {
-    const as = askingUser(event, isOwn);
+    const as = await askingUser(event, open().db);
     const { name, workspace_id: workspaceId } = await readJson(event, libraryChange);
     const uid = pathParameter(event, "uid");
     return changed(await open().libraries.update(authorOf(event), uid, { name, workspaceId }, as));
   });
   own("DELETE", "/libraries/:uid", async (event) => {
-    const as = askingUser(event, isOwn);
+    const as = await askingUser(event, open().db);
     return changed(await open().libraries.remove(authorOf(event), pathParameter(event, "uid"), as));
   });
 }
 
 /** Who owns, manages and reads what: an owner and a manager grant what their roles allow. */
-export function registerMemberships(
-  { own }: AdminRoutes,
-  open: () => Directory,
-  isOwn: IsOwnUser,
-): void {
+export function registerMemberships({ own }: AdminRoutes, open: () => Directory): void {
   own("GET", "/memberships", async (event) => {
     const query = checkInput(queryOf(event), membershipQuery);
-    const as = askingUser(event, isOwn);
+    const as = await askingUser(event, open().db);
     if (as !== undefined && query.library !== undefined)
       await requireRole(open().db, as, query.library, ["owner", "manager"]);
-    else if (as !== undefined) askingFor(event, isOwn, (query.user ??= as));
+    else if (as !== undefined) await askingFor(event, open().db, (query.user ??= as));
     return { memberships: await open().memberships.list(query) };
   });
   own("POST", "/memberships", async (event) => {
-    const as = askingUser(event, isOwn);
+    const as = await askingUser(event, open().db);
     const key = await readAbout(event, membershipSchema, "user", "library", "role");
     return changed(await open().memberships.grant(authorOf(event), key, as));
   });
   own("DELETE", "/memberships", async (event) => {
-    const as = askingUser(event, isOwn);
+    const as = await askingUser(event, open().db);
     const key = checkInput(queryOf(event), membershipSchema);
     return changed(await open().memberships.revoke(authorOf(event), key, as));
   });

@@ -1,6 +1,7 @@
 import { GatewayError } from "propylon";
 import { checkInput } from "propylon/kit";
-import { type Author, type Changed, type Changes, found, taken } from "./changes.ts";
+import type { Author, Changed, Changes } from "./changes.ts";
+import { found, taken } from "./refusals.ts";
 import { idSchema, nameSchema } from "./fields.ts";
 import { type Tables, timestamp } from "./tables.ts";
 

@@ -30,6 +30,8 @@ export interface Membership {
 export interface Token {
   readonly id: string;
   readonly user: string;
+  /** `access` reads, `admin` administrates for the user. */
+  readonly kind: "access" | "admin";
   readonly name: string;
   readonly prefix: string;
   readonly active: 0 | 1;

@@ -36,7 +36,11 @@ export function Tokens(): ReactNode {
           ],
           ["Name", ({ name }) => <Words>{name}</Words>],
           ["User", ({ user }) => <Words>{user}</Words>],
-          ["Libraries", ({ libraries }) => <Words>{libraries.join(", ")}</Words>],
+          [
+            "Libraries",
+            ({ kind, libraries }) =>
+              kind === "admin" ? "administrates" : <Words>{libraries.join(", ")}</Words>,
+          ],
           ["State", (token) => <TokenState token={token} />],
           ["Expires", ({ expires_at }) => <Moment at={expires_at} />],
           ["Last used", ({ last_used_at }) => <Moment at={last_used_at} />],
@@ -65,7 +69,7 @@ function TokenActions(props: {
   const names = [`${name} of ${user}: ${libraries.join(", ") || "no library"}`];
   return (
     <>
-      <Narrow token={props.token} />
+      {props.token.kind === "access" && <Narrow token={props.token} />}
       <Act
         route="POST /_meta/team-auth/tokens/:id/replace"
         params={params}
