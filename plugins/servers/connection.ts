@@ -6,6 +6,7 @@ import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { mirrorArguments, type Mirrors, needsTask } from "./envelope.ts";
 import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
+import { Gaps } from "./gaps.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
 import { type Dialect, type Handshake, makesTasks, type Wire, type WireReceiver } from "./wire.ts";
@@ -20,6 +21,8 @@ export interface ConnectionHost {
   /** The server says that one of its lists changed. */
   listChanged(list: "tools" | "resources" | "prompts"): void;
   event(event: ServerEvent): void;
+  /** Its event stream is open again, and it may have said something meanwhile. */
+  missed(connection: Connection): void;
 }
 
 /** Limits of a request that the gateway makes for itself. */
@@ -62,10 +65,13 @@ export class Connection implements ExchangeOwner {
   /** Which arguments go into headers, by tool (modern Streamable HTTP). */
   mirrors: Mirrors = new Map();
   readonly clientInfo: ClientInfo;
+  /** Messages that came, of any kind. */
+  heard = 0;
   readonly #host: ConnectionHost;
   readonly #pending = new Pending<Exchange>();
   readonly #oversize = new Oversize(this.#pending);
   readonly #inbound: Inbound;
+  readonly #gaps = new Gaps(() => this.#host.missed(this));
   #wire: Wire | undefined;
   #probing: Dialect | undefined;
   #calls = 0;
@@ -89,9 +95,16 @@ export class Connection implements ExchangeOwner {
       listChanged: (list) => options.host.listChanged(list),
     });
     this.receiver = {
-      receive: (chunks, _length, origin) => this.#inbound.receive(chunks, origin),
-      oversize: (head, tail, error) => this.#oversize.note(head, tail, error),
+      receive: (chunks, _length, origin) => {
+        this.heard++;
+        this.#inbound.receive(chunks, origin);
+      },
+      oversize: (head, tail, error) => {
+        this.heard++;
+        this.#oversize.note(head, tail, error);
+      },
       lost: (error, others, resend) => this.#onLost(error, others, resend),
+      missed: () => this.#gaps.note(),
     };
   }
 
@@ -267,6 +280,7 @@ export class Connection implements ExchangeOwner {
     this.#lost ??= error;
     this.#failAll(error);
     this.#inbound.close();
+    this.#gaps.close();
     await this.#wire?.close();
   }
 

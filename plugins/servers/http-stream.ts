@@ -48,6 +48,8 @@ export class HttpStream implements ResponseReader, SseSink {
   #attempts = 0;
   #status = 0;
   #ended = false;
+  /** Whether messages may have come while it was not open. */
+  #hasGap = false;
 
   constructor(wire: StreamHost, { exchange, lastEventId = "", retry }: HttpStreamOptions) {
     this.#wire = wire;
@@ -80,6 +82,10 @@ export class HttpStream implements ResponseReader, SseSink {
   onResponseStart(status: number): void {
     this.#status = status;
     this.#onOpened();
+    if (status !== 200 || !this.#hasGap) return;
+    // Event ids promise no redelivery: a server that was restarted does not know them (2025-11-25, Resumability).
+    this.#hasGap = false;
+    if (!this.#exchange) this.#wire.receiver.missed();
   }
 
   onResponseData(chunk: Buffer): void {
@@ -141,6 +147,7 @@ export class HttpStream implements ResponseReader, SseSink {
     this.#lastEventId = this.#parser.lastEventId || this.#lastEventId;
     this.#retry = this.#parser.retry ?? this.#retry;
     if (this.#exchange?.done) return;
+    this.#hasGap = true;
     if (++this.#attempts > MAX_ATTEMPTS && this.#exchange) return this.#giveUp();
     const { initial, max } = RETRY_MS;
     const asked = this.#retry;

@@ -1,4 +1,5 @@
 import { GatewayError, toGatewayError } from "propylon";
+import { isObject } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 
@@ -17,12 +18,20 @@ export interface LivenessOptions {
   changed(): void;
 }
 
+/** What a server is asked for that answers no ping: a list that it declares. */
+const LISTS = ["tools", "prompts", "resources"] as const;
+
 /**
  * Asks a server now and then whether it is still there: a child that hangs, or a server behind a connection that died without
- * a word, shows no other sign (MCP 2025-11-25 Ping; in the modern era `server/discover`). Any answer will do.
+ * a word, shows no other sign (MCP 2025-11-25 Ping; in the modern era `server/discover`). Any answer will do, and any message: a
+ * server that works is not ended because it ignores pings. One that has never answered any is asked for a list.
  */
 export class Liveness {
   readonly #options: LivenessOptions;
+  /** What may be asked, the best first; one alone once that was answered. */
+  #questions: readonly string[];
+  /** Messages until the last round. */
+  #heardBefore: number;
   #misses = 0;
   #problem: string | undefined;
   #cancel: (() => void) | undefined;
@@ -30,6 +39,8 @@ export class Liveness {
 
   constructor(options: LivenessOptions) {
     this.#options = options;
+    this.#questions = questionsFor(options.connection);
+    this.#heardBefore = options.connection.heard;
     this.#wait();
   }
 
@@ -54,17 +65,31 @@ export class Liveness {
   }
 
   async #ping(): Promise<void> {
-    const { connection, interval } = this.#options;
-    const method = connection.handshake?.era === "modern" ? "server/discover" : "ping";
-    const params = method === "ping" ? undefined : {};
-    const timeout = Math.min(interval, ANSWER_MS);
-    try {
-      await connection.request(method, params, { timeout });
-      if (!this.#closed) this.#heard();
-    } catch (thrown) {
-      if (!this.#closed) this.#missed(toGatewayError(thrown));
-    }
+    const error = await this.#ask();
+    if (this.#closed) return;
+    const before = this.#heardBefore;
+    this.#heardBefore = this.#options.connection.heard;
+    if (error === undefined || this.#heardBefore > before) this.#heard();
+    else this.#missed(error);
     if (!this.#closed) this.#wait();
+  }
+
+  /** Why the server answered nothing, if it did not. */
+  async #ask(): Promise<GatewayError | undefined> {
+    const { connection, interval } = this.#options;
+    const timeout = Math.min(interval, ANSWER_MS);
+    let first: GatewayError | undefined;
+    for (const method of this.#questions) {
+      try {
+        await connection.request(method, method === "ping" ? undefined : {}, { timeout });
+        this.#questions = [method];
+        return undefined;
+      } catch (thrown) {
+        first ??= toGatewayError(thrown);
+      }
+      if (this.#closed) break;
+    }
+    return first;
   }
 
   #heard(): void {
@@ -90,4 +115,10 @@ export class Liveness {
     this.#problem = problem;
     this.#options.changed();
   }
+}
+
+function questionsFor({ handshake }: Connection): readonly string[] {
+  const ping = handshake?.era === "modern" ? "server/discover" : "ping";
+  const list = LISTS.find((each) => isObject(handshake?.capabilities[each]));
+  return list === undefined ? [ping] : [ping, `${list}/list`];
 }

@@ -14,7 +14,7 @@ import { SseWire } from "./sse-legacy.ts";
 const LINGER_MS = 5_000;
 
 /** A probe's own connection reports to nobody. */
-const NOBODY: ConnectionHost = { lost() {}, listChanged() {}, event() {} };
+const NOBODY: ConnectionHost = { lost() {}, listChanged() {}, event() {}, missed() {} };
 
 /** What a {@link Probe} works with. */
 export interface ProbeOptions {

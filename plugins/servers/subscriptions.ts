@@ -13,14 +13,6 @@ const OVERLAP_MS = 50;
 /** Wait before a listen stream that ended is opened again. */
 const REOPEN_MS = { initial: 500, max: 30_000 };
 
-/** Whom {@link Subscriptions} tell. */
-export interface SubscriptionHost {
-  /** A stream is open again after a gap in which changes may have been missed. */
-  reopened(): void;
-  /** A resource was updated: what {@link Subscriptions.hold} had taken. */
-  updated(params: Json): void;
-}
-
 /** A server that another may take the place of. */
 export interface Watching extends Server {
   /** How often each of its resources is watched. */
@@ -38,7 +30,7 @@ export function isWatching(server: Server): server is Watching {
  */
 export class Subscriptions {
   readonly #counts = new WatchCounts();
-  readonly #host: SubscriptionHost;
+  readonly #updated: (params: Json) => void;
   /** What the server does not know yet, by resource. */
   readonly #adding = new Map<string, Promise<void>>();
   /** Updates by resource since two streams overlap, each of which may bring its own copy. */
@@ -48,9 +40,12 @@ export class Subscriptions {
   #stream: Exchange | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failures = 0;
+  /** The last that was told anything. */
+  #last: Connection | undefined;
 
-  constructor(host: SubscriptionHost) {
-    this.#host = host;
+  /** @param updated a resource was updated, or may have been: what {@link hold} had taken, or nobody heard */
+  constructor(updated: (params: Json) => void) {
+    this.#updated = updated;
   }
 
   /** The resources watched. */
@@ -113,13 +108,26 @@ export class Subscriptions {
     else await this.#tell(this.#connection, "resources/unsubscribe", uri);
   }
 
-  /** Tells a new connection everything. */
+  /** Tells a new connection everything; whoever watches hears of what may have changed since the one before. */
   async resume(connection: Connection): Promise<void> {
     this.#connection = connection;
     this.#failures = 0;
-    if (this.#modern) await this.#listen(connection);
-    else
-      await Promise.all(this.uris.map((uri) => this.#tell(connection, "resources/subscribe", uri)));
+    const hadGap = this.#last !== undefined && this.#last !== connection;
+    this.#last = connection;
+    try {
+      if (this.#modern) await this.#listen(connection);
+      else
+        await Promise.all(
+          this.uris.map((uri) => this.#tell(connection, "resources/subscribe", uri)),
+        );
+    } finally {
+      if (hadGap) this.missed();
+    }
+  }
+
+  /** Updates may have been lost: whoever watches reads again. */
+  missed(): void {
+    for (const uri of this.uris) this.#updated({ uri });
   }
 
   /** Tells a connection beside it everything, or that one resource is watched or not any more. Best effort: never rejects. */
@@ -192,7 +200,7 @@ export class Subscriptions {
     if (--this.#overlaps > 0) return;
     const held = [...this.#held.values()];
     this.#held.clear();
-    for (const params of held) this.#host.updated(params);
+    for (const params of held) this.#updated(params);
   }
 
   #filter(capabilities: Json): Json {
@@ -213,7 +221,7 @@ export class Subscriptions {
     if (!connection || unknown) return;
     this.#timer = setTimer(
       () => {
-        void this.#listen(connection).then(() => this.#host.reopened());
+        void this.#listen(connection).then(() => connection.receiver.missed());
       },
       backoffDelay(++this.#failures, REOPEN_MS),
     );

@@ -71,12 +71,9 @@ export class Upstream implements OwnServer, Watching {
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
-  readonly #subscriptions = new Subscriptions({
-    reopened: () => {
-      for (const list of LISTS) this.#listing.outdated(list);
-    },
-    updated: (params) => this.#tracker.emit({ type: "updated", params }),
-  });
+  readonly #subscriptions = new Subscriptions((params) =>
+    this.#tracker.emit({ type: "updated", params }),
+  );
   readonly #tracker: StatusTracker;
   readonly #dropped: Dropped;
   readonly #host: ConnectionHost;
@@ -106,6 +103,7 @@ export class Upstream implements OwnServer, Watching {
         if (event.type !== "updated" || !this.#subscriptions.hold(event.params))
           this.#tracker.emit(event);
       },
+      missed: (connection) => this.#onMissed(connection),
     };
     this.#listing = new Listing({
       name,
@@ -303,6 +301,13 @@ export class Upstream implements OwnServer, Watching {
     if (connection === this.#supervision.connection) this.#subscriptions.suspend();
     this.#supervision.lost(connection, error);
     if (resend) void this.#carrier.resend(resend, connection.handshake?.era, error);
+  }
+
+  #onMissed(connection: Connection): void {
+    if (connection === this.#supervision.connection)
+      for (const list of LISTS) this.#listing.outdated(list);
+    else void this.#listing.outdatedBeside(connection, ...LISTS);
+    this.#subscriptions.missed();
   }
 
   /** That the gateway itself may not in says nothing about its callers. */

@@ -44,6 +44,8 @@ export interface WireReceiver {
    * The chunks may be kept.
    */
   receive(chunks: readonly Buffer[], length: number, origin: Exchange | undefined): void;
+  /** The stream of messages that belong to no request is open again, after a gap in which some may have been lost. */
+  missed(): void;
   /** A message above the limit was thrown away; `head` is its first bytes, `tail` its last. */
   oversize(head: Buffer, tail: Buffer, error: GatewayError): void;
   /**

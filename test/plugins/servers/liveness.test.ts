@@ -12,8 +12,8 @@ import { closing } from "./support/use.ts";
 const use = closing();
 const CHILD = fileURLToPath(new URL("support/child.mjs", import.meta.url));
 
-function startChild(ping: string) {
-  const upstream = use(makeUpstream({ command: process.execPath, args: [CHILD], ping }));
+function startChild(ping: string, ...flags: string[]) {
+  const upstream = use(makeUpstream({ command: process.execPath, args: [CHILD, ...flags], ping }));
   upstream.start();
   return upstream;
 }
@@ -49,15 +49,16 @@ class StepClock implements Clock {
   }
 }
 
-function watch(inFlight: number) {
+function watch(inFlight: number, knows?: (method: string) => boolean) {
   const seen = { answers: true, asked: [] as string[], lost: [] as GatewayError[], changes: 0 };
   const connection = {
     name: "s",
     inFlight,
-    handshake: { era: "legacy" },
+    heard: 0,
+    handshake: { era: "legacy", capabilities: knows ? { tools: {} } : {} },
     request(method: string) {
       seen.asked.push(method);
-      return seen.answers
+      return seen.answers && (knows?.(method) ?? true)
         ? Promise.resolve({})
         : Promise.reject(new GatewayError("timeout", "No answer."));
     },
@@ -70,7 +71,7 @@ function watch(inFlight: number) {
     clock,
     changed: () => void seen.changes++,
   });
-  return { seen, clock, liveness };
+  return { seen, clock, liveness, connection };
 }
 
 describe("pings", () => {
@@ -105,6 +106,50 @@ describe("pings", () => {
     expect(liveness.problem).toBeUndefined();
     liveness.close();
     expect(clock.callback).toBeUndefined();
+  });
+
+  it("mcp-24: any message of the server counts, be it the answer to a call", async () => {
+    const { seen, clock, liveness, connection } = watch(0);
+    seen.answers = false;
+    for (let miss = 0; miss < 20; miss++) {
+      (connection as { heard: number }).heard++;
+      await clock.step();
+    }
+    expect({ ...seen, problem: liveness.problem }).toMatchObject({ lost: [], changes: 0 });
+    for (let miss = 0; miss < 3; miss++) await clock.step();
+    expect(seen.lost).toHaveLength(1);
+  });
+
+  it("mcp-24: one that knows no ping is asked for a list, and from then on for that alone", async () => {
+    const { seen, clock } = watch(0, (method) => method !== "ping");
+    for (let round = 0; round < 5; round++) await clock.step();
+    expect(seen).toMatchObject({ lost: [], changes: 0 });
+    expect(seen.asked).toEqual(["ping", ...Array.from({ length: 5 }, () => "tools/list")]);
+    seen.answers = false;
+    for (let miss = 0; miss < 3; miss++) await clock.step();
+    expect(seen.lost).toHaveLength(1);
+    expect(seen.asked.slice(6)).toEqual(["tools/list", "tools/list", "tools/list"]);
+  });
+
+  it("mcp-24: one that has answered a ping is asked for nothing else when it hangs", async () => {
+    const { seen, clock } = watch(0, () => true);
+    await clock.step();
+    seen.answers = false;
+    for (let miss = 0; miss < 3; miss++) await clock.step();
+    expect([seen.lost.length, seen.asked]).toEqual([1, ["ping", "ping", "ping", "ping"]]);
+  });
+
+  it("mcp-24: a child that never answers a ping keeps its process and what it knows", async () => {
+    const upstream = startChild("60ms", "--no-ping");
+    const states: string[] = [];
+    upstream.on((event) => event.type === "state" && states.push(event.status.state));
+    await reached(upstream, "ready");
+    const { pid } = upstream.status;
+    expect(await callText(upstream, "count")).toBe("1");
+    for (let asked = 0; asked < 5; asked++)
+      await nextEvent(upstream, "notification", ({ method }) => method.endsWith("/listed"));
+    expect(await callText(upstream, "count")).toBe("2");
+    expect([upstream.status.pid, states]).toEqual([pid, ["ready"]]);
   });
 
   it("a child that hangs does not stay ready: degraded with the reason, then ended and started anew", async () => {

@@ -41,7 +41,7 @@ function setUp(dial?: () => Promise<Connection>, options: Partial<OwnConnections
     maxConnections: 16,
     credentials: undefined,
     isEitherEra: true,
-    host: { lost() {}, listChanged() {}, event() {} },
+    host: { lost() {}, listChanged() {}, event() {}, missed() {} },
     prepare: async () => {},
     listChanged() {},
     dial: () => {

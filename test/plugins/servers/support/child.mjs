@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * A legacy MCP server over stdio, written by hand so that it can misbehave. Arguments: `--exit-on-discover`,
- * `--never-initialize`, `--id-first`.
+ * `--never-initialize`, `--id-first` and `--no-ping`, which tells of every list that it is asked for.
  */
 const flags = new Set(process.argv.slice(2));
 
@@ -12,6 +12,7 @@ const waiting = new Map();
 /** @type {Map<unknown, () => void>} */
 const running = new Map();
 let asked = 0;
+let count = 0;
 
 /** @param {unknown} id @param {string} text */
 function reply(id, text) {
@@ -23,6 +24,7 @@ function reply(id, text) {
 const tools = {
   echo: (id, { text }) => reply(id, text),
   pid: (id) => reply(id, String(process.pid)),
+  count: (id) => reply(id, String(++count)),
   crash: () => process.exit(3),
   confess(_id, { text }) {
     process.stderr.write(`${text}\n`, () => process.exit(3));
@@ -74,6 +76,10 @@ function receive({ id, method, params, result, error }) {
   if (method === undefined) return waiting.get(id)?.({ result, error });
   if (method === "server/discover" && flags.has("--exit-on-discover")) process.exit(1);
   if (method === "initialize" && flags.has("--never-initialize")) return;
+  if (method === "ping") {
+    if (flags.has("--no-ping")) return;
+    return send({ jsonrpc: "2.0", id, result: {} });
+  }
   if (method === "initialize") {
     const { protocolVersion } = params;
     return send({
@@ -87,6 +93,7 @@ function receive({ id, method, params, result, error }) {
     });
   }
   if (method === "tools/list") {
+    if (flags.has("--no-ping")) send({ jsonrpc: "2.0", method: "notifications/test/listed" });
     return send({
       jsonrpc: "2.0",
       id,
