@@ -65,7 +65,7 @@ export const serverCommon = {
   ping: duration()
     .default(30_000)
     .describe(
-      "How often the server is asked whether it is alive; after 3 missed answers it is connected again. 0 = never. Not for modern HTTP, which has no lasting connection.",
+      "How often the server is asked whether it is alive; after 3 rounds without any message from it, it is connected again. 0 = never. Not for modern HTTP, which has no lasting connection.",
     ),
   protocol: z
     .enum(["auto", "legacy", "modern"])

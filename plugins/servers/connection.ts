@@ -9,6 +9,7 @@ import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
 import { Gaps } from "./gaps.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
+import { suspectLoss } from "./session-loss.ts";
 import { type Dialect, type Handshake, makesTasks, type Wire, type WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */
@@ -93,6 +94,7 @@ export class Connection implements ExchangeOwner {
       server: { canAsk: () => this.handshake?.era === "legacy", ping: (done) => this.#ping(done) },
       event: (event) => options.host.event(event),
       listChanged: (list) => options.host.listChanged(list),
+      refused: (exchange, answer) => this.#onRefused(exchange, answer),
     });
     this.receiver = {
       receive: (chunks, _length, origin) => {
@@ -121,6 +123,11 @@ export class Connection implements ExchangeOwner {
   /** Calls of clients in flight. */
   get inFlight(): number {
     return this.#calls;
+  }
+
+  /** Whether it takes no more requests. */
+  get isLost(): boolean {
+    return this.#lost !== undefined;
   }
 
   /** Whether the server asked a question of which it was not clear whose it was. */
@@ -296,6 +303,11 @@ export class Connection implements ExchangeOwner {
     this.takesTasks = handshake.era === "modern" && declaresTasks(handshake.capabilities);
     this.makesTasks = makesTasks(handshake);
     this.wire.speak(handshake);
+  }
+
+  #onRefused(exchange: Exchange, answer: Answer): void {
+    const settle = (): void => exchange.settle(answer);
+    if (!suspectLoss(this, exchange, answer.error!, settle)) settle();
   }
 
   #onLost(error: GatewayError, others: "fail" | "finish", resend: Exchange | undefined): void {

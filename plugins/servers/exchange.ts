@@ -62,6 +62,8 @@ export class Exchange implements Awaited {
   done = false;
   /** Whether that is the server's answer. The server may still be at work on anything else. */
   answered = false;
+  /** Whether its answer has come, and whoever holds it will settle it. */
+  isHeld = false;
   owner: ExchangeOwner;
   /** Called when the server acknowledged a subscription stream. */
   acknowledged: (() => void) | undefined;
@@ -87,6 +89,11 @@ export class Exchange implements Awaited {
       this.#reject = reject;
     });
     this.#signal?.addEventListener("abort", this, { once: true });
+  }
+
+  /** Whether nothing more is to be read for it. */
+  get isOver(): boolean {
+    return this.done || this.isHeld;
   }
 
   /** Ends it with the server's answer. */

@@ -6,6 +6,7 @@ import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
 import { parseMessage } from "./message.ts";
 import type { ServerRefusal } from "./service.ts";
+import { isSessionLoss } from "./session-loss.ts";
 import type { Dialect } from "./wire.ts";
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
@@ -88,13 +89,13 @@ export class ServerReply implements ResponseReader, SseSink {
     if (this.#status >= 300) return this.#onRefusal();
     const { length } = this.#body;
     if (length > 0) this.#wire.receiver.receive(this.#body.take(), length, this.#exchange);
-    if (!this.#exchange.done)
+    if (!this.#exchange.isOver)
       this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
   }
 
   onResponseError(error: Error): void {
     if (this.#aborted) return;
-    if (this.#exchange.done) return this.#wire.ended(this);
+    if (this.#exchange.isOver) return this.#wire.ended(this);
     if (this.#sse?.lastEventId) return this.#onStreamEnd();
     this.#wire.forget(this.#exchange);
     const fault = this.#wire.faults.network(error);
@@ -105,7 +106,7 @@ export class ServerReply implements ResponseReader, SseSink {
 
   event(data: readonly Buffer[], length: number): void {
     if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
-    if (!this.#exchange.done) return;
+    if (!this.#exchange.isOver) return;
     this.#wire.forget(this.#exchange);
     this.#wire.linger(this);
   }
@@ -127,7 +128,7 @@ export class ServerReply implements ResponseReader, SseSink {
 
   #onStreamEnd(): void {
     const { lastEventId, retry } = this.#sse!;
-    if (this.#exchange.done) return this.#wire.ended(this);
+    if (this.#exchange.isOver) return this.#wire.ended(this);
     if (lastEventId !== "" && this.#wire.dialect?.era === "legacy")
       return this.#wire.resume(this.#exchange, lastEventId, retry);
     this.#wire.forget(this.#exchange);
@@ -164,12 +165,14 @@ export class ServerReply implements ResponseReader, SseSink {
 
   #onFinalRefusal(): void {
     const error = this.#rpcError();
-    if (this.#hadSession && isSessionLoss(this.#status, error)) {
+    if (this.#hadSession && isSessionLoss(this.#status, error?.error)) {
       this.#wire.session = undefined;
       return this.#wire.receiver.lost(this.#wire.faults.session(), "finish", this.#exchange);
     }
     const fault = this.#wire.faults.status(this.#status, this.#retryAfter);
     if (this.#status === 401) {
+      // It did not run, and a server that was restarted may know the credentials but not the session.
+      if (this.#hadSession) return this.#wire.receiver.lost(fault, "finish", this.#exchange);
       this.#exchange.fail(fault);
       return this.#wire.receiver.lost(fault, "finish");
     }
@@ -196,14 +199,4 @@ export class ServerReply implements ResponseReader, SseSink {
       return undefined;
     }
   }
-}
-
-/** 404 by the specification; servers that keep sessions in a map often say 400 and name the session. */
-function isSessionLoss(status: number, error: Answer | undefined): boolean {
-  return (
-    status === 404 ||
-    (status === 400 &&
-      error?.error?.code === -32000 &&
-      /session|initiali[sz]ed/i.test(error.error.message))
-  );
 }

@@ -40,6 +40,8 @@ export interface InboundOptions {
   readonly server: Asker;
   event(event: ServerEvent): void;
   listChanged(list: "tools" | "resources" | "prompts"): void;
+  /** A request was answered with a JSON-RPC error. */
+  refused(exchange: Exchange, answer: Answer): void;
 }
 
 /** Sorts what a server sends: answers to their requests, everything else to the one client it belongs to, or to nobody. */
@@ -144,7 +146,16 @@ export class Inbound {
     const visits = isObject(data) ? data["elicitations"] : undefined;
     if (peer && Array.isArray(visits))
       for (const visit of visits) if (isObject(visit)) this.#questions.visits(visit, peer);
-    this.#settle(id, Answer.error(toRpc(error)), origin);
+    // A server that could not read the id answers with null; on the stream of one request that is clear enough.
+    const isNameless = id === null || id === undefined;
+    const exchange = origin && isNameless ? origin : this.#find(id, origin);
+    if (exchange) this.#options.refused(exchange, Answer.error(toRpc(error)));
+    else this.#late(id);
+  }
+
+  #late(id: unknown): void {
+    this.#questions.late(id);
+    this.#options.dropped.message("an answer to no request in flight here");
   }
 
   /** The request in flight that an answer belongs to. */
@@ -154,13 +165,8 @@ export class Inbound {
   }
 
   #settle(id: unknown, answer: Answer, origin: Exchange | undefined): void {
-    // A server that could not read the id answers with null; on the stream of one request that is clear enough.
-    if (origin && (id === null || id === undefined) && answer.error) return origin.settle(answer);
     const exchange = this.#find(id, origin);
-    if (!exchange) {
-      this.#questions.late(id);
-      return this.#options.dropped.message("an answer to no request in flight here");
-    }
+    if (!exchange) return this.#late(id);
     // Nobody would ask for a task that was not to be one (SEP-2663, Capability Negotiation).
     if (exchange.call && !exchange.takesTask && !this.#options.server.canAsk() && answer.isTask)
       return exchange.fail(

@@ -18,6 +18,8 @@ export interface Handshake extends Dialect {
 /** Carries JSON-RPC messages to one server. Knows framing and headers, not what a message means. */
 export interface Wire {
   readonly transport: "stdio" | "streamable-http" | "sse";
+  /** Id of the session that a legacy server opened, where the transport has any. */
+  readonly session?: string | undefined;
   /** Process id of a child. */
   readonly pid: number | undefined;
   /** From now on, requests are written in this dialect; `undefined` = none yet (before `initialize`). */
