@@ -1,7 +1,17 @@
+import type { Answer } from "propylon";
 import type { RpcError } from "propylon/kit";
-import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
+import type { Wire, WireReceiver } from "./wire.ts";
+
+/** A connection whose session may be lost. */
+interface Suspect {
+  readonly name: string;
+  readonly wire: Pick<Wire, "session">;
+  readonly receiver: Pick<WireReceiver, "lost">;
+  readonly isLost: boolean;
+  request(method: string, params: undefined, options: { timeout: number }): Promise<Answer>;
+}
 
 /** JSON-RPC codes with which servers on the official SDKs refuse a session. */
 const CODES = new Set([-32000, -32001, -32600]);
@@ -27,7 +37,7 @@ export function isSessionLoss(status: number, error: RpcError | undefined): bool
  * @returns whether the exchange is taken care of
  */
 export function suspectLoss(
-  connection: Connection,
+  connection: Suspect,
   exchange: Exchange,
   error: RpcError,
   settle: () => void,
