@@ -1,5 +1,6 @@
 import type { Failure } from "./failure.ts";
-import { harmless, headerText } from "./headers.ts";
+import { harmless, headerText, OWNER } from "./headers.ts";
+import { writeOwner, type TaskName } from "./owner.ts";
 import type { Delivery, Parcel } from "./transport.ts";
 
 /** A task that is given up, as it is kept. */
@@ -11,7 +12,7 @@ export interface Letters {
 }
 
 /** Puts a task that is given up together with the reason. */
-export function lettersOf(delivery: Delivery, id: string, failure: Failure): Letters {
+export function lettersOf(delivery: Delivery, { id, owner }: TaskName, failure: Failure): Letters {
   const { data, headers, subject, sequence, storedAt, attempt } = delivery;
   const facts = {
     "Dead-Reason": failure.reason,
@@ -20,6 +21,7 @@ export function lettersOf(delivery: Delivery, id: string, failure: Failure): Let
     "Dead-Subject": headerText(subject),
     "Dead-Sequence": String(sequence),
     "Dead-Task": headerText(encodeURIComponent(id)),
+    ...(owner !== undefined && { [OWNER]: writeOwner(owner) }),
   };
   const key = `dead-${sequence}-${storedAt}`;
   return {

@@ -2,35 +2,26 @@ import { isGatewayError } from "propylon";
 import { backoffDelay, pause, setTicker } from "propylon/kit";
 import { CONTINUES_HEADER, type SendMessageRequest, type Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
+import type { Ending } from "./ending.ts";
 import { Failure } from "./failure.ts";
-import { headerOf, MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
+import { MESSAGE_ID, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
+import { scopedId, writeOwner, type TaskName } from "./owner.ts";
 import { persist } from "./persist.ts";
+import { Alias } from "./runtime/alias.ts";
 import type { RuntimeClient, SendContext } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
 import { tokenOf } from "./subjects.ts";
-import { derivedId, failedTask, keyOf, readOrder, statusEvent, type Order } from "./task.ts";
+import { failedTask, keyOf, unreadName, readOrder, statusEvent, type Order } from "./task.ts";
 import { SpanKind, Step } from "./trace.ts";
 import type { Delivery, LedgerEntry, Transport } from "./transport.ts";
-
-/** How one delivery ended. */
-export type Ending =
-  /** The runtime did it; `failed` is a result like any other. */
-  | { readonly outcome: "completed" | "failed" | "input_required"; readonly id: string }
-  /** Its result was there already. */
-  | { readonly outcome: "known"; readonly id: string }
-  | { readonly outcome: "dead"; readonly id: string; readonly failure: Failure }
-  /** It will be delivered again. */
-  | { readonly outcome: "retried"; readonly id: string; readonly failure: Failure }
-  /** The grace time was over: somebody else gets it at once. */
-  | { readonly outcome: "handed_back"; readonly id: string };
 
 /** What a task is run with. */
 export interface Means {
   readonly transport: Transport;
   readonly runtime: RuntimeClient;
   readonly settings: Settings;
-  /** Ids of the tasks that run here. */
+  /** The tasks that run here, by their {@link scopedId}. */
   readonly claims: Set<string>;
 }
 
@@ -44,6 +35,10 @@ export class Execution {
   readonly #stop: AbortSignal;
   readonly #step: Step;
   readonly #beat: NodeJS.Timeout;
+  /** Its place in the queue names it until what it says is read. */
+  #name: TaskName;
+  /** What it is everywhere but for its owner. */
+  #key: string;
   #order: Order | undefined;
   #replaces: LedgerEntry | undefined;
   #hasClaim = false;
@@ -54,6 +49,8 @@ export class Execution {
     this.#delivery = delivery;
     this.#means = means;
     this.#stop = stop;
+    this.#name = unreadName(delivery);
+    this.#key = scopedId(this.#name);
     this.#step = Step.begin(`process ${delivery.subject}`, SpanKind.CONSUMER, delivery.headers, {
       "messaging.system": means.transport.status.kind,
       "messaging.operation.type": "process",
@@ -65,7 +62,7 @@ export class Execution {
 
   /** Id of the task, as far as it has one. */
   get id(): string {
-    return this.#order?.id ?? derivedId(this.#delivery);
+    return this.#name.id;
   }
 
   /** Which delivery of the task this is, from 1. */
@@ -85,7 +82,7 @@ export class Execution {
       ending = await this.#settle(error);
     } finally {
       clearInterval(this.#beat);
-      if (this.#hasClaim) this.#means.claims.delete(this.id);
+      if (this.#hasClaim) this.#means.claims.delete(this.#key);
     }
     const error = "failure" in ending ? ending.failure.reason : undefined;
     this.#step.end({ "a2a.task.id": this.id, "propylon.outcome": ending.outcome }, error);
@@ -101,14 +98,16 @@ export class Execution {
   handBack(): Ending {
     clearInterval(this.#beat);
     this.#delivery.giveBack(0);
-    return { outcome: "handed_back", id: this.id };
+    return { outcome: "handed_back", ...this.#name };
   }
 
   async #perform(onAnswer: () => void): Promise<Ending> {
     const { attempt } = this.#delivery;
     this.#order = readOrder(this.#delivery);
-    this.#claim(this.id);
-    const before = await this.#persist(() => this.#means.transport.find(this.id));
+    this.#name = { id: this.#order.id, owner: this.#order.owner };
+    this.#key = scopedId(this.#name);
+    this.#claim(this.#key);
+    const before = await this.#persist(() => this.#means.transport.find(this.#key));
     if (before && !this.#goesOn(before)) return this.#finish("known");
     this.#replaces = before;
     if (attempt > this.#means.settings.maxDeliver)
@@ -123,10 +122,10 @@ export class Execution {
   }
 
   /** After a while without the queue it may deliver to us what we are still at. */
-  #claim(id: string): void {
-    if (this.#means.claims.has(id)) throw new Failure("busy", "It runs here already.");
+  #claim(key: string): void {
+    if (this.#means.claims.has(key)) throw new Failure("busy", "It runs here already.");
     this.#hasClaim = true;
-    this.#means.claims.add(id);
+    this.#means.claims.add(key);
   }
 
   /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
@@ -143,22 +142,23 @@ export class Execution {
     const limit = new Limit(this.#stop, settings.timeout);
     const { signal } = limit;
     const { headers } = step;
+    const alias = new Alias(order, this.#replaces?.task);
     transport.tell(
-      order.id,
+      this.#key,
       statusEvent(order, "working", { attempt: this.#delivery.attempt }),
       headers,
     );
     try {
       const task = await step.run(() =>
-        this.#send(withIds(order), {
-          id: order.id,
+        this.#send(alias.request, {
+          id: alias.id,
           headers: { ...headers, ...(this.#replaces && { [CONTINUES_HEADER]: "true" }) },
           signal,
-          tell: (event) => transport.tell(order.id, event, headers),
+          tell: (event) => transport.tell(this.#key, alias.event(event), headers),
         }),
       );
       step.end({ "a2a.task.state": task.status.state });
-      return task;
+      return alias.task(task);
     } catch (error) {
       step.end({}, error instanceof Failure ? error.reason : "aborted");
       if (!limit.isLate || this.#stop.aborted) throw error;
@@ -184,9 +184,8 @@ export class Execution {
 
   async #publish(task: Task): Promise<void> {
     const { transport } = this.#means;
-    const { id } = this;
+    const { id, owner } = this.#name;
     const message = messageToken(this.#order);
-    const owner = headerOf(this.#delivery.headers, OWNER);
     const step = this.#step.next(`publish ${id}`, SpanKind.PRODUCER, {
       "messaging.operation.type": "send",
       "a2a.task.id": id,
@@ -194,7 +193,7 @@ export class Execution {
     const headers = {
       ...step.headers,
       ...(message !== undefined && { [MESSAGE_ID]: message }),
-      ...(owner !== undefined && { [OWNER]: owner }),
+      ...(owner !== undefined && { [OWNER]: writeOwner(owner) }),
     };
     const size = Buffer.byteLength(JSON.stringify(task));
     const room = transport.limit - sizeOf(headers);
@@ -204,14 +203,14 @@ export class Execution {
     }
     const { status, contextId } = task;
     transport.tell(
-      id,
+      this.#key,
       { statusUpdate: { taskId: id, ...(contextId !== undefined && { contextId }), status } },
       headers,
     );
-    const key = keyOf("result", id, this.#order?.messageId);
+    const key = keyOf("result", this.#name, this.#order?.messageId);
     const entry = { task, headers, key, replaces: this.#replaces };
     try {
-      await this.#persist(() => transport.record(id, entry));
+      await this.#persist(() => transport.record(this.#key, entry));
     } catch (error) {
       throw isTooLarge(error) ? tooLarge(size) : error;
     } finally {
@@ -221,7 +220,7 @@ export class Execution {
 
   #finish(outcome: "completed" | "failed" | "input_required" | "known"): Ending {
     this.#acknowledge();
-    return { outcome, id: this.id };
+    return { outcome, ...this.#name };
   }
 
   /** Tried once. */
@@ -230,7 +229,7 @@ export class Execution {
   }
 
   async #settle(error: unknown): Promise<Ending> {
-    const { id } = this;
+    const name = this.#name;
     const { settings } = this.#means;
     const failure =
       error instanceof Failure
@@ -240,19 +239,19 @@ export class Execution {
     const { attempt } = this.#delivery;
     if (failure.reason === "busy") {
       this.#delivery.giveBack(settings.ackWait);
-      return { outcome: "retried", id, failure };
+      return { outcome: "retried", ...name, failure };
     }
     if (failure.isPassing && attempt < settings.maxDeliver) {
       this.#delivery.giveBack(backoffDelay(attempt, settings.backoff));
-      return { outcome: "retried", id, failure };
+      return { outcome: "retried", ...name, failure };
     }
     try {
       await this.#bury(failure);
-      return { outcome: "dead", id, failure };
+      return { outcome: "dead", ...name, failure };
     } catch {
       if (this.#stop.aborted) return this.handBack();
       this.#delivery.giveBack(backoffDelay(attempt, settings.backoff));
-      return { outcome: "retried", id, failure };
+      return { outcome: "retried", ...name, failure };
     }
   }
 
@@ -260,7 +259,7 @@ export class Execution {
   async #bury(failure: Failure): Promise<void> {
     const { transport } = this.#means;
     const { attempt } = this.#delivery;
-    const { whole, bare } = lettersOf(this.#delivery, this.id, failure);
+    const { whole, bare } = lettersOf(this.#delivery, this.#name, failure);
     const fits = whole.data.length + sizeOf(whole.headers) <= transport.limit;
     try {
       await this.#persist(() => transport.bury(fits ? whole : bare));
@@ -277,13 +276,6 @@ export class Execution {
   #persist<T>(work: () => Promise<T>): Promise<T> {
     return persist(work, this.#stop, isTooLarge);
   }
-}
-
-/** A message without a messageId still has a task id, which the runtime answers with. */
-function withIds({ id, request }: Order): SendMessageRequest {
-  const { message } = request;
-  if ((message.taskId ?? "") !== "" || message.messageId === id) return request;
-  return { ...request, message: { ...message, taskId: id } };
 }
 
 /** Ids come from anybody, and a header has one line. */

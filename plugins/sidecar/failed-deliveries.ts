@@ -1,4 +1,4 @@
-import type { Ending } from "./execution.ts";
+import type { Ending } from "./ending.ts";
 import type { Failure } from "./failure.ts";
 
 /** Deliveries that are kept. */
@@ -11,6 +11,8 @@ export interface FailedDelivery {
   /** ISO 8601. */
   readonly at: string;
   readonly task: string;
+  /** `ref` of whoever handed it in; `null`: it came over NATS, and nobody said. */
+  readonly owner: string | null;
   /** `retried`: it comes again; `dead`: it was given up. */
   readonly outcome: Ending["outcome"];
   readonly reason: Failure["reason"];
@@ -24,10 +26,11 @@ export class FailedDeliveries {
 
   add(ending: Ending, attempt: number): void {
     if (!("failure" in ending)) return;
-    const { id: task, outcome, failure } = ending;
+    const { id: task, owner = null, outcome, failure } = ending;
     const { reason } = failure;
     const message = failure.message.slice(0, MAX_MESSAGE);
-    this.#kept.unshift({ at: new Date().toISOString(), task, outcome, reason, message, attempt });
+    const at = new Date().toISOString();
+    this.#kept.unshift({ at, task, owner, outcome, reason, message, attempt });
     this.#kept.splice(MAX_KEPT);
   }
 

@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
 import type { StreamEvent } from "propylon/contract";
-import { MESSAGE_ID, OWNER } from "./headers.ts";
+import { MESSAGE_ID } from "./headers.ts";
 import type { Settings } from "./settings.ts";
 import type {
   Delivery,
@@ -80,11 +80,11 @@ export class MemoryTransport implements Transport {
 
   async record(id: string, { task, headers, replaces }: NewEntry): Promise<void> {
     if (!replaces && (await this.find(id))) return;
-    const { [MESSAGE_ID]: message, [OWNER]: owner } = headers;
+    const { [MESSAGE_ID]: message } = headers;
     const size = Buffer.byteLength(JSON.stringify(task));
     const until = now() + this.#settings.retention.results;
     this.#forget(id);
-    this.#ledger.set(id, { task, message, owner, sequence: ++this.#sequence, until, size });
+    this.#ledger.set(id, { task, message, sequence: ++this.#sequence, until, size });
     this.#ledgerBytes += size;
     for (const oldest of this.#ledger.keys()) {
       if (this.#ledger.size <= MOST && this.#ledgerBytes <= MOST_BYTES) break;

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { Ending } from "./execution.ts";
+import type { Ending } from "./ending.ts";
 import type { Transport } from "./transport.ts";
 import type { Worker } from "./worker.ts";
 

@@ -34,6 +34,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
         columns: [
           { label: "When", value: "/at", as: "time" },
           { label: "Task", value: "/task", as: "code" },
+          { label: "Owner", value: "/owner", as: "code" },
           { label: "Outcome", value: "/outcome", as: "state" },
           { label: "Reason", value: "/reason", as: "code" },
           { label: "What went wrong", value: "/message" },

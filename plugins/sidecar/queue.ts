@@ -4,7 +4,8 @@ import { pause } from "propylon/kit";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
 import { harmless, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
-import type { SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
+import { scopedId, writeOwner, type TaskName } from "./owner.ts";
+import type { OwnerOptions, SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
 import { isId, keyOf } from "./task.ts";
 import { SpanKind, Step } from "./trace.ts";
@@ -37,11 +38,11 @@ export class Queue implements TaskQueueService {
     const full = {
       ...harmless(headers),
       ...step.headers,
-      ...(owner !== undefined && { [OWNER]: owner }),
+      ...(owner !== undefined && { [OWNER]: writeOwner(owner) }),
     };
     try {
       this.#checkSize(data.length, full);
-      const key = keyOf("task", id, messageId);
+      const key = keyOf("task", { id, owner }, messageId);
       await this.#transport.submit(agent, { data, key, headers: full });
       return { id };
     } catch (error) {
@@ -51,36 +52,53 @@ export class Queue implements TaskQueueService {
     }
   }
 
-  async result(
+  result(
     id: string,
-    { wait = 0, signal }: { readonly wait?: number; readonly signal?: AbortSignal } = {},
+    { owner, ...wait }: Parameters<TaskQueueService["result"]>[1] = {},
+  ): Promise<TaskResult | undefined> {
+    return this.first([{ id, owner }], wait);
+  }
+
+  /** The result of the first of some tasks that has one. */
+  async first(
+    names: readonly TaskName[],
+    { wait = 0, signal }: { readonly wait?: number; readonly signal?: AbortSignal },
   ): Promise<TaskResult | undefined> {
     const limit = new Limit(signal, wait);
     let round = new AbortController();
     const wake = (): void => round.abort();
     limit.signal.addEventListener("abort", wake);
-    const stop = this.#transport.watch(id, (event) => void (event ?? wake()));
+    const stops = names.map((name) =>
+      this.#transport.watch(scopedId(name), (event) => void (event ?? wake())),
+    );
     try {
       for (;;) {
         round = new AbortController();
-        const found = await this.#find(id);
+        const found = await this.#find(names);
         if (found || wait === 0 || limit.signal.aborted) return found;
         await pause(LOOK_MS, round.signal);
       }
     } finally {
       limit.clear();
-      stop();
+      for (const stop of stops) stop();
     }
   }
 
-  watch(id: string, listener: (event: StreamEvent) => void): () => void {
-    return this.#transport.watch(id, (event) => event && listener(event));
+  watch(
+    id: string,
+    listener: (event: StreamEvent) => void,
+    { owner }: OwnerOptions = {},
+  ): () => void {
+    return this.#transport.watch(scopedId({ id, owner }), (event) => event && listener(event));
   }
 
-  async #find(id: string): Promise<TaskResult | undefined> {
+  async #find(names: readonly TaskName[]): Promise<TaskResult | undefined> {
     try {
-      const entry = await this.#transport.find(id);
-      return entry && { task: entry.task, owner: entry.owner };
+      for (const name of names) {
+        const entry = await this.#transport.find(scopedId(name));
+        if (entry) return { task: { ...entry.task, id: name.id }, owner: name.owner };
+      }
+      return undefined;
     } catch (error) {
       throw unavailable(error);
     }

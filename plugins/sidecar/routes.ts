@@ -1,7 +1,8 @@
-import { admits, durationSchema, type PluginContext, type Principal } from "propylon";
+import { admits, durationSchema, GatewayError, type PluginContext, type Principal } from "propylon";
 import { checkInput, pathParameter, readJson, traceOf } from "propylon/kit";
 import { CONTRACT_VERSIONS, sendMessageRequestSchema, type Task } from "propylon/contract";
 import { z } from "zod";
+import type { TaskName } from "./owner.ts";
 import type { Sidecar } from "./sidecar.ts";
 
 /** Longest wait for a result in one request, in milliseconds; proxies give up on longer ones. */
@@ -13,6 +14,7 @@ const querySchema = z.strictObject({
   wait: durationSchema()
     .optional()
     .transform((ms = 0) => Math.min(ms, MOST_WAIT)),
+  owner: z.string().max(1_000).optional(),
 });
 
 /** How the sidecar is, its drain, and a door to the queue for those without a NATS client. */
@@ -56,27 +58,35 @@ export function registerRoutes(gateway: PluginContext, sidecar: Sidecar): void {
     "/sidecar/tasks/:id",
     { access: "caller", mutates: false },
     async (event) => {
-      const { wait } = checkInput(Object.fromEntries(event.url.searchParams), querySchema);
+      const { wait, owner } = checkInput(Object.fromEntries(event.url.searchParams), querySchema);
       const id = pathParameter(event, "id");
-      const task = await resultFor(sidecar, event.context.principal, id, wait, event.req.signal);
+      const { signal } = event.req;
+      const task = await resultFor(sidecar, event.context.principal, { id, owner }, wait, signal);
       return task ?? Response.json({ id, pending: true }, { status: 202 });
     },
   );
 }
 
 /**
- * The result of a task for somebody: of their own, or of anybody's for operators. Another's looks like one that is not there.
+ * The result of a task for somebody: of their own, which is the only one of that id for them. Operators name another owner, and see
+ * what came without one.
  */
 export async function resultFor(
   { queue }: Sidecar,
   principal: Principal,
-  id: string,
+  { id, owner }: TaskName,
   wait: number,
   signal: AbortSignal,
 ): Promise<Task | undefined> {
-  const found = await queue.result(id, { wait, signal });
-  const mayRead = admits(principal, "operator") || found?.owner === principal.ref;
-  return mayRead ? found?.task : undefined;
+  const { ref } = principal;
+  const isOperator = admits(principal, "operator");
+  if (owner !== undefined && owner !== ref && !isOperator)
+    throw new GatewayError("forbidden", 'Tasks of others are for the role "operator".', {
+      hint: "Leave owner out: a task of your own needs none.",
+    });
+  const owners = owner === undefined && isOperator ? [ref, undefined] : [owner ?? ref];
+  const names = owners.map((each) => ({ id, owner: each }));
+  return (await queue.first(names, { wait, signal }))?.task;
 }
 
 function statusOf({ worker, transport, runtime, settings, child }: Sidecar): object {

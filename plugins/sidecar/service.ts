@@ -1,16 +1,20 @@
 import { defineService, type GatewayError } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/contract";
-import type { Ending } from "./execution.ts";
+import type { Ending } from "./ending.ts";
 import type { Worker } from "./worker.ts";
 
+/** Whose task is meant. */
+export interface OwnerOptions {
+  /** `ref` of the principal who handed it in. Default: it was handed in without an owner. */
+  readonly owner?: string | undefined;
+}
+
 /** What comes with a task that is handed in. */
-export interface SubmitOptions {
+export interface SubmitOptions extends OwnerOptions {
   /** Agent that does the work; default: the one this gateway is configured for. */
   readonly agent?: string | undefined;
   /** Headers of the queue's message: trace context (`traceparent`, `tracestate`, `baggage`) and whatever the agent's side reads. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** `ref` of the principal who hands it in; goes with the task to its result, see {@link TaskResult.owner}. */
-  readonly owner?: string | undefined;
 }
 
 /** How a task ended. */
@@ -20,7 +24,10 @@ export interface TaskResult {
   readonly owner: string | undefined;
 }
 
-/** A durable queue of tasks and their results. */
+/**
+ * A durable queue of tasks and their results. A task is named by its id and its owner: callers choose ids, and the same id of two
+ * owners is two tasks.
+ */
 export interface TaskQueueService {
   /**
    * Hands a task in; resolves when the queue has stored it. The same id again starts nothing new while its result is kept.
@@ -39,10 +46,10 @@ export interface TaskQueueService {
    */
   result(
     id: string,
-    options?: { readonly wait?: number; readonly signal?: AbortSignal },
+    options?: OwnerOptions & { readonly wait?: number; readonly signal?: AbortSignal },
   ): Promise<TaskResult | undefined>;
   /** Tells of what happens to a task from now on; best effort, the result is what counts. @returns stops telling */
-  watch(id: string, listener: (event: StreamEvent) => void): () => void;
+  watch(id: string, listener: (event: StreamEvent) => void, options?: OwnerOptions): () => void;
 }
 
 /** Service token of the sidecar plugin. */
@@ -56,7 +63,7 @@ declare module "propylon" {
       reason: string | undefined,
       failure: GatewayError | undefined,
     ) => void;
-    /** A delivery of a task ended. */
-    "sidecar:task": (id: string, outcome: Ending["outcome"]) => void;
+    /** A delivery of a task ended. `owner` is the `ref` of whoever handed it in, where that is known. */
+    "sidecar:task": (id: string, outcome: Ending["outcome"], owner: string | undefined) => void;
   }
 }

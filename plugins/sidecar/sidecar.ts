@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import type { Ending } from "./execution.ts";
+import type { Ending } from "./ending.ts";
 import { FailedDeliveries } from "./failed-deliveries.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
@@ -87,15 +87,16 @@ function transportFor(gateway: PluginContext<SidecarOptions>, settings: Settings
 
 function tell(gateway: PluginContext<SidecarOptions>, ending: Ending, attempt: number): void {
   const { log } = gateway;
-  const { id, outcome } = ending;
+  const { id, owner, outcome } = ending;
   const failure = "failure" in ending ? ending.failure : undefined;
   const data = {
     task: id,
+    owner,
     outcome,
     attempt,
     ...(failure && { reason: failure.reason, why: failure.message }),
   };
   if (failure || outcome === "handed_back") log.warn(data, "task");
   else log.info(data, "task");
-  gateway.emit("sidecar:task", id, outcome);
+  gateway.emit("sidecar:task", id, outcome, owner);
 }

@@ -7,12 +7,12 @@ import {
   type TaskState,
 } from "propylon/contract";
 import { Failure } from "./failure.ts";
+import { readOwner, scopedId, type TaskName } from "./owner.ts";
 import { tokenOf } from "./subjects.ts";
 import type { Delivery } from "./transport.ts";
 
 /** A task as handed in. */
-export interface Order {
-  readonly id: string;
+export interface Order extends TaskName {
   readonly request: SendMessageRequest;
   readonly messageId: string | undefined;
 }
@@ -24,14 +24,20 @@ export interface Order {
 export function readOrder({ data, ...delivery }: Delivery): Order {
   const request = parseRequest(data);
   const { taskId, messageId } = request.message;
+  const owner = readOwner(delivery.headers);
   if (!isId(taskId) || !isId(messageId))
     throw new Failure("invalid_request", "An id in what was handed in holds half a character.");
   const id = nonEmpty(taskId) ?? nonEmpty(messageId);
-  if (id !== undefined) return { id, request, messageId: nonEmpty(messageId) };
+  if (id !== undefined) return { id, owner, request, messageId: nonEmpty(messageId) };
   // Nobody named it: its place in the queue does, so that every delivery of it has the same id.
   const derived = derivedId(delivery);
   const message = { ...request.message, taskId: derived };
-  return { id: derived, request: { ...request, message }, messageId: undefined };
+  return { id: derived, owner, request: { ...request, message }, messageId: undefined };
+}
+
+/** The task in a delivery, as far as it has a name. */
+export function unreadName(delivery: Delivery): TaskName {
+  return { id: derivedId(delivery), owner: readOwner(delivery.headers) };
 }
 
 /** Whether something can be an id: half of a surrogate pair has no UTF-8, and two of them would become one subject. */
@@ -62,9 +68,13 @@ function parseRequest(data: Uint8Array): SendMessageRequest {
 }
 
 /** `Nats-Msg-Id` of what belongs to one message of one task: the same for all its executions. */
-export function keyOf(kind: "task" | "result", id: string, messageId: string | undefined): string {
-  const part = messageId === undefined || messageId === id ? "" : `.${digest(messageId)}`;
-  return `${kind}-${tokenOf(id)}${part}`;
+export function keyOf(
+  kind: "task" | "result",
+  name: TaskName,
+  messageId: string | undefined,
+): string {
+  const part = messageId === undefined || messageId === name.id ? "" : `.${digest(messageId)}`;
+  return `${kind}-${tokenOf(scopedId(name))}${part}`;
 }
 
 function digest(text: string): string {

@@ -37,10 +37,15 @@ export function registerTools(gateway: PluginContext, sidecar: Sidecar): void {
     input: z.object({
       id: z.string().min(1).describe("Id that task_submit returned."),
       wait_seconds: z.number().min(0).max(60).default(0).describe("How long to wait for it."),
+      owner: z
+        .string()
+        .max(1_000)
+        .optional()
+        .describe("Who handed it in, as key:ci; for operators. Default: you."),
     }),
     annotations: { readOnlyHint: true },
-    async run({ id, wait_seconds }, { principal, signal }) {
-      const task = await resultFor(sidecar, principal, id, wait_seconds * 1_000, signal);
+    async run({ id, wait_seconds, owner }, { principal, signal }) {
+      const task = await resultFor(sidecar, principal, { id, owner }, wait_seconds * 1_000, signal);
       return task ? { ...task } : { id, pending: true };
     },
   });

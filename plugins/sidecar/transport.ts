@@ -11,7 +11,6 @@ export interface LedgerEntry {
   readonly task: Task;
   /** The message that was answered, by the token of its id. */
   readonly message: string | undefined;
-  readonly owner: string | undefined;
   /** Place in the ledger. */
   readonly sequence: number;
 }

@@ -1,6 +1,7 @@
 import { toGatewayError, type GatewayError } from "propylon";
 import { pause } from "propylon/kit";
-import { Execution, type Ending, type Means } from "./execution.ts";
+import type { Ending } from "./ending.ts";
+import { Execution, type Means } from "./execution.ts";
 
 /** Pause after something that failed at once, in milliseconds. */
 const FAILED_MS = 1_000;

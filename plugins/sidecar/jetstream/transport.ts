@@ -24,7 +24,7 @@ import type {
 import { probe } from "./probe.ts";
 import { refusedStore } from "./refusal.ts";
 import { provision } from "./streams.ts";
-import { MESSAGE_ID, OWNER } from "../headers.ts";
+import { MESSAGE_ID } from "../headers.ts";
 
 /** Longest wait for the queue's word that it has stored something, in milliseconds. */
 const STORE_MS = 5_000;
@@ -100,8 +100,8 @@ export class JetstreamTransport implements Transport {
     const query = { last_by_subj: `${subjects.results}.${tokenOf(id)}` };
     const found = await this.#minding(manager.streams.getMessage(streams.results, query));
     if (!found) return undefined;
-    const { [MESSAGE_ID]: message, [OWNER]: owner } = readHeaders(() => found.header);
-    return { task: readTask(id, found.string()), message, owner, sequence: found.seq };
+    const { [MESSAGE_ID]: message } = readHeaders(() => found.header);
+    return { task: readTask(id, found.string()), message, sequence: found.seq };
   }
 
   async record(id: string, { task, key, headers, replaces }: NewEntry): Promise<void> {

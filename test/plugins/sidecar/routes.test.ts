@@ -51,7 +51,7 @@ it("T4: shows a result to whoever handed the task in, and to operators; to other
   expect([others.status, await others.json()]).toEqual([202, { id: "t/1", pending: true }]);
   const nobodys = await ask("bob", "/tasks/none");
   expect([nobodys.status, await nobodys.json()]).toEqual([202, { id: "none", pending: true }]);
-  expect((await ask("operator", "/tasks/t%2F1")).status).toBe(200);
+  expect((await ask("operator", "/tasks/t%2F1?owner=key:alice")).status).toBe(200);
 });
 
 it("T1: forwards nothing of the request that handed a task in", async () => {
@@ -76,11 +76,11 @@ it("tells what waits and runs, and to operators what failed", async () => {
   let finish = (): void => {};
   const { runtime, ask, submit, look } = await start({
     "/": (asked, res) => {
-      if (idOf(asked) === "bad") return sendJson(res, {}, 400);
+      if (JSON.stringify(asked.body).includes("refuse")) return sendJson(res, {}, 400);
       finish = () => sendJson(res, completed(idOf(asked)));
     },
   });
-  await submit("alice", user("a", { taskId: "bad" }));
+  await submit("alice", user("refuse", { taskId: "bad" }));
   expect((await ask("alice", "/tasks/bad?wait=10s")).status).toBe(200);
   await submit("alice", user("b", { taskId: "slow" }));
   await submit("alice", user("c", { taskId: "next" }));
@@ -91,7 +91,13 @@ it("tells what waits and runs, and to operators what failed", async () => {
   const { failed } = (await (await look("operator", "/failed")).json()) as { failed: unknown[] };
   const why = { reason: "refused", message: "The runtime refuses the task (400).", attempt: 1 };
   expect(failed).toEqual([
-    { at: expect.any(String) as string, task: "bad", outcome: "dead", ...why },
+    {
+      at: expect.any(String) as string,
+      task: "bad",
+      owner: "key:alice",
+      outcome: "dead",
+      ...why,
+    },
   ]);
   for (const who of ["viewer", "alice"] as const)
     expect((await look(who, "/failed")).status).toBe(403);

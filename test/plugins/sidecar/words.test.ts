@@ -29,8 +29,11 @@ describe("tokenOf", () => {
   });
 
   it("tells messages of one task apart, and their executions not", () => {
-    expect(keyOf("result", "t", "m1")).not.toBe(keyOf("result", "t", "m2"));
-    expect(keyOf("result", "t", "m1")).toBe(keyOf("result", "t", "m1"));
+    const name = { id: "t", owner: undefined };
+    expect(keyOf("result", name, "m1")).not.toBe(keyOf("result", name, "m2"));
+    expect(keyOf("result", name, "m1")).toBe(keyOf("result", name, "m1"));
+    const owned = { id: "t", owner: "key:alice" };
+    expect(keyOf("result", owned, "m1")).not.toBe(keyOf("result", name, "m1"));
   });
 });
 
