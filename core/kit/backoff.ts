@@ -1,3 +1,5 @@
+import { GatewayError } from "../errors.ts";
+
 /**
  * How waits between attempts grow; milliseconds.
  *
@@ -11,7 +13,7 @@ export interface BackoffPolicy {
 }
 
 /**
- * Milliseconds to wait after so many failures in a row: exponential backoff, less a random part of up to half, so that callers that
+ * Whole milliseconds to wait after so many failures in a row: exponential backoff, less a random part of up to half, so that callers that
  * failed together do not come back together. What the other side asks for (`Retry-After` of RFC 9110, `retry` of an event stream) is
  * never shortened, but never longer than `max` either.
  *
@@ -27,5 +29,21 @@ export function backoffDelay(
   random = Math.random(),
 ): number {
   const whole = Math.min(max, initial * 2 ** Math.min(30, Math.max(0, failures - 1)));
-  return Math.max(whole * (0.5 + random / 2), Math.min(asked, max));
+  return wholeDelay(Math.max(whole * (0.5 + random / 2), Math.min(asked, max)));
+}
+
+/**
+ * A delay as every queue and protocol takes it: whole milliseconds, none of them lost. JetStream reads a fraction of a nanosecond as
+ * no delay at all.
+ *
+ * @param ms at least 0
+ * @throws {GatewayError} `invalid` for what is no time to wait
+ * @example delivery.giveBack(wholeDelay(1_000 * Math.random()));
+ */
+export function wholeDelay(ms: number): number {
+  const whole = Math.ceil(ms);
+  if (whole >= 0 && whole <= Number.MAX_SAFE_INTEGER) return whole;
+  throw new GatewayError("invalid", `A delay cannot be ${ms} ms.`, {
+    hint: "Give the delay in milliseconds; 0 means at once.",
+  });
 }

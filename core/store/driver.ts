@@ -98,7 +98,11 @@ export interface QueueDelivery {
   keep(): void;
   /** Done: it is never delivered again. @throws when the queue cannot be reached; may be called again */
   ack(): Promise<void>;
-  /** Gives it back, to be delivered again after so many milliseconds. Best effort. */
+  /**
+   * Gives it back, to be delivered again after so many milliseconds: whole ones, for the store's queue rounds them up. Best effort.
+   *
+   * @throws {GatewayError} `invalid` for what is no delay
+   */
   giveBack(delay: number): void;
 }
 

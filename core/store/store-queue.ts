@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { wholeDelay } from "../kit/backoff.ts";
 import type { StoreConnection } from "./connection.ts";
 import type { QueueDelivery, QueuedItem, WorkQueue } from "./driver.ts";
 
@@ -22,8 +23,16 @@ export class StoreQueue implements WorkQueue {
     return this.#connection.run(() => this.#queue.add(item, text));
   }
 
-  next(signal: AbortSignal): Promise<QueueDelivery | undefined> {
-    return this.#queue.next(signal);
+  async next(signal: AbortSignal): Promise<QueueDelivery | undefined> {
+    const delivery = await this.#queue.next(signal);
+    return (
+      delivery && {
+        text: delivery.text,
+        keep: () => delivery.keep(),
+        ack: () => delivery.ack(),
+        giveBack: (delay) => delivery.giveBack(wholeDelay(delay)),
+      }
+    );
   }
 
   items(): Promise<readonly QueuedItem[]> {

@@ -5,6 +5,7 @@ import { testChanges, testLogs, testTopics } from "./store-changes.ts";
 import { testStoreGateways } from "./store-gateways.ts";
 import { testStoreModel } from "./store-model.ts";
 import { testStoreParts } from "./store-parts.ts";
+import { testQueues } from "./store-queues.ts";
 import { testLists, testValues } from "./store-values.ts";
 
 /**
@@ -40,6 +41,7 @@ export function testStore(name: string, suite: StoreSuite): void {
     testLogs(under);
     testTopics(under);
     testStoreParts(under);
+    testQueues(under);
     testStoreGateways(under);
     testStoreModel(
       under,

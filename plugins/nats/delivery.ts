@@ -1,4 +1,5 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
+import { wholeDelay } from "propylon/kit";
 import { factsOf, readHeaders } from "./facts.ts";
 
 /** Longest wait for the confirmation of an ack, in milliseconds. */
@@ -84,7 +85,9 @@ export class NatsDelivery implements Delivery {
   }
 
   giveBack(delay: number): void {
-    this.#answer(delay > 0 ? `-NAK ${JSON.stringify({ delay: delay * 1_000_000 })}` : "-NAK");
+    // The server reads an int64: with a fraction, or in exponents, it would be no delay.
+    const nanoseconds = BigInt(wholeDelay(delay)) * 1_000_000n;
+    this.#answer(nanoseconds > 0n ? `-NAK {"delay":${nanoseconds}}` : "-NAK");
   }
 
   /** Not while the connection is down: the client would say it once it is back, when the task may be with somebody else. */

@@ -81,7 +81,9 @@ class NatsQueue implements WorkQueue {
     await this.#ready();
     const { subjects, run } = this.#host;
     const subject = subjects.queued(this.#name, [group, String(size), key]);
-    await run((request) => request.publish(subject, text, { "Nats-Msg-Id": key }));
+    // The stream has all queues: a key of one must not be that of another.
+    const id = `${this.#name} ${key}`;
+    await run((request) => request.publish(subject, text, { "Nats-Msg-Id": id }));
   }
 
   async next(signal: AbortSignal): Promise<QueueDelivery | undefined> {

@@ -16,6 +16,7 @@ it("doubles up to the longest wait and is shortened by at most half, after any n
       const wait = backoffDelay(failed, { initial, max }, 0, chance);
       expect(wait).toBeGreaterThanOrEqual(whole / 2);
       expect(wait).toBeLessThanOrEqual(whole);
+      expect(Number.isInteger(wait)).toBe(true);
     }),
   );
 });
