@@ -1,9 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
+import { isGatewayError } from "../errors.ts";
 import { digestFiles } from "./file-digest.ts";
 import type { ConfigText } from "./document.ts";
 import type { ConfigIssue } from "./issue.ts";
+import { IMPORTS_MODULE, NamedImports } from "./code-imports.ts";
 import { Places } from "./config.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
@@ -33,8 +35,9 @@ export interface CodeModule {
  */
 export async function importCode(file: string): Promise<CodeModule> {
   const files = new Set([file]);
-  const jiti = await createImporter(file, files);
-  const exports = await jiti.import<Record<string, unknown>>(file);
+  const { jiti, check } = await createImporter(file, files);
+  // A module may fail for want of a name; then the name says more than the failure.
+  const exports = await jiti.import<Record<string, unknown>>(file).finally(check);
   return { exports, files, digest: digestFiles(files) };
 }
 
@@ -54,22 +57,32 @@ export function readText(file: string): Promise<string> {
   return readFile(file, "utf8");
 }
 
-async function createImporter(file: string, files: Set<string>): Promise<Jiti> {
+/** An importer, and what to do once it has imported: see that every imported name is there. */
+interface Importer {
+  readonly jiti: Jiti;
+  check(): void;
+}
+
+async function createImporter(file: string, files: Set<string>): Promise<Importer> {
   const { createJiti } = await import("jiti");
   const shared = SHARED.map(async (name) => [name, (await import(name)) as unknown] as const);
-  const virtualModules = Object.fromEntries(await Promise.all(shared)) as Record<string, object>;
+  const known = Object.fromEntries(await Promise.all(shared)) as Record<string, object>;
   const plain = createJiti(file, { fsCache: false });
-  return createJiti(file, {
+  const imports = new NamedImports();
+  const jiti = createJiti(file, {
     fsCache: false,
     moduleCache: false,
     interopDefault: false,
-    virtualModules,
+    virtualModules: { ...known, [IMPORTS_MODULE]: imports.module },
     transform(options) {
-      if (options.filename !== undefined && !options.filename.includes(`${sep}node_modules${sep}`))
-        files.add(options.filename);
-      return { code: plain.transform(options) };
+      const { filename, source } = options;
+      const code = plain.transform(options);
+      if (filename === undefined || filename.includes(`${sep}node_modules${sep}`)) return { code };
+      files.add(filename);
+      return { code: imports.observe(filename, source, code) };
     },
   });
+  return { jiti, check: () => imports.check(known) };
 }
 
 /**
@@ -81,7 +94,7 @@ export async function loadCode(file: string, shown: string): Promise<ConfigText>
   const { loadConfig } = await import("c12");
   const places = new Places(shown);
   try {
-    const jiti = await createImporter(file, new Set());
+    const { jiti, check } = await createImporter(file, new Set());
     const { config } = await loadConfig({
       cwd: dirname(file),
       configFile: basename(file),
@@ -97,7 +110,7 @@ export async function loadCode(file: string, shown: string): Promise<ConfigText>
       // One layer only: nothing to merge, so no list is ever concatenated.
       merger: (...layers: unknown[]) =>
         layers.find((layer) => layer !== undefined && layer !== null) as Record<string, unknown>,
-    });
+    }).finally(check);
     return { value: config, issues: [], places };
   } catch (error) {
     return { value: undefined, issues: [codeIssue(error, file, shown)], places };
@@ -106,6 +119,8 @@ export async function loadCode(file: string, shown: string): Promise<ConfigText>
 
 /** A module that cannot be loaded, as an issue at the place its error names. */
 export function codeIssue(error: unknown, file: string, shown: string): ConfigIssue {
+  if (isGatewayError(error) && error.place)
+    return { message: error.message, hint: error.hint ?? "Correct it.", place: error.place };
   const message = error instanceof Error ? error.message : String(error);
   const [first = ""] = message.split("\n");
   const at = /:(\d+):(\d+)\s*$/.exec(message);

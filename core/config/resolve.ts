@@ -67,7 +67,7 @@ export class PluginSource implements PluginResolver {
         hint: "The path is relative to the config file; check its spelling and ending.",
       });
     const module = await importCode(file).catch((error: unknown) => {
-      if (isGatewayError(error)) throw error;
+      if (isGatewayError(error) && !error.place) throw error;
       const issue = codeIssue(error, file, basename(file));
       throw new GatewayError("invalid", `${placeText(issue.place)} ${issue.message}`, {
         hint: issue.hint,
