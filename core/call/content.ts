@@ -2,7 +2,8 @@ import type { ToolReturn } from "../plugin/definitions.ts";
 import type { Json } from "./types.ts";
 
 /**
- * The result of a tool, of what it returned: text, a full result, or data.
+ * The result of a tool, of what it returned: text, a full result, or data. A list is text alone: `structuredContent` must be an
+ * object (MCP 2025-11-25, server/tools), and the official clients refuse a result where it is none.
  *
  * @throws {TypeError} for what is none of these
  *
@@ -10,9 +11,10 @@ import type { Json } from "./types.ts";
  */
 export function toResult(returned: ToolReturn): Json {
   if (typeof returned === "string") return { content: [{ type: "text", text: returned }] };
+  if (isList(returned)) return { content: [{ type: "text", text: JSON.stringify(returned) }] };
   if (typeof returned !== "object" || returned === null) {
     throw new TypeError(
-      `a tool must return a string or an object, not ${returned === null ? "null" : typeof returned}`,
+      `a tool must return a string, an object or a list, not ${returned === null ? "null" : typeof returned}`,
     );
   }
   if (Array.isArray(returned["content"]) || typeof returned["resultType"] === "string")
@@ -21,4 +23,9 @@ export function toResult(returned: ToolReturn): Json {
     content: [{ type: "text", text: JSON.stringify(returned) }],
     structuredContent: returned,
   };
+}
+
+/** `Array.isArray` does not narrow readonly arrays. */
+function isList(returned: ToolReturn): returned is readonly unknown[] {
+  return Array.isArray(returned);
 }

@@ -12,7 +12,13 @@ import { nearest } from "./spelling.ts";
 
 /** In words, and the store to take. */
 const ABILITIES: Readonly<Record<StoreAbility, { readonly does: string; readonly take: string }>> =
-  { queue: { does: "hands out work", take: "store: nats://..." } };
+  {
+    queue: { does: "hands out work", take: "store: nats://..." },
+    tables: {
+      does: "holds tables",
+      take: "store: sqlite:./data/gateway.db or store: postgres://...",
+    },
+  };
 
 /** What a config amounts to with what its plugins bring. */
 export interface Composed {

@@ -16,7 +16,7 @@ export async function openStore(
   checked: CheckedConfig,
   { cwd, dryRun, log, seat }: Pick<GatewayParts, "cwd" | "dryRun" | "log" | "seat">,
 ): Promise<GatewayStore> {
-  if (dryRun) return GatewayStore.inMemory(log);
+  if (dryRun) return GatewayStore.forDryRun(log, holdsTables(checked));
   const driver = seat?.openStore() ?? (await openDriver(checked, { cwd, log }));
   if (!driver) return GatewayStore.inMemory(log);
   try {
@@ -45,6 +45,11 @@ export async function openDriver(
   } catch (cause) {
     throw storeError(cause, config);
   }
+}
+
+function holdsTables({ config, plugins }: CheckedConfig): boolean {
+  const brought = plugins.find(({ plugin }) => openerOf(plugin, config.values.store));
+  return brought?.plugin.storeAbilities?.includes("tables") ?? false;
 }
 
 async function join(store: GatewayStore): Promise<GatewayStore> {

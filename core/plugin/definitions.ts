@@ -4,12 +4,12 @@ import type { ZodType, infer as Infer, input as ZodInput } from "zod";
 import type { Json } from "../call/types.ts";
 
 /**
- * What a tool may return: text, a full MCP result (`content` array, or `resultType`), or any other object, which becomes
- * `structuredContent` plus its JSON text.
+ * What a tool may return: text, a full MCP result (`content` array, or `resultType`), any other object, which becomes
+ * `structuredContent` plus its JSON text, or a list, which becomes JSON text alone.
  *
  * @example const report = (found: string[]): ToolReturn => ({ found, count: found.length });
  */
-export type ToolReturn = string | Json;
+export type ToolReturn = string | Json | readonly unknown[];
 
 /**
  * A schema of tool arguments: a zod object, or JSON Schema as it goes over the wire.
@@ -217,7 +217,7 @@ export interface OptionReference {
  *
  * @example const abilities: readonly StoreAbility[] = ["queue"];
  */
-export type StoreAbility = "queue";
+export type StoreAbility = "queue" | "tables";
 
 /**
  * An option that needs more of the gateway's store than every store can do; see `PluginDefinition.storeNeeds`.

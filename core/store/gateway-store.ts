@@ -23,6 +23,7 @@ export class GatewayStore {
   readonly #replicas: Replicas;
   readonly #asking: Asking;
   #relational: Promise<RelationalData> | undefined;
+  #hasDryTables = false;
 
   constructor(driver: StoreDriver, log: Logger) {
     this.#log = log;
@@ -34,6 +35,17 @@ export class GatewayStore {
   /** The one that every gateway has without a word in its config. */
   static inMemory(log: Logger): GatewayStore {
     return new GatewayStore(new MemoryDriver(), log);
+  }
+
+  /**
+   * The one of a gateway that is only looked at, which keeps nothing.
+   *
+   * @param hasTables whether the config's store would hold tables
+   */
+  static forDryRun(log: Logger, hasTables: boolean): GatewayStore {
+    const store = GatewayStore.inMemory(log);
+    store.#hasDryTables = hasTables;
+    return store;
   }
 
   /** Shows the others of the store that this gateway uses it. */
@@ -87,6 +99,7 @@ export class GatewayStore {
    * @throws {GatewayError} `invalid` where the store holds none
    */
   async database<T>(owner: string, migrations: readonly Migration[]): Promise<Kysely<T>> {
+    if (this.#hasDryTables) return (await import("./dry-tables.ts")).openDryTables<T>();
     this.#relational ??= this.#openRelational().catch((error: unknown) => {
       this.#relational = undefined;
       throw error;

@@ -7,6 +7,7 @@ export default definePlugin({
   name: "postgres",
   config: optionsSchema,
   stores: { postgres: openPostgres, postgresql: openPostgres },
+  storeAbilities: ["tables"],
   packages: () => ["pg"],
   setup() {},
 });

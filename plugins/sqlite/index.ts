@@ -7,6 +7,7 @@ export default definePlugin({
   name: "sqlite",
   config: optionsSchema,
   stores: { sqlite: openDriver },
+  storeAbilities: ["tables"],
   // libsql is native code, which no bundle holds: a build imports it where it runs.
   packages: () => [],
   setup() {},

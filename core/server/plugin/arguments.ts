@@ -1,6 +1,7 @@
-import { Validator } from "@cfworker/json-schema";
+import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
+import { describeIssue, describeUnit, describeUnknown } from "./argument-words.ts";
 import { problemText } from "../../kit/problem-text.ts";
 import type { ToolSchema } from "../../plugin/definitions.ts";
 import type { Json } from "../../call/types.ts";
@@ -29,20 +30,36 @@ function compileSchema(schema: ToolSchema, io: "input" | "output"): CompiledSche
   return schema instanceof z.ZodType ? fromZod(schema, io) : fromJsonSchema(schema);
 }
 
-function fromZod(schema: z.ZodType, io: "input" | "output"): CompiledSchema {
+function fromZod(given: z.ZodType, io: "input" | "output"): CompiledSchema {
+  const schema = io === "input" ? withoutOthers(given) : given;
   const { $schema: _dialect, ...json } = z.toJSONSchema(schema, { io });
   if (json["type"] !== "object")
     throw new GatewayError("invalid", "A tool's schema must describe an object.");
   return {
     json,
     check(value) {
-      const result = schema.safeParse(value);
+      const result = schema.safeParse(value, { error: describeIssue });
       if (result.success) return { value: result.data as Json };
-      return {
-        problems: result.error.issues.map((issue) => problemText(issue, "arguments")),
-      };
+      const known = Object.keys((json["properties"] ?? {}) as Json);
+      const whole = io === "input" ? "arguments" : "result";
+      return { problems: result.error.issues.flatMap((issue) => wordsOf(issue, known, whole)) };
     },
   };
+}
+
+/**
+ * zod drops what an object does not name. A model that misspells an optional argument would get an answer as if all were well, so
+ * it is told instead; `z.looseObject` takes others.
+ */
+function withoutOthers(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined
+    ? schema.strict()
+    : schema;
+}
+
+function wordsOf(issue: z.core.$ZodIssue, known: readonly string[], whole: string): string[] {
+  if (issue.code !== "unrecognized_keys") return [problemText(issue, whole)];
+  return describeUnknown(issue.path, issue.keys, issue.path.length === 0 ? known : []);
 }
 
 function fromJsonSchema(json: Json): CompiledSchema {
@@ -56,20 +73,20 @@ function fromJsonSchema(json: Json): CompiledSchema {
     json,
     check(value) {
       const { valid, errors } = validator.validate(value);
-      return valid ? { value } : { problems: leaves(errors) };
+      const known = Object.keys((json["properties"] ?? {}) as Json);
+      return valid
+        ? { value }
+        : { problems: leaves(errors).map((unit) => describeUnit(unit, known)) };
     },
   };
 }
 
 /** The validator reports every schema on the way to a problem; people need the innermost. */
-function leaves(errors: ReturnType<Validator["validate"]>["errors"]): string[] {
+function leaves(errors: readonly OutputUnit[]): OutputUnit[] {
   const places = errors.map(({ keywordLocation }) => keywordLocation);
   const isInner = (place: string): boolean =>
     !places.some((other) => other.startsWith(`${place}/`));
-  return errors
-    .filter(({ keyword, keywordLocation }) => keyword !== "false" && isInner(keywordLocation))
-    .map(
-      ({ instanceLocation, error }) =>
-        `${instanceLocation.slice(2).replaceAll("/", ".") || "arguments"}: ${error}`,
-    );
+  return errors.filter(
+    ({ keyword, keywordLocation }) => keyword !== "false" && isInner(keywordLocation),
+  );
 }

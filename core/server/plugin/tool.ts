@@ -76,7 +76,8 @@ export class LocalTool {
     const result = toResult(returned);
     const structured = result["structuredContent"];
     if (this.#output && result["isError"] !== true && result["resultType"] !== "input_required") {
-      const checked = this.#output.check((structured ?? {}) as Json);
+      const data = Array.isArray(returned) ? returned : (structured ?? {});
+      const checked = this.#output.check(data as Json);
       if ("problems" in checked) {
         this.#log.error(
           { tool: this.name, problems: checked.problems },

@@ -1,5 +1,5 @@
 import { isObject } from "propylon/kit";
-import { requireAll } from "./assertions.ts";
+import { counted, requireAll } from "./assertions.ts";
 import { every, type Keyword, type Verdict, type Walk } from "./verdict.ts";
 
 /** What only the server judges: these run a stranger's pattern, or need what such a pattern would have said. */
@@ -95,8 +95,9 @@ export const APPLICATORS: Readonly<Record<string, Keyword>> = {
     const { matches, open } = count(value.map((item) => walk.quietly(rule, item).verdict));
     const least = typeof minContains === "number" ? minContains : 1;
     const most = typeof maxContains === "number" ? maxContains : Number.POSITIVE_INFINITY;
-    if (matches + open < least) return walk.fail(`It must contain at least ${least} such item.`);
-    if (matches > most) return walk.fail(`It must contain at most ${most} such items.`);
+    if (matches + open < least)
+      return walk.fail(`It must contain at least ${counted(least, "such item")}.`);
+    if (matches > most) return walk.fail(`It must contain at most ${counted(most, "such item")}.`);
     return open === 0 || undefined;
   },
 };
@@ -143,6 +144,6 @@ function eachItem(walk: Walk, schemas: readonly unknown[], value: readonly unkno
 
 function restOf(walk: Walk, schema: unknown, value: readonly unknown[], from: number): Verdict {
   if (schema === false)
-    return value.length <= from || walk.fail(`It must have at most ${from} items.`);
+    return value.length <= from || walk.fail(`It must have at most ${counted(from, "item")}.`);
   return every(value.slice(from).map((item, index) => walk.check(schema, item, from + index)));
 }

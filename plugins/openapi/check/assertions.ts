@@ -67,24 +67,24 @@ export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
     if (typeof rule !== "number" || typeof value !== "string") return true;
     const length = lengthOf(walk, value, rule);
     if (length === undefined) return undefined;
-    return length >= rule || walk.fail(`It must have at least ${rule} characters.`);
+    return length >= rule || walk.fail(`It must have at least ${counted(rule, "character")}.`);
   },
   maxLength: (walk, rule, value) => {
     if (typeof rule !== "number" || typeof value !== "string") return true;
     const length = lengthOf(walk, value, rule);
     if (length === undefined) return undefined;
-    return length <= rule || walk.fail(`It must have at most ${rule} characters.`);
+    return length <= rule || walk.fail(`It must have at most ${counted(rule, "character")}.`);
   },
   minItems: (walk, rule, value) =>
     typeof rule !== "number" ||
     !Array.isArray(value) ||
     value.length >= rule ||
-    walk.fail(`It must have at least ${rule} items.`),
+    walk.fail(`It must have at least ${counted(rule, "item")}.`),
   maxItems: (walk, rule, value) =>
     typeof rule !== "number" ||
     !Array.isArray(value) ||
     value.length <= rule ||
-    walk.fail(`It must have at most ${rule} items.`),
+    walk.fail(`It must have at most ${counted(rule, "item")}.`),
   uniqueItems: (walk, rule, value) => {
     if (rule !== true || !Array.isArray(value)) return true;
     const texts = new Set<string>();
@@ -100,12 +100,12 @@ export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
     typeof rule !== "number" ||
     !isObject(value) ||
     Object.keys(value).length >= rule ||
-    walk.fail(`It must have at least ${rule} members.`),
+    walk.fail(`It must have at least ${counted(rule, "member")}.`),
   maxProperties: (walk, rule, value) =>
     typeof rule !== "number" ||
     !isObject(value) ||
     Object.keys(value).length <= rule ||
-    walk.fail(`It must have at most ${rule} members.`),
+    walk.fail(`It must have at most ${counted(rule, "member")}.`),
   required: (walk, rule, value) => {
     if (!Array.isArray(rule) || !isObject(value)) return true;
     return requireAll(walk, rule, value);
@@ -172,4 +172,9 @@ function canonical(walk: Walk, value: unknown): string | undefined {
 
 function shorten(text: string): string {
   return text.length > MAX_LISTED ? `${text.slice(0, MAX_LISTED)}…` : text;
+}
+
+/** `1 item`, `2 items`. */
+export function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }

@@ -9,12 +9,15 @@ describe("what a tool returned as its result", () => {
       content: [{ type: "text", text: '{"a":1}' }],
       structuredContent: { a: 1 },
     });
+    expect(toResult([1, { a: 2 }])).toEqual({ content: [{ type: "text", text: '[1,{"a":2}]' }] });
     for (const whole of [{ content: [] }, { resultType: "input_required" }])
       expect(toResult(whole)).toBe(whole);
   });
 
   it.each([[null], [undefined], [7]])("is none for %s", (returned) => {
-    expect(() => toResult(returned as never)).toThrow(/must return a string or an object, not/);
+    expect(() => toResult(returned as never)).toThrow(
+      /must return a string, an object or a list, not/,
+    );
   });
 });
 

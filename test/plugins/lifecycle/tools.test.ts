@@ -339,7 +339,7 @@ describe("agent_stop", () => {
       const { client, agents } = await start(() => reply.opened);
       const id = await startOne(client);
       await expect.poll(() => agents.asked.length, SOON).toBe(1);
-      await call(client, end, { agent_id: id, summary: "s" });
+      await call(client, end, { agent_id: id, ...(end === "agent_complete" && { summary: "s" }) });
       expect(agents.asked[0]!.options.signal.aborted).toBe(false);
       reply.open({
         text: "on I go",

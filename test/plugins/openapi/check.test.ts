@@ -117,7 +117,7 @@ describe("arguments against a server's schema", () => {
       "tuple of draft 7",
       { properties: { a: { items: [{ type: "string" }], additionalItems: false } } },
       { a: ["x", 1] },
-      ["a: It must have at most 1 items."],
+      ["a: It must have at most 1 item."],
     ],
     [
       "boolean bound of draft 4",
