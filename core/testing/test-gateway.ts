@@ -12,6 +12,9 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { introduce } from "./as.ts";
 import { connectClient, type ClientOptions } from "./client.ts";
 
+/** What throws answers clients with a sentence; the cause stands in the log alone, and an author needs it. */
+const errors = pino({ level: "error" }, pino.destination(2));
+
 /** A plugin, or a plugin with its options. */
 export type PluginEntry =
   | AnyPlugin
@@ -96,7 +99,7 @@ function createUnderTest({
   ...options
 }: Wish): Promise<Gateway> {
   const named = toRecords(plugins);
-  const log = options.log ?? pino({ level: "silent" });
+  const log = options.log ?? errors;
   if (file !== undefined) {
     const variables = { ...process.env, ...environment };
     const free = ports === "free" ? freePorts() : undefined;

@@ -163,6 +163,12 @@ describe("a project of every template", () => {
   );
 });
 
+describe("the types of a project", () => {
+  it.each(GATEWAYS)("%s: are right", { timeout: PATIENCE * 60_000 }, async (template) => {
+    expect(await succeed(runScript(await create(template, "yes"), "typecheck"))).toBe("");
+  });
+});
+
 /** What the gateway says of a project's config, and what a formatter changes. */
 async function look(directory: string): Promise<{ check: string; changed: string }> {
   const { output: check } = await runScript(directory, "check");
