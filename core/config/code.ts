@@ -60,7 +60,7 @@ export function readText(file: string): Promise<string> {
 /** An importer, and what to do once it has imported: see that every imported name is there. */
 interface Importer {
   readonly jiti: Jiti;
-  check(): void;
+  readonly check: () => void;
 }
 
 async function createImporter(file: string, files: Set<string>): Promise<Importer> {

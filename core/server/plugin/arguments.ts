@@ -40,7 +40,7 @@ function fromZod(given: z.ZodType, io: "input" | "output"): CompiledSchema {
     check(value) {
       const result = schema.safeParse(value, { error: describeIssue });
       if (result.success) return { value: result.data as Json };
-      const known = Object.keys((json["properties"] ?? {}) as Json);
+      const known = Object.keys(json["properties"] ?? {});
       const whole = io === "input" ? "arguments" : "result";
       return { problems: result.error.issues.flatMap((issue) => wordsOf(issue, known, whole)) };
     },
@@ -73,7 +73,7 @@ function fromJsonSchema(json: Json): CompiledSchema {
     json,
     check(value) {
       const { valid, errors } = validator.validate(value);
-      const known = Object.keys((json["properties"] ?? {}) as Json);
+      const known = Object.keys(json["properties"] ?? {});
       return valid
         ? { value }
         : { problems: leaves(errors).map((unit) => describeUnit(unit, known)) };
