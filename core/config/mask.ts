@@ -90,3 +90,36 @@ function maskSecrets(text: string, secrets: Iterable<string>): string {
   }
   return masked;
 }
+
+/**
+ * Secrets of an entry of `servers` that its server may repeat: all values of `env` and `headers`, and what of its arguments is
+ * masked. The longest first, so that none is cut by another.
+ */
+export function secretsOfEntry(entry: unknown): readonly string[] {
+  if (!isPlainObject(entry)) return [];
+  const { env = {}, headers = {}, args = [] } = entry as ServerEntry;
+  return [...Object.values(env), ...Object.values(headers), ...secretsOfArguments(args)]
+    .map(String)
+    .filter((value) => value !== "")
+    .toSorted((a, b) => b.length - a.length);
+}
+
+interface ServerEntry {
+  readonly env?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, unknown>>;
+  readonly args?: readonly string[];
+}
+
+/** Of an argument, what {@link maskArguments} shows as one mask. */
+function secretsOfArguments(args: readonly string[]): readonly string[] {
+  return maskArguments(args).flatMap((masked, index) => {
+    const [before = "", after, ...more] = masked.split(MASK);
+    if (after === undefined || more.length > 0) return [];
+    return [args[index]!.slice(before.length, args[index]!.length - after.length)];
+  });
+}
+
+/** What a server's own words hold no secret of, be they quoted as an error or shown as a line of its log. */
+export function maskSaid(text: string, secrets: Iterable<string>): string {
+  return maskWords(maskText(text, secrets));
+}

@@ -11,9 +11,18 @@ const SECRET_CAMEL =
 const SECRET_FLAG =
   /(?:^|[-_.])(?:auth|creds?|headers?|jwt|keys?|login|pat|pin|session|sig|user)(?:$|[-_.])|(?:key|token|secret|password|passwd|passphrase|header)s?$/i;
 /** Short flags that commonly take a credential: curl's and its imitators' `-H`, `-u`, `-k`, `-b`; `-p`, `-t`, `-s`, `-a`. */
-const SHORT_FLAG = /^-[HkKubptTPsa]$/;
+const SHORT_FLAG = /^[-/][HkKubptTPsa]$/;
+/** The same with its value behind it, as mysql has it: `-psecret`. */
+const GLUED_FLAG = /^(-[HkKubptTPsa])([^-=:].*)$/s;
+/** What begins like that and is one word: flags with one dash that are whole names, and several short ones together. */
+const ONE_WORD =
+  /^-(?:a(?:ddr(?:ess)?|ll|pi|uth|udio|pp)|b(?:ase|atch|ind|uild|inary)|k(?:ey|eep|eepalive|ind|ubeconfig)|p(?:ath|id|lain|lugin|ort|refix|retty|rint|rod|rofile|roject|rovider|roxy|ublic|ort-?file)|s(?:cript|erver|erve|ilent|kip|ocket|ource|sl|tart|tdio|tore|trict|tream|S[fLk]{0,3})|t(?:arget|cp|emp|est|i|imeout|itle|ls|ools?|race|ransport|t|ype)|u(?:dp|nix|nsafe|pdate|rl|ser)|token)$/;
 /** Flags that take `NAME=value` for an environment. */
 const ENVIRONMENT_FLAG = /^(?:-[eE]|--env(?:ironment)?)$/;
+/** `--name=value`, and as Windows has it `/name:value` and `--name:value`. */
+const JOINED = /^((?:--?|\/)[\w.-]+|[^=\s/:-][^=\s]*)(=)(.*)$|^((?:--?|\/)[\w.-]+)(:)(.*)$/s;
+/** Names of variables, where a key may be part of a word: `PGPASSWORD`. */
+const VARIABLE = /^[A-Z][A-Z0-9_]*$/;
 /** What a short flag may stand before without a secret: another flag, a port, a file or package with its usual ending. */
 const HARMLESS = /^(?:-.*|\d{1,5}|[\w./@-]+\.(?:[cm]?[jt]sx?|py|rb|ya?ml|json|toml))$/;
 
@@ -101,28 +110,42 @@ export function maskArguments(args: readonly string[]): string[] {
 }
 
 function maskArgument(word: string, before: string | undefined): string {
-  if (before !== undefined && takesSecret(before, word)) return MASK;
-  const [, name, value] = /^([^=\s]+)=(.*)$/s.exec(word) ?? [];
-  if (name !== undefined && value !== "") {
-    const isVariable = before !== undefined && ENVIRONMENT_FLAG.test(before);
-    if (isVariable || isSecretName(name) || (name.startsWith("-") && isSecretFlag(name)))
-      return `${name}=${MASK}`;
-  }
-  const joined = /^-([Hkb])(?!-)(?=.*[:=\d]).{3,}$/s.exec(word);
-  if (joined) return `-${joined[1]}${MASK}`;
+  const flag = before !== undefined && maskGlued(before) === undefined ? before : undefined;
+  if (flag !== undefined && takesSecret(flag, word)) return MASK;
+  const masked = maskJoined(word, before) ?? maskGlued(word);
+  if (masked !== undefined) return masked;
   // A shell's command line is one argument; its flags are words of that.
   const words = word.match(SHELL_WORDS) ?? [];
   return maskWords(words.length > 1 ? maskArguments(words).join(" ") : word);
 }
 
+/** `name=value` and `/name:value`. */
+function maskJoined(word: string, before: string | undefined): string | undefined {
+  const [, name, sign, value, slashed, colon, rest] = JOINED.exec(word) ?? [];
+  const [flag, by, text] = name === undefined ? [slashed, colon, rest] : [name, sign, value];
+  if (flag === undefined || text === undefined || text === "") return undefined;
+  const isVariable = before !== undefined && ENVIRONMENT_FLAG.test(before);
+  if (isVariable || isSecretName(flag)) return `${flag}${by}${MASK}`;
+  if (ENVIRONMENT_FLAG.test(flag)) return `${flag}${by}${maskJoined(text, "-e") ?? MASK}`;
+  const [, variable] = /^-[eE](\w+)$/.exec(flag) ?? [];
+  const isTelling = /^[-/]/.test(flag) || VARIABLE.test(flag) ? isSecretFlag(flag) : false;
+  if (variable !== undefined || isTelling || takesSecret(flag, text)) return `${flag}${by}${MASK}`;
+  return undefined;
+}
+
+/** `-psecret`. What cannot be told from a word is hidden: a flag that is not shown harms nobody. */
+function maskGlued(word: string): string | undefined {
+  const [, flag, value] = GLUED_FLAG.exec(word) ?? [];
+  if (flag === undefined || value === undefined || ONE_WORD.test(word)) return undefined;
+  return takesSecret(flag, value) ? `${flag}${MASK}` : undefined;
+}
+
 function takesSecret(flag: string, value: string): boolean {
-  if (!/^--?[^=\s]+$/.test(flag)) return false;
-  if (flag === "-H" || flag === "-k") return true;
-  if (SHORT_FLAG.test(flag)) return !HARMLESS.test(value);
-  return flag.length > 2 && isSecretFlag(flag);
+  if (SHORT_FLAG.test(flag)) return /^-[Hk]$/.test(flag) || !HARMLESS.test(value);
+  return /^--?[^=:\s]{2,}$/.test(flag) && isSecretFlag(flag);
 }
 
 function isSecretFlag(flag: string): boolean {
-  const name = flag.replace(/^--?/, "");
+  const name = flag.replace(/^(?:--?|\/)/, "");
   return isSecretName(name) || SECRET_FLAG.test(name);
 }

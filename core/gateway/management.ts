@@ -1,6 +1,5 @@
 import { placeText, type ConfigPath } from "../config/issue.ts";
-import { maskConfig, maskGatewayConfig, maskText } from "../config/mask.ts";
-import { maskWords } from "../config/secret-text.ts";
+import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import type { Places } from "../config/config.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
 import { GatewayError } from "../errors.ts";
@@ -118,19 +117,10 @@ const MAX_LINE = 2_000;
 function tail({ generation, file }: GatewayParts, name: string, lines: number) {
   const server = generation.compiled.servers.get(name);
   if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
-  const secrets = [...(file?.secrets ?? []), ...ownSecrets(generation.config.servers[name])];
+  const secrets = [...(file?.secrets ?? []), ...secretsOfEntry(generation.config.servers[name])];
   return server
     .tail?.(lines)
-    .map((line) => maskWords(maskText(line.slice(0, 2 * MAX_LINE), secrets)).slice(0, MAX_LINE));
-}
-
-/** Values of `env` and `headers` that stand in the entry itself; the longest first, so that none is cut by another. */
-function ownSecrets(entry: unknown): string[] {
-  const { env = {}, headers = {} } = (entry ?? {}) as Record<string, Record<string, string>>;
-  return [...Object.values(env), ...Object.values(headers)]
-    .map(String)
-    .filter((value) => value !== "")
-    .toSorted((a, b) => b.length - a.length);
+    .map((line) => maskSaid(line.slice(0, 2 * MAX_LINE), secrets).slice(0, MAX_LINE));
 }
 
 async function reconnect(

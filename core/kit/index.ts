@@ -90,6 +90,7 @@ export {
   type ProviderRequest,
 } from "./provider-http.ts";
 export { escapeHtml } from "./html.ts";
+export { troubleFor, type WithoutTrouble, withoutTrouble } from "../server/trouble.ts";
 export { placeOf } from "../http/auth/guesses.ts";
 export { TrustedProxies } from "../http/auth/proxies.ts";
 export { AllowedAddresses, isLoopback, isSameHost, type Resolve, unbracket } from "./addresses.ts";

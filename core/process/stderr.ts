@@ -1,4 +1,5 @@
 import type { GatewayError } from "../errors.ts";
+import { maskSaid } from "../config/mask.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";
 
@@ -13,18 +14,21 @@ export class LastWords extends Error {
   override readonly name = "LastWords";
 }
 
-/** What a child says on stderr: its last 64 KiB kept, its lines logged at debug, a bounded number of them. */
+/** What a child says on stderr: its last 64 KiB kept, its lines logged at debug, a bounded number of them, without secrets. */
 export class StderrLog {
   readonly #log: Logger;
   readonly #server: string;
+  readonly #secrets: readonly string[];
   readonly #tail = new RingBuffer(KEPT);
   readonly #lines: LineFramer;
   #second = 0;
   #logged = 0;
 
-  constructor(log: Logger, server: string) {
+  /** @param secrets what the child was given and may repeat */
+  constructor(log: Logger, server: string, secrets: readonly string[] = []) {
     this.#log = log;
     this.#server = server;
+    this.#secrets = secrets;
     this.#lines = new LineFramer(4 * LINE, {
       onLine: (chunks) => this.#write(Buffer.concat(chunks)),
       onOversize: (head) => this.#write(head),
@@ -37,12 +41,18 @@ export class StderrLog {
 
   /** The last line that says anything, at most 500 characters; of npm, which ends with the path of a log, what it says first. */
   get lastLine(): string {
-    return npmFailure(this.#tail.text)?.slice(0, LINE) ?? this.#tail.lastLine(LINE);
+    const line = npmFailure(this.#tail.text) ?? this.#tail.lastLine(2 * LINE);
+    return maskSaid(line.slice(0, 2 * LINE), this.#secrets).slice(0, LINE);
   }
 
   push(chunk: Buffer): void {
     this.#tail.append(chunk);
     if (this.#log.isLevelEnabled("debug")) this.#lines.push(chunk);
+  }
+
+  #shown(line: Buffer): string {
+    const text = line.toString("utf8", 0, 4 * LINE).slice(0, 2 * LINE);
+    return maskSaid(text, this.#secrets).slice(0, LINE);
   }
 
   #write(line: Buffer): void {
@@ -52,7 +62,7 @@ export class StderrLog {
     this.#logged += 1;
     if (this.#logged <= LINES_PER_SECOND)
       this.#log.debug(
-        { server: this.#server, stderr: line.toString("utf8", 0, 4 * LINE).slice(0, LINE) },
+        { server: this.#server, stderr: this.#shown(line) },
         "server wrote to stderr",
       );
     else if (this.#logged === LINES_PER_SECOND + 1)

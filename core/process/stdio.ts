@@ -3,6 +3,7 @@ import { within } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { LineFramer } from "./lines.ts";
+import { secretsOfEntry } from "../config/mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
 
 /** Unsent input of a child that does not read, in UTF-16 units, above which it is given up. */
@@ -95,7 +96,7 @@ class Channel implements StdioChannel {
     this.pid = child.pid;
     this.#child = child;
     this.#options = options;
-    this.#stderr = new StderrLog(options.log, options.name);
+    this.#stderr = new StderrLog(options.log, options.name, secretsOfEntry(options));
     this.#listen();
   }
 

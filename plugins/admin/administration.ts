@@ -7,6 +7,7 @@ import {
   type Server,
   type Tool,
 } from "propylon";
+import { troubleFor } from "propylon/kit";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
 import type { GatingService } from "propylon/plugins/gating";
 import type { HealthService, ServerHealth } from "propylon/plugins/health";
@@ -191,27 +192,26 @@ export class Administration {
     return !this.#gateway.control.servers.has(name) && this.isConfigured(name);
   }
 
-  /** What went wrong may quote the last words of a child, so it is for those who run the gateway. */
   #view(server: Server, asker: Principal): ServerView {
     const { name, status, catalogue } = server;
     const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;
-    const mayKnow = admits(asker, "operator");
+    const { reason = null, lastError = null } = troubleFor(asker, status);
     const enabledTools = tools.filter((tool) => this.#gating.isToolEnabled(name, tool.name));
     return {
       name,
       enabled: this.#gating.isServerEnabled(name),
       connected: status.state === "ready" || status.state === "degraded",
       state: status.state,
-      reason: mayKnow ? (status.reason ?? null) : null,
+      reason,
       since: status.since,
       downSince: status.downSince ?? null,
       nextRetryAt: status.nextRetryAt ?? null,
-      lastError: mayKnow ? (status.lastError ?? null) : null,
+      lastError,
       attempts: status.attempts,
       transport: status.transport,
       protocolVersion: status.protocolVersion ?? null,
       pid: status.pid ?? null,
-      placement: mayKnow ? (status.placement ?? null) : null,
+      placement: admits(asker, "operator") ? (status.placement ?? null) : null,
       origin: this.isConfigured(name) ? "config" : "plugin",
       serverInfo: serverInfo ?? null,
       tools: { total: tools.length, enabled: enabledTools.length },
@@ -233,12 +233,15 @@ interface Entry {
 /** A server with `enabled: false` in the config: nothing of it runs. */
 function leftOutView(name: string, entry: Entry, asker: Principal): ServerView {
   const { command, transport = "streamable-http", type } = entry;
+  const { reason = null } = troubleFor(asker, {
+    reason: "Switched off in the config (enabled: false).",
+  });
   return {
     name,
     enabled: false,
     connected: false,
     state: "closed",
-    reason: admits(asker, "operator") ? "Switched off in the config (enabled: false)." : null,
+    reason,
     since: null,
     downSince: null,
     nextRetryAt: null,

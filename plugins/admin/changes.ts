@@ -1,6 +1,6 @@
-import type { PluginContext, RouteEvent } from "propylon";
-import { pathParameter, readJson } from "propylon/kit";
-import type { Flag, GatingService } from "propylon/plugins/gating";
+import type { PluginContext, Principal, RouteEvent } from "propylon";
+import { pathParameter, readJson, troubleFor } from "propylon/kit";
+import type { Flag, GatingService, GatingState } from "propylon/plugins/gating";
 import { z } from "zod";
 
 const CHANGE = { access: "operator", mutates: true, management: true } as const;
@@ -54,8 +54,16 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
     "GET",
     "/_meta/state",
     { access: "viewer", mutates: false, management: true },
-    () => ({ ok: true, state: gating.export() }),
+    ({ context }) => ({ ok: true, state: stateFor(gating.export(), context.principal) }),
   );
+}
+
+function stateFor(state: GatingState, asker: Principal): object {
+  const servers = Object.entries(state.servers).map(([name, facts]) => {
+    const { lastError = null, ...shown } = troubleFor(asker, facts);
+    return [name, { ...shown, lastError }] as const;
+  });
+  return { ...state, servers: Object.fromEntries(servers) };
 }
 
 /** Names what is switched on and off, for the audit. */

@@ -1,5 +1,5 @@
-import { sseFrame, type PluginEvent } from "propylon/kit";
-import type { EventData } from "./kinds.ts";
+import { sseFrame, type PluginEvent, withoutTrouble } from "propylon/kit";
+import type { TopicKind } from "./kinds.ts";
 
 /** Who reads: operators see more of some events. */
 export type Audience = "viewer" | "operator";
@@ -12,12 +12,8 @@ export interface Frame {
   readonly bytes: Uint8Array;
 }
 
-/** What is said to operators only, by kind. */
-const CONFIDENTIAL: ReadonlyMap<string, string> = new Map([
-  // May quote the last words of a child process, and those may hold anything.
-  ["upstream_state", "reason" satisfies keyof EventData["upstream_state"]],
-  ["breaker", "reason" satisfies keyof EventData["breaker"]],
-]);
+/** Kinds that tell of servers: why one is not well is for operators. */
+const OF_SERVERS: ReadonlySet<string> = new Set<TopicKind>(["upstream_state", "breaker"]);
 
 /** Severities of log lines, least first. */
 export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
@@ -66,15 +62,16 @@ export class ChannelEvent {
 
   /** How an audience sees it. */
   frame(audience: Audience): Frame {
-    const confidential = CONFIDENTIAL.get(this.kind);
-    const key = confidential === undefined ? "viewer" : audience;
-    return (this.#frames[key] ??= this.#render(key === "viewer" ? confidential : undefined));
+    const isOfServer = OF_SERVERS.has(this.kind);
+    const key = isOfServer ? audience : "viewer";
+    const isBare = isOfServer && key === "viewer";
+    return (this.#frames[key] ??= this.#render(isBare ? withoutTrouble(this.#data) : this.#data));
   }
 
   /** JSON text holds no line break, and kind and id are ours: nothing in the data can end the event early. */
-  #render(without: string | undefined): Frame {
+  #render(facts: object): Frame {
     const { id, kind } = this;
-    const data = JSON.stringify({ ...this.#data, ...(without && { [without]: undefined }) });
+    const data = JSON.stringify(facts);
     const start = kind === "hello" ? "retry: 2000\n" : "";
     return {
       text: `{${id === undefined ? "" : `"id":"${id}",`}"event":"${kind}","data":${data}}`,

@@ -1,4 +1,5 @@
 import { toGatewayError, type PluginContext, type Server, type Socket } from "propylon";
+import { withoutTrouble } from "propylon/kit";
 import type { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";
@@ -92,12 +93,16 @@ function snapshot(
   servers: ReadonlyMap<string, Server>,
   audience: Audience,
 ): readonly ServerSnapshot[] {
-  return [...servers.values()].map(({ name, status, catalogue }) => ({
-    name,
-    state: status.state,
-    since: status.since,
-    ...(status.downSince !== undefined && { downSince: status.downSince }),
-    tools: catalogue.tools.length,
-    ...(audience === "operator" && { reason: status.reason }),
-  }));
+  const isOperator = audience === "operator";
+  return [...servers.values()].map(({ name, status, catalogue }) => {
+    const { state, since, downSince, reason } = isOperator ? status : withoutTrouble(status);
+    return {
+      name,
+      state,
+      since,
+      ...(downSince !== undefined && { downSince }),
+      tools: catalogue.tools.length,
+      ...(reason !== undefined && { reason }),
+    };
+  });
 }

@@ -109,9 +109,10 @@ function isRising({ status: { state, attempts } }: Server): boolean {
 }
 
 function notConnected({ name, status }: Server): GatewayError {
-  const { state, reason, nextRetryAt } = status;
+  // Callers learn the state alone: the reason may quote a child's last words.
+  const { state, nextRetryAt } = status;
   return new GatewayError("upstream_error", `Server "${name}" is not connected (${state}).`, {
-    data: { state, ...(reason && { reason }), ...(nextRetryAt && { nextRetryAt }) },
+    data: { state, ...(nextRetryAt && { nextRetryAt }) },
     hint: "Try again later; the gateway keeps connecting.",
     headers: { "retry-after": "5" },
   });

@@ -198,6 +198,7 @@ it("the files of a folder that other folders import are these", () => {
         "server-types",
         "status",
         "tool-call",
+        "trouble",
       ],
       "store": [
         "ask",

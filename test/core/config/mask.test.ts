@@ -49,6 +49,25 @@ const lines = (value: string): readonly (readonly string[])[] => [
   ["--env", `ANY=${value}`],
   [`API_KEY=${value}`],
   [`Authorization: Bearer ${value}`],
+  // Glued to short flags, as mysql has it, and as Windows does.
+  [`-p${value}`],
+  [`-k${value}`],
+  [`-u${value}`],
+  [`-u me:${value}`],
+  ["mysql", "-h", "db", `-p${value}`, "app"],
+  [`-p=${value}`],
+  [`/p:${value}`],
+  [`/password:${value}`],
+  [`/password=${value}`],
+  ["/p", value],
+  [`--password:${value}`],
+  [`-Ddb.password=${value}`],
+  [`-eANY=${value}`],
+  [`--env=ANY=${value}`],
+  [`PASSWORD=${value}`, "cmd"],
+  [`PGPASSWORD=${value}`, "cmd"],
+  ["sh", "-c", `PASSWORD=${value} cmd`],
+  ["sh", "-c", `MYSQL_PWD=${value} mysql -p${value} app`],
   ["-c", `curl -H 'X-Api-Key: ${value}' --token ${value} https://h.example/?k=${value}`],
 ];
 const shown = (config: unknown): string =>
@@ -89,6 +108,26 @@ describe("masking", () => {
     );
   });
 
+  it("requirements F9: hides what is glued to a short flag, and shows the flag", () => {
+    const shownAs: Readonly<Record<string, string>> = {
+      "-pSHORTSECRET": "-p***",
+      "-kXX": "-k***",
+      "-psecret": "-p***",
+      "-p=secret": "-p=***",
+      "/p:secret": "/p:***",
+      "--password:secret": "--password:***",
+      "-uuser:pass": "-u***",
+      "-HX-Any: a": "-H***",
+      "PASSWORD=x y": "PASSWORD=***",
+      "-eKEY=x": "-eKEY=***",
+    };
+    const args = Object.keys(shownAs);
+    const { servers } = maskConfig({ servers: { a: { command: "x", args } } }) as {
+      servers: { a: { args: string[] } };
+    };
+    expect(servers.a.args).toEqual(Object.values(shownAs));
+  });
+
   it("leaves what people need to see", () => {
     const config = {
       name: "team",
@@ -105,6 +144,9 @@ describe("masking", () => {
           ],
         },
         own: { command: "python3", args: ["-u", "server.py", "--verbose", "-p", "8080"] },
+        go: { command: "serve", args: ["-port", "80", "-transport", "stdio", "-p8080", "-ti"] },
+        data: { command: "docker", args: ["run", "-v", "/srv/data:/data", "--name=box", "-i"] },
+        sh: { command: "sh", args: ["-c", "LEVEL=debug serve --root=/srv a:b"] },
         web: { url: "http://search.internal:9000/api/v1/mcp", timeout: 30_000 },
         agent: { type: "a2a", card: "https://agents.example/.well-known/agent-card.json" },
       },
