@@ -65,18 +65,28 @@ export const endpointSchema = z.strictObject({
   tools: z
     .array(z.string())
     .optional()
-    .describe("Exposed tool names shown here (`*` matches any run of characters); default: all."),
+    .describe(
+      "Tools shown here, as `server/tool`, or as the name of a tool that one server alone has (`*` matches any run of characters); default: all.",
+    ),
   naming: z
     .enum(["none", "server", "auto"])
     .default("auto")
     .describe(
-      "Names of tools and prompts: as they are, prefixed with the server, or prefixed only where two collide.",
+      "Names of tools and prompts: as they are, prefixed with the server, or prefixed only where two collide, or may.",
     ),
   separator: z
     .string()
     .regex(/^[A-Za-z0-9_.-]{1,4}$/)
     .default("__")
     .describe("Between prefix and name."),
+  nameLength: z
+    .int()
+    .min(32)
+    .max(128)
+    .default(64)
+    .describe(
+      "Longest name of a tool or prompt; a longer one is shortened, with a digest at its end.",
+    ),
   instructions: z
     .string()
     .optional()

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Principal } from "propylon";
 import { type EndpointContent, type EndpointHost, Recent } from "propylon/kit";
 import { EarlyCalls, FirstConnect } from "./first-connect.ts";
+import { KnownLists } from "./known-lists.ts";
 import { Journals } from "./journal.ts";
 import { RequestStates } from "./request-states.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
@@ -18,11 +19,13 @@ export class Views {
   /** What is shown before any filter looks at a principal. */
   readonly base: View;
   readonly #content: EndpointContent | undefined;
+  readonly #known: KnownLists | undefined;
   readonly #byKey = new Recent<View>(MAX_VIEWS);
 
-  constructor(base: View, content?: EndpointContent) {
+  constructor(base: View, content?: EndpointContent, known?: KnownLists) {
     this.base = base;
     this.#content = content;
+    this.#known = known;
   }
 
   /** How many views of principals were built. */
@@ -41,7 +44,7 @@ export class Views {
     if (principal === undefined || key === undefined) return View.NOTHING;
     const known = this.#byKey.get(key);
     if (known) return known;
-    const view = new View(this.#content!, principal);
+    const view = new View(this.#content!, principal, this.#known);
     this.built++;
     this.#byKey.set(key, view);
     return view;
@@ -65,6 +68,7 @@ export class EndpointContext {
   /** Keeps what is sent in answer to calls of sessions. */
   readonly journals: Journals;
   readonly requestStates: RequestStates;
+  readonly known = new KnownLists();
   readonly firstConnect = new FirstConnect();
   readonly early = new EarlyCalls(this);
   readonly #prefix = randomBytes(6).toString("base64url");

@@ -36,7 +36,8 @@ export class EndpointState {
 
   constructor(context: EndpointContext) {
     this.#context = context;
-    const { limits } = context.host;
+    const { limits, store, log } = context.host;
+    context.known.keep({ store, endpoint: context.name, log, onLearned: () => this.relist() });
     this.sessions = new SessionTable({
       max: limits.sessions,
       idle: limits.sessionIdle,
@@ -88,6 +89,7 @@ export class EndpointState {
   /** Ends every session and stream. */
   close(): void {
     this.#watch.set([]);
+    this.#context.known.close();
     this.#context.firstConnect.end();
     this.peers?.close();
     this.store?.close();
@@ -173,7 +175,9 @@ export class EndpointState {
 
   #replace(content: EndpointContent): void {
     const before = this.#context.views.base;
-    const views = new Views(new View(content), content);
+    const { known } = this.#context;
+    known.learn(content.servers);
+    const views = new Views(new View(content, undefined, known), content, known);
     this.#context.views = views;
     for (const problem of views.base.problems) {
       if (!before.problems.includes(problem))
@@ -225,7 +229,11 @@ export class EndpointState {
 
   #tellUpdated(server: Server, params: Json): void {
     const message = notification("notifications/resources/updated", params);
-    this.watchers.updated(server, params, (session) => session.stream?.send(message));
+    this.watchers.updated(server, params, ({ stream }, said) =>
+      stream?.send(
+        said === params ? message : notification("notifications/resources/updated", said),
+      ),
+    );
     this.listeners.updated(server, params);
   }
 
@@ -287,7 +295,7 @@ function openStore(
 /** Serialises entries ahead of their use, a slice per turn of the event loop. */
 async function warm(tools: readonly Tool[]): Promise<void> {
   for (let from = 0; from + SLICE < tools.length; from += SLICE) {
-    for (const tool of tools.slice(from, from + SLICE)) toFragment(tool, tool.name);
+    for (const tool of tools.slice(from, from + SLICE)) toFragment(tool, "name", tool.name);
     await nextTurn();
   }
 }

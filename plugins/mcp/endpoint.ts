@@ -56,9 +56,7 @@ export class Endpoint {
 
   /** What a tool of a server is called here, for a principal; `undefined` when it is not here. */
   nameOf(server: string, tool: string, principal: Principal): string | undefined {
-    for (const [name, route] of this.#context.views.of(principal).tools)
-      if (route.server.name === server && route.name === tool) return name;
-    return undefined;
+    return this.#context.views.of(principal).nameOf("tool", { server, name: tool });
   }
 
   /** Open legacy sessions. */

@@ -1,11 +1,9 @@
-import { GatewayError, type Server } from "propylon";
-import { matchesLiterals, matchesWildcard } from "propylon/kit";
-
-/** What every exposed name of a tool or prompt looks like: clients reject others. */
-const EXPOSED_NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+import { digestOf, toToolName } from "propylon/kit";
+import { type Contender, Contenders } from "./contenders.ts";
 
 /** One thing that wants a name on an endpoint. */
 export interface Named {
+  readonly server: string;
   /** Prefix of its server. */
   readonly prefix: string;
   /** Name at its own server. */
@@ -16,106 +14,146 @@ export interface Named {
 export interface NamingRule {
   readonly naming: "none" | "server" | "auto";
   readonly separator: string;
+  /** Longest name, in characters. Default: 64. */
+  readonly nameLength?: number;
 }
 
-/** What came out for one {@link Named}: its exposed name, or why it has none. */
-export type NameResult = { readonly exposed: string } | { readonly problem: string };
+/** What came out for one {@link Named}: its exposed name and the prefixed one that means it too, or why it has none. */
+export type NameResult =
+  | { readonly exposed: string; readonly also?: string }
+  | { readonly problem: string };
+
+/** What naming goes by beside the things themselves. */
+export interface NamingContext {
+  readonly contenders: Contenders;
+  /** Servers that clients may have been told this name of. */
+  readonly claimants: (name: string) => ReadonlySet<string>;
+}
+
+/** Every name of a tool or prompt is made of these: clients reject others. */
+const VALID = /^[A-Za-z0-9_.-]+$/;
+/** Characters of a digest that tell shortened names apart, and of one where even these are taken. */
+const DIGITS = [6, 12] as const;
+/** Characters of a prefix that stay in a shortened name. */
+const MAX_PREFIX = 24;
 
 /**
  * Names a list of things. Pure: the same input gives the same names, in order; no two share a name, and every name is
- * valid. The first of two that would share a name keeps it.
- */
-export function exposeNames(items: readonly Named[], rule: NamingRule): NameResult[] {
-  const counts = new Map<string, number>();
-  for (const { name } of items) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const taken = new Map<string, Named>();
-  return items.map((item) => {
-    const prefixed =
-      rule.naming === "server" || (rule.naming === "auto" && counts.get(item.name)! > 1);
-    const exposed = prefixed ? `${item.prefix}${rule.separator}${item.name}` : item.name;
-    if (!EXPOSED_NAME.test(exposed)) return { problem: nameProblem(item, exposed) };
-    const other = taken.get(exposed);
-    if (other !== undefined) return { problem: collision(item, other, exposed) };
-    taken.set(exposed, item);
-    return { exposed };
-  });
-}
-
-function nameProblem(item: Named, exposed: string): string {
-  const reason =
-    exposed.length > 64
-      ? `is ${exposed.length} characters long; 64 are allowed`
-      : "may only have A-Z a-z 0-9 _ . -";
-  return `"${item.name}" of ${item.prefix} is left out: its name here, "${exposed}", ${reason}.`;
-}
-
-function collision(item: Named, other: Named, exposed: string): string {
-  return `"${item.name}" of ${item.prefix} is left out: "${exposed}" is already "${other.name}" of ${other.prefix}.`;
-}
-
-/**
- * Compiles name patterns in which `*` stands for any run of characters.
+ * valid. A name that could mean something else is prefixed; one that clients reject is shortened, with a digest at its end.
  *
- * @throws {GatewayError} `invalid` for a pattern longer than 256 characters
+ * @param context default: the servers of these things are all there are, and no client was told anything
  */
-export function nameFilter(patterns: readonly string[] | undefined): (name: string) => boolean {
-  if (patterns === undefined) return () => true;
-  const exact = new Set(patterns.filter((pattern) => !pattern.includes("*")));
-  const globs = patterns.filter((pattern) => pattern.includes("*"));
-  const long = patterns.find((pattern) => pattern.length > 256);
-  if (long !== undefined)
-    throw new GatewayError(
-      "invalid",
-      `The name pattern "${long.slice(0, 40)}..." is longer than 256 characters.`,
-    );
-  return (name) => exact.has(name) || globs.some((glob) => matchesWildcard(glob, name));
+export function exposeNames(
+  items: readonly Named[],
+  rule: NamingRule,
+  context: NamingContext = alone(items, rule),
+): NameResult[] {
+  const naming = new Naming(rule, context);
+  return items.map((item) => naming.name(item));
 }
 
-interface Entry {
-  readonly template: string;
-  readonly server: Server;
-  /** The text between the expressions. */
-  readonly literals: readonly string[];
-  readonly weight: number;
-}
+class Naming {
+  readonly #rule: NamingRule;
+  readonly #context: NamingContext;
+  readonly #taken = new Map<string, Named>();
+  readonly #seen = new Map<string, string>();
 
-/**
- * Finds the server that owns a URI by the resource templates. An expression stands for any text: the server itself checks
- * closely, here only the way to it is needed. Where several templates fit, the one with the most literal text wins.
- */
-export class UriTemplates {
-  readonly #entries: Entry[] = [];
-
-  add(template: string, server: Server): void {
-    const literals = literalsOf(template);
-    this.#entries.push({ template, server, literals, weight: literals.join("").length });
+  constructor(rule: NamingRule, context: NamingContext) {
+    this.#rule = rule;
+    this.#context = context;
   }
 
-  /** The server that listed exactly this template. */
-  owner(template: string): Server | undefined {
-    return this.#entries.find((entry) => entry.template === template)?.server;
-  }
-
-  /** The server whose template a URI fits. */
-  find(uri: string): Server | undefined {
-    let best: Entry | undefined;
-    for (const entry of this.#entries) {
-      if (entry.weight > (best?.weight ?? -1) && matchesLiterals(entry.literals, uri)) best = entry;
+  name(item: Named): NameResult {
+    const { server, name } = item;
+    const key = `${server}\n${name}`;
+    const twice = this.#seen.get(key);
+    if (twice !== undefined) return collision(item, item.prefix, twice);
+    const holder = this.#holder(item);
+    if (holder !== undefined) return collision(item, holder, name);
+    for (const exposed of this.#wanted(item)) {
+      if (!this.#isFree(exposed, server)) continue;
+      this.#taken.set(exposed, item);
+      this.#seen.set(key, exposed);
+      return { exposed };
     }
-    return best?.server;
+    return { problem: `"${name}" of ${item.prefix} is left out: its names here are all taken.` };
+  }
+
+  #isFree(name: string, server: string): boolean {
+    const claimants = this.#context.claimants(name);
+    const isClaimed = claimants.size > 1 || (claimants.size === 1 && !claimants.has(server));
+    return !this.#taken.has(name) && !isClaimed;
+  }
+
+  /** Without prefixes the first server in the order of the config has a name; the others are left out. */
+  #holder({ server, name }: Named): string | undefined {
+    if (this.#rule.naming !== "none") return undefined;
+    const owner = this.#owner(name);
+    return owner !== undefined && owner.server !== server && owner.names ? owner.prefix : undefined;
+  }
+
+  #owner(name: string): Contender | undefined {
+    const { contenders, claimants } = this.#context;
+    return contenders.owner(name, claimants(name));
+  }
+
+  *#wanted(item: Named): Generator<string> {
+    if (this.#hasPlain(item)) yield this.#fit(item.name, item);
+    const full = this.#full(item);
+    if (full !== undefined) yield full;
+    for (const digits of DIGITS) yield this.#short(this.#prefixed(item), item, digits);
+  }
+
+  #hasPlain({ server, name }: Named): boolean {
+    const { contenders } = this.#context;
+    if (this.#rule.naming === "server") return false;
+    if (this.#rule.naming === "none") return this.#owner(name)?.server === server;
+    // It could be the prefixed name of something else.
+    if (contenders.prefixed(name).length > 0) return false;
+    return contenders.of(name).every((other) => other.server === server);
+  }
+
+  #full(item: Named): string | undefined {
+    const full = this.#prefixed(item);
+    const means = this.#context.contenders.prefixed(full);
+    const isOnly = means.every(({ server, name }) => server === item.server && name === item.name);
+    return isOnly ? this.#fit(full, item) : undefined;
+  }
+
+  #prefixed({ prefix, name }: Named): string {
+    return `${prefix}${this.#rule.separator}${name}`;
+  }
+
+  #fit(text: string, item: Named): string {
+    const { nameLength = 64 } = this.#rule;
+    return text.length <= nameLength && VALID.test(text) ? text : this.#short(text, item, 6);
+  }
+
+  /** The same for the same tool, whatever others there are. */
+  #short(text: string, { server, prefix, name }: Named, digits: number): string {
+    const { nameLength = 64, separator } = this.#rule;
+    const isPrefixed = text !== name && prefix.length > MAX_PREFIX;
+    const words = isPrefixed ? `${prefix.slice(0, MAX_PREFIX)}${separator}${name}` : text;
+    const digest = digestOf(`${server}/${name}`).slice(0, digits);
+    const readable = toToolName(words).slice(0, nameLength - digits - 1);
+    return `${readable}_${digest}`;
   }
 }
 
-/** Splits an RFC 6570 template at its expressions, without a regular expression. */
-function literalsOf(template: string): string[] {
-  const literals: string[] = [];
-  let from = 0;
-  for (let open = template.indexOf("{"); open >= 0; open = template.indexOf("{", from)) {
-    const close = template.indexOf("}", open);
-    if (close < 0) break;
-    literals.push(template.slice(from, open));
-    from = close + 1;
-  }
-  literals.push(template.slice(from));
-  return literals;
+function alone(items: readonly Named[], { separator }: NamingRule): NamingContext {
+  const servers = new Map<string, Set<string>>();
+  for (const { server, name } of items)
+    servers.set(server, (servers.get(server) ?? new Set()).add(name));
+  const prefixes = new Map(items.map(({ server, prefix }) => [server, prefix]));
+  const all = [...servers].map(([server, names]): Contender => {
+    const [may, shows] = [() => true, () => true];
+    return { server, prefix: prefixes.get(server)!, names, may, shows };
+  });
+  return { contenders: new Contenders(all, separator), claimants: () => new Set() };
+}
+
+function collision(item: Named, other: string, exposed: string): NameResult {
+  return {
+    problem: `"${item.name}" of ${item.prefix} is left out: "${exposed}" is already "${item.name}" of ${other}.`,
+  };
 }

@@ -135,7 +135,7 @@ export class EarlyCalls {
       if (!isFault(outcome) || !this.concerns(outcome)) end(outcome);
     };
     const abort = (): void => end(toAnswer(cancellation.reason));
-    const timer = setTimer(() => end(this.#starting()), host.callTimeout);
+    const timer = setTimer(() => end(find()), host.callTimeout);
     // Who takes the credential away, or shuts down, ends calls in flight; this one is in no pipeline yet.
     const release = host.current.hold({
       slot: -1,

@@ -2,6 +2,7 @@ import type { CallMethod, Json, Principal } from "propylon";
 import { isObject, withoutClaims } from "propylon/kit";
 import type { Request } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
+import { absent } from "./absent.ts";
 import { META_PREFIX, RPC } from "./protocol.ts";
 import type { View } from "./view.ts";
 import type { Route } from "./view-draft.ts";
@@ -47,21 +48,22 @@ export function toForward(
   params: Json,
   principal?: Principal,
 ): Forward | Fault {
-  if (method === "tools/call") return byName(view.tools, "tool", params);
-  if (method === "prompts/get") return byName(view.prompts, "prompt", params);
+  if (method === "tools/call") return byName(view, "tool", params);
+  if (method === "prompts/get") return byName(view, "prompt", params);
   return method === "resources/read"
     ? byUri(view, params, principal)
     : byReference(view, params, principal);
 }
 
-function byName(routes: ReadonlyMap<string, Route>, what: string, params: Json): Forward | Fault {
+function byName(view: View, what: "tool" | "prompt", params: Json): Forward | Fault {
   const { name } = params;
   // The Go SDK writes a nil map of arguments as null.
   const args = params["arguments"] ?? undefined;
   if (typeof name !== "string") return invalid(`params.name must be the name of a ${what}.`);
   if (args !== undefined && !isObject(args)) return invalid("params.arguments must be an object.");
-  const route = routes.get(name);
-  if (route === undefined) return invalid(`Unknown ${what}: ${name.slice(0, 200)}`, { name });
+  const routes = what === "tool" ? view.tools : view.prompts;
+  const route = routes.get(name) ?? view.prefixed(what, name);
+  if (route === undefined) return absent(view, what, name);
   return { route, args, params: otherParams(params) };
 }
 
@@ -69,13 +71,7 @@ function byUri(view: View, params: Json, principal?: Principal): Forward | Fault
   const { uri } = params;
   if (typeof uri !== "string") return invalid("params.uri must be the URI of a resource.");
   const route = view.resource(uri, principal);
-  if (route === undefined)
-    return {
-      status: 200,
-      code: RPC.resourceNotFound,
-      message: "Resource not found",
-      data: { uri },
-    };
+  if (route === undefined) return absent(view, "resource", uri);
   return { route, args: undefined, params: otherParams(params) };
 }
 
@@ -83,9 +79,8 @@ function byReference(view: View, params: Json, principal?: Principal): Forward |
   const { ref } = params;
   if (!isObject(ref)) return invalid("params.ref must name a prompt or a resource template.");
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
-    const route = view.prompts.get(ref["name"]);
-    if (route === undefined)
-      return invalid(`Unknown prompt: ${ref["name"].slice(0, 200)}`, { name: ref["name"] });
+    const route = view.prompts.get(ref["name"]) ?? view.prefixed("prompt", ref["name"]);
+    if (route === undefined) return absent(view, "prompt", ref["name"]);
     return {
       route,
       args: undefined,
@@ -94,12 +89,14 @@ function byReference(view: View, params: Json, principal?: Principal): Forward |
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     return invalid("params.ref is neither ref/prompt nor ref/resource.");
-  const server = view.templates.owner(ref["uri"]);
-  const route =
-    server === undefined ? view.resource(ref["uri"], principal) : { server, name: ref["uri"] };
-  if (route === undefined)
-    return invalid(`Unknown resource template: ${ref["uri"].slice(0, 200)}`, { uri: ref["uri"] });
-  return { route, args: undefined, params: otherParams(params) };
+  const route = view.templates.owner(ref["uri"]) ?? view.resource(ref["uri"], principal);
+  if (route === undefined) return absent(view, "resourceTemplate", ref["uri"]);
+  const { server, name } = route;
+  return {
+    route: { server, name },
+    args: undefined,
+    params: { ...otherParams(params), ref: { ...ref, uri: name } },
+  };
 }
 
 /**

@@ -89,17 +89,21 @@ const fragments = new WeakMap<object, Map<string, Fragment>>();
  * Serialises a catalogue entry under a name of ours, once per entry and name: an unchanged tool costs nothing when its
  * neighbours change.
  */
-export function toFragment(entry: object, name: string | undefined): Fragment {
+export function toFragment(
+  entry: object,
+  member: "name" | "uri" | "uriTemplate",
+  name: string,
+): Fragment {
   let byName = fragments.get(entry);
   if (byName === undefined) fragments.set(entry, (byName = new Map()));
-  const key = name ?? "";
-  let fragment = byName.get(key);
-  if (fragment === undefined) byName.set(key, (fragment = serialise(entry, name)));
+  let fragment = byName.get(name);
+  if (fragment === undefined) byName.set(name, (fragment = serialise(entry, member, name)));
   return fragment;
 }
 
-function serialise(entry: object, name: string | undefined): Fragment {
-  const shown = name === undefined ? entry : { ...entry, name };
+function serialise(entry: object, member: "name" | "uri" | "uriTemplate", name: string): Fragment {
+  const isOwn = (entry as Json)[member] === name;
+  const shown = isOwn ? entry : { ...entry, [member]: name };
   const modern = JSON.stringify(shown);
   const output = (entry as Json)["outputSchema"] as Json | undefined;
   // Up to 2025-11-25 an output schema describes an object; clients of that time refuse the whole list otherwise.

@@ -141,9 +141,9 @@ export class Listeners {
 
   /** Tells those who watch a resource that it was updated. */
   updated(server: Server, params: Json): void {
-    this.#subscriptions.updated(server, params, (listener) => {
+    this.#subscriptions.updated(server, params, (listener, said) => {
       if (!listener.acknowledged) return;
-      listener.stream.send(this.#stamp(listener, "notifications/resources/updated", params));
+      listener.stream.send(this.#stamp(listener, "notifications/resources/updated", said));
     });
   }
 

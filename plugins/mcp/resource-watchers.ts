@@ -2,13 +2,14 @@ import { type Json, type Server, toGatewayError } from "propylon";
 import { invalid } from "./forward.ts";
 import type { Fault } from "./protocol.ts";
 import { RPC } from "./protocol.ts";
+import type { Route } from "./view-draft.ts";
 
 /** One resource that is watched. */
 interface Entry<S> {
-  /** Who watches it, and whose it is for them; `undefined` while no server has it. */
-  readonly subscribers: Map<S, Server | undefined>;
-  /** A server's own answer to the first subscription. */
-  readonly ready: Map<Server, Promise<void>>;
+  /** Who watches it, and whose it is for them and what it is called there; `undefined` while no server has it. */
+  readonly subscribers: Map<S, Route | undefined>;
+  /** A server's own answer to the first subscription, and what the resource is called there. */
+  readonly ready: Map<Server, { readonly done: Promise<void>; readonly name: string }>;
 }
 
 /** One subscriber may watch so many resources. */
@@ -17,19 +18,19 @@ export const MAX_PER_SUBSCRIBER = 1_000;
 /** Who watches which resource. The servers see one subscription per resource, however many clients watch it. */
 export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefined }> {
   readonly #entries = new Map<string, Entry<S>>();
-  readonly #serverOf: (subscriber: S, uri: string) => Server | undefined;
+  readonly #routeOf: (subscriber: S, uri: string) => Route | undefined;
 
-  /** @param serverOf whose a resource is, for a subscriber and at the moment; `undefined` for one that it does not see */
-  constructor(serverOf: (subscriber: S, uri: string) => Server | undefined) {
-    this.#serverOf = serverOf;
+  /** @param routeOf whose a resource is, for a subscriber and at the moment; `undefined` for one that it does not see */
+  constructor(routeOf: (subscriber: S, uri: string) => Route | undefined) {
+    this.#routeOf = routeOf;
   }
 
   /** Adds a subscriber; resolves with a fault if the server refuses. */
   async add(subscriber: S, uri: string): Promise<Fault | undefined> {
     if ((subscriber.subscriptions?.size ?? 0) >= MAX_PER_SUBSCRIBER)
       return invalid(`Only ${MAX_PER_SUBSCRIBER} subscriptions are allowed.`);
-    const server = this.#serverOf(subscriber, uri);
-    if (server === undefined)
+    const route = this.#routeOf(subscriber, uri);
+    if (route === undefined)
       return {
         status: 200,
         code: RPC.resourceNotFound,
@@ -37,10 +38,10 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
         data: { uri },
       };
     const entry = this.#entry(uri);
-    entry.subscribers.set(subscriber, server);
+    entry.subscribers.set(subscriber, route);
     (subscriber.subscriptions ??= new Set()).add(uri);
     try {
-      await watch(entry, server, uri);
+      await watch(entry, route);
       return undefined;
     } catch (thrown) {
       this.remove(subscriber, uri);
@@ -62,9 +63,9 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
   }
 
   #bind(entry: Entry<S>, subscriber: S, uri: string): void {
-    const server = this.#serverOf(subscriber, uri);
-    entry.subscribers.set(subscriber, server);
-    if (server) watch(entry, server, uri).catch(ignore);
+    const route = this.#routeOf(subscriber, uri);
+    entry.subscribers.set(subscriber, route);
+    if (route) watch(entry, route).catch(ignore);
   }
 
   #entry(uri: string): Entry<S> {
@@ -82,7 +83,7 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
     if (subscriber.subscriptions?.size === 0) subscriber.subscriptions = undefined;
     const entry = this.#entries.get(uri);
     if (!entry?.subscribers.delete(subscriber)) return;
-    release(entry, uri);
+    release(entry);
     if (entry.subscribers.size === 0) this.#entries.delete(uri);
   }
 
@@ -93,46 +94,51 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
 
   /**
    * Calls back for everyone who watches the updated resource, or a resource it is a part of, and who may still see it: a right may
-   * be gone since.
+   * be gone since. What is told is what the server says, with the URI that the resource has here.
    */
-  updated(server: Server, params: Json, tell: (subscriber: S) => void): void {
+  updated(server: Server, params: Json, tell: (subscriber: S, params: Json) => void): void {
     const uri = params["uri"];
     if (typeof uri !== "string") return;
-    const told = new Set<S>();
-    for (const [watched, { subscribers }] of this.#entries) {
-      if (watched !== uri && !uri.startsWith(`${watched}/`)) continue;
-      for (const [subscriber, owner] of subscribers)
-        if (owner === server && this.#serverOf(subscriber, watched) === server)
-          told.add(subscriber);
+    const told = new Map<string, Set<S>>();
+    for (const [watched, { subscribers, ready }] of this.#entries) {
+      const own = ready.get(server)?.name;
+      if (own === undefined || (own !== uri && !uri.startsWith(`${own}/`))) continue;
+      const here = `${watched}${uri.slice(own.length)}`;
+      for (const [subscriber, route] of subscribers)
+        if (route?.server === server && this.#routeOf(subscriber, watched)?.server === server)
+          told.set(here, (told.get(here) ?? new Set()).add(subscriber));
     }
-    told.forEach(tell);
+    for (const [here, subscribers] of told) {
+      const said = here === uri ? params : { ...params, uri: here };
+      for (const subscriber of subscribers) tell(subscriber, said);
+    }
   }
 
   /** Moves subscriptions whose resource now belongs to another server object (a reload replaced it), or to none (it was hidden). */
   rebind(): void {
     for (const [uri, entry] of this.#entries) {
       for (const subscriber of entry.subscribers.keys()) this.#bind(entry, subscriber, uri);
-      release(entry, uri);
+      release(entry);
     }
   }
 }
 
-function watch<S>({ ready }: Entry<S>, server: Server, uri: string): Promise<void> {
-  let promise = ready.get(server);
-  if (promise === undefined) {
-    promise = server.subscribe?.(uri) ?? Promise.resolve();
-    ready.set(server, promise);
+function watch<S>({ ready }: Entry<S>, { server, name }: Route): Promise<void> {
+  let watched = ready.get(server);
+  if (watched === undefined) {
+    watched = { done: server.subscribe?.(name) ?? Promise.resolve(), name };
+    ready.set(server, watched);
   }
-  return promise;
+  return watched.done;
 }
 
 /** Ends what is watched at servers for nobody any more. */
-function release<S>({ subscribers, ready }: Entry<S>, uri: string): void {
-  const wanted = new Set(subscribers.values());
-  for (const [server, promise] of ready) {
+function release<S>({ subscribers, ready }: Entry<S>): void {
+  const wanted = new Set([...subscribers.values()].map((route) => route?.server));
+  for (const [server, { done, name }] of ready) {
     if (wanted.has(server)) continue;
     ready.delete(server);
-    promise.then(() => server.unsubscribe?.(uri)).catch(ignore);
+    done.then(() => server.unsubscribe?.(name)).catch(ignore);
   }
 }
 

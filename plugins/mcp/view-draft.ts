@@ -1,7 +1,12 @@
 import type { Listed, Server, Tool } from "propylon";
 import { type EndpointContent, isObject } from "propylon/kit";
-import { List, toFragment, type Fragment, type ListMethod } from "./list.ts";
-import { exposeNames, nameFilter, UriTemplates } from "./exposed-names.ts";
+import { type Contender, Contenders } from "./contenders.ts";
+import { exposeNames } from "./exposed-names.ts";
+import { isKnown, type NamedKind, type KnownLists } from "./known-lists.ts";
+import { List, type ListMethod, toFragment, type Fragment } from "./list.ts";
+import { resourceAlias } from "./resource-alias.ts";
+import { ToolSelection } from "./tool-selection.ts";
+import { UriTemplates } from "./uri-templates.ts";
 
 /** Where a call goes: the server, and the name of the thing there. */
 export interface Route {
@@ -10,26 +15,36 @@ export interface Route {
   readonly tool?: Tool;
 }
 
-const LIST_NOUN: Partial<Record<ListMethod, string>> = {
-  "tools/list": "Tool",
-  "prompts/list": "Prompt",
-};
-
-/** Something that wants a name here; what is not listed still has a way to it. */
-interface Nameable {
-  readonly server: Server;
-  readonly prefix: string;
-  readonly name: string;
-  readonly tool?: Tool;
-  readonly isListed: boolean;
-}
-
-/** A resource or template with its server. */
+/** A thing of a server, with its name there; what is not listed still has a way to it. */
 interface Candidate<T> {
   readonly server: Server;
   readonly entry: T;
+  readonly name: string;
   readonly isListed: boolean;
 }
+
+/** What filters decide for whoever looks. */
+export interface Decisions {
+  /** Whether there is such a thing. */
+  readonly exists: (item: Listed) => boolean;
+  /** Whether it is listed. */
+  readonly shows: (item: Listed) => boolean;
+}
+
+const METHOD: Readonly<Record<NamedKind, ListMethod>> = {
+  tool: "tools/list",
+  prompt: "prompts/list",
+  resource: "resources/list",
+  resourceTemplate: "resources/templates/list",
+};
+
+/** The member of an entry that names it. */
+const MEMBER = {
+  tool: "name",
+  prompt: "name",
+  resource: "uri",
+  resourceTemplate: "uriTemplate",
+} as const;
 
 const listed = new WeakMap<Tool, Tool>();
 
@@ -45,25 +60,15 @@ function toListed(tool: Tool): Tool {
   return shown;
 }
 
-function listedFirst<T extends { readonly isListed: boolean }>(all: readonly T[]): readonly T[] {
-  if (all.every(({ isListed }) => isListed)) return all;
-  return [...all.filter(({ isListed }) => isListed), ...all.filter(({ isListed }) => !isListed)];
-}
-
-/** What filters decide for whoever looks. */
-export interface Decisions {
-  /** Whether there is such a thing. */
-  readonly exists: (item: Listed) => boolean;
-  /** Whether it is listed. */
-  readonly shows: (item: Listed) => boolean;
-}
-
 /** Builds the parts of a view; forgotten afterwards. */
 export class ViewDraft {
   readonly problems: string[] = [];
+  /** Who may be meant by a name, by kind. */
+  readonly contenders: Readonly<Record<NamedKind, Contenders>>;
   readonly #content: EndpointContent;
   readonly #exists: Decisions["exists"];
   readonly #isShown: Decisions["shows"];
+  readonly #known: KnownLists;
   readonly #fragments: Record<ListMethod, Fragment[]> = {
     "tools/list": [],
     "resources/list": [],
@@ -71,68 +76,58 @@ export class ViewDraft {
     "prompts/list": [],
   };
 
-  constructor(content: EndpointContent, { exists, shows }: Decisions) {
+  constructor(content: EndpointContent, { exists, shows }: Decisions, known: KnownLists) {
     this.#content = content;
     this.#exists = exists;
     this.#isShown = shows;
+    this.#known = known;
+    this.contenders = {
+      tool: this.#contend("tool", ({ tools }) => tools.map(({ name }) => name)),
+      prompt: this.#contend("prompt", ({ prompts }) => prompts.map(({ name }) => name)),
+      resource: this.#contend("resource", ({ resources }) => resources.map(({ uri }) => uri)),
+      resourceTemplate: this.#contend("resourceTemplate", ({ resourceTemplates }) =>
+        resourceTemplates.map(({ uriTemplate }) => uriTemplate),
+      ),
+    };
   }
 
   tools(): Map<string, Route> {
-    const shown = nameFilter(this.#content.config.tools);
-    const candidates = this.#content.servers.flatMap((server) => {
-      const selection = this.#content.selection.get(server.name);
-      const tools = server.catalogue.tools.filter(
-        ({ name }) =>
-          (selection?.accepts(name) ?? true) &&
-          this.#exists({ server: server.name, kind: "tool", name }),
-      );
-      return tools.map((tool) => ({
-        server,
-        prefix: selection?.prefix ?? server.name,
-        name: tool.name,
-        tool,
-        isListed: this.#shows(server, "tool", tool.name),
-      }));
-    });
-    const usable = candidates.filter(({ server, tool }) => this.#hasSchema(server, tool));
-    return this.#name(usable, "tools/list", ({ tool }) => toListed(tool), shown);
+    const all = this.#candidates(
+      "tool",
+      ({ tools }) => tools,
+      ({ name }) => name,
+    );
+    const usable = all.filter(({ server, entry }) => this.#hasSchema(server, entry));
+    const { tools, separator } = this.#content.config;
+    const selection = new ToolSelection(tools, this.contenders.tool, separator);
+    this.problems.push(...selection.problems);
+    return this.#name("tool", usable, { selection, shownAs: toListed });
   }
 
   prompts(): Map<string, Route> {
-    const candidates = this.#content.servers.flatMap((server) => {
-      const prefix = this.#content.selection.get(server.name)?.prefix ?? server.name;
-      const prompts = server.catalogue.prompts.filter(({ name }) =>
-        this.#exists({ server: server.name, kind: "prompt", name }),
-      );
-      return prompts.map((prompt) => ({
-        server,
-        prefix,
-        name: prompt.name,
-        prompt,
-        isListed: this.#shows(server, "prompt", prompt.name),
-      }));
-    });
-    return this.#name(
-      candidates,
-      "prompts/list",
-      ({ prompt }) => prompt,
-      () => true,
+    const all = this.#candidates(
+      "prompt",
+      ({ prompts }) => prompts,
+      ({ name }) => name,
     );
+    return this.#name("prompt", all, { shownAs: (prompt) => prompt });
   }
 
   resources(): Map<string, Route> {
     const routes = new Map<string, Route>();
     const all = this.#candidates(
-      ({ resources }) => resources,
       "resource",
+      ({ resources }) => resources,
       ({ uri }) => uri,
     );
-    for (const { server, entry, isListed } of all) {
-      const other = routes.get(entry.uri)?.server;
-      if (other === undefined) {
-        routes.set(entry.uri, { server, name: entry.uri });
-        if (isListed) this.#fragments["resources/list"].push(toFragment(entry, undefined));
-      } else if (isListed) this.#collides("resource", entry.uri, server, other);
+    for (const candidate of all) {
+      const { server, name } = candidate;
+      const uri = this.#uri("resource", candidate);
+      if (routes.has(uri)) this.#collides("resource", candidate);
+      else {
+        routes.set(uri, { server, name });
+        this.#show("resource", candidate, candidate.entry, uri);
+      }
     }
     return routes;
   }
@@ -140,37 +135,23 @@ export class ViewDraft {
   templates(): UriTemplates {
     const templates = new UriTemplates();
     const all = this.#candidates(
-      ({ resourceTemplates }) => resourceTemplates,
       "resourceTemplate",
+      ({ resourceTemplates }) => resourceTemplates,
       ({ uriTemplate }) => uriTemplate,
     );
-    for (const { server, entry, isListed } of all) {
-      const other = templates.owner(entry.uriTemplate);
-      if (other === undefined) {
-        templates.add(entry.uriTemplate, server);
-        if (isListed)
-          this.#fragments["resources/templates/list"].push(toFragment(entry, undefined));
-      } else if (isListed) this.#collides("resource template", entry.uriTemplate, server, other);
+    for (const candidate of all) {
+      const { server, name } = candidate;
+      const template = this.#uri("resourceTemplate", candidate);
+      if (templates.owner(template)) this.#collides("resource template", candidate);
+      else {
+        templates.add(template, server, name);
+        this.#show("resourceTemplate", candidate, candidate.entry, template);
+      }
     }
+    for (const server of this.#content.servers.filter((each) => !isKnown(each)))
+      for (const name of this.#known.names(server.name, "resourceTemplate") ?? [])
+        templates.add(name, server);
     return templates;
-  }
-
-  /** Everything of one kind; what is listed comes first, so that nothing hidden can take its place. */
-  #candidates<T>(
-    entriesOf: (catalogue: Server["catalogue"]) => readonly T[],
-    kind: Listed["kind"],
-    keyOf: (entry: T) => string,
-  ): readonly Candidate<T>[] {
-    const all = this.#content.servers.flatMap((server) =>
-      entriesOf(server.catalogue)
-        .filter((entry) => this.#exists({ server: server.name, kind, name: keyOf(entry) }))
-        .map((entry) => ({
-          server,
-          entry,
-          isListed: this.#shows(server, kind, keyOf(entry)),
-        })),
-    );
-    return listedFirst(all);
   }
 
   lists(): Record<ListMethod, List> {
@@ -181,32 +162,115 @@ export class ViewDraft {
     return Object.fromEntries(made) as Record<ListMethod, List>;
   }
 
-  #name<T extends Nameable>(
-    candidates: readonly T[],
-    method: ListMethod,
-    entry: (candidate: T) => object,
-    shown: (name: string) => boolean,
+  /** Who may have what, of a kind: by what servers say, else by what they said last. */
+  #contend(kind: NamedKind, namesOf: (catalogue: Server["catalogue"]) => string[]): Contenders {
+    const { servers, config } = this.#content;
+    const all = servers.map((server): Contender => {
+      const { name: own, catalogue } = server;
+      const names = isKnown(server) ? new Set(namesOf(catalogue)) : this.#known.names(own, kind);
+      const may = this.#mayHave(server, kind);
+      const shows = (name: string): boolean => this.#shows(server, kind, name);
+      return { server: own, prefix: this.#prefix(server), names, may, shows };
+    });
+    return new Contenders(this.#known.loading ? [UNREAD, ...all] : all, config.separator);
+  }
+
+  #prefix({ name }: Server): string {
+    return this.#content.selection.get(name)?.prefix ?? name;
+  }
+
+  /** Whether a thing of a server is there for whoever looks; asked once for each name. */
+  #mayHave({ name: server }: Server, kind: NamedKind): (name: string) => boolean {
+    const selected = kind === "tool" ? this.#content.selection.get(server) : undefined;
+    if (!selected && !this.#content.byPrincipal) return () => true;
+    return remembered(
+      (name) => (selected?.accepts(name) ?? true) && this.#exists({ server, kind, name }),
+    );
+  }
+
+  #shows(server: Server, kind: NamedKind, name: string): boolean {
+    const item: Listed = { server: server.name, kind, name };
+    return this.#content.shows(item) && this.#isShown(item);
+  }
+
+  #candidates<T>(
+    kind: NamedKind,
+    entriesOf: (catalogue: Server["catalogue"]) => readonly T[],
+    nameOf: (entry: T) => string,
+  ): Candidate<T>[] {
+    const contenders = new Map(this.contenders[kind].all.map((each) => [each.server, each]));
+    return this.#content.servers.flatMap((server) => {
+      const { may } = contenders.get(server.name)!;
+      return entriesOf(server.catalogue)
+        .filter((entry) => may(nameOf(entry)))
+        .map((entry) => {
+          const name = nameOf(entry);
+          return { server, entry, name, isListed: this.#shows(server, kind, name) };
+        });
+    });
+  }
+
+  #name<T extends object>(
+    kind: "tool" | "prompt",
+    candidates: readonly Candidate<T>[],
+    how: { readonly selection?: ToolSelection; readonly shownAs: (entry: T) => object },
   ): Map<string, Route> {
     const routes = new Map<string, Route>();
+    const { config } = this.#content;
     // What is hidden keeps its name and its way, so that its neighbours keep theirs and the gate can say why it refuses.
-    const ordered = listedFirst(candidates);
-    exposeNames(ordered, this.#content.config).forEach((result, index) => {
-      const candidate = ordered[index]!;
-      const { server, name, tool, isListed } = candidate;
+    const items = candidates.map(({ server, name }) => {
+      return { server: server.name, prefix: this.#prefix(server), name };
+    });
+    const names = exposeNames(items, config, {
+      contenders: this.contenders[kind],
+      claimants: (name) => this.#claimants(kind, name),
+    });
+    names.forEach((result, index) => {
+      const candidate = candidates[index]!;
+      const { server, name, entry, isListed } = candidate;
       if ("problem" in result) {
-        if (isListed) this.problems.push(`${LIST_NOUN[method]} ${result.problem}`);
-      } else if (shown(result.exposed)) {
-        const route = tool === undefined ? { server, name } : { server, name, tool };
-        routes.set(result.exposed, route);
-        if (isListed) this.#fragments[method].push(toFragment(entry(candidate), result.exposed));
+        if (isListed)
+          this.problems.push(`${kind === "tool" ? "Tool" : "Prompt"} ${result.problem}`);
+        return;
       }
+      if (how.selection?.has(items[index]!) === false) return;
+      const route = kind === "tool" ? { server, name, tool: entry as Tool } : { server, name };
+      routes.set(result.exposed, route);
+      this.#show(kind, candidate, how.shownAs(entry), result.exposed);
     });
     return routes;
   }
 
-  #shows(server: Server, kind: Listed["kind"], name: string): boolean {
-    const item: Listed = { server: server.name, kind, name };
-    return this.#content.shows(item) && this.#isShown(item);
+  /** Puts a thing into its list, and remembers that clients are told this name of it. */
+  #show(
+    kind: NamedKind,
+    { server, isListed }: Candidate<unknown>,
+    entry: object,
+    name: string,
+  ): void {
+    if (!isListed) return;
+    this.#known.claim(kind, name, server.name);
+    this.#fragments[METHOD[kind]].push(toFragment(entry, MEMBER[kind], name));
+  }
+
+  /** Servers that clients were told this name of, and that are there for whoever looks. */
+  #claimants(kind: NamedKind, name: string): ReadonlySet<string> {
+    const all = this.#known.claimants(kind, name);
+    if (!this.#content.byPrincipal) return all;
+    return new Set([...all].filter((server) => this.#exists({ server, kind, name })));
+  }
+
+  /** The URI of a resource or template here: its own, unless that may be another server's. */
+  #uri(kind: "resource" | "resourceTemplate", candidate: Candidate<unknown>): string {
+    const { server, name, isListed } = candidate;
+    const owner = this.contenders[kind].owner(name, this.#claimants(kind, name))?.server;
+    if (owner === server.name) return name;
+    const alias = resourceAlias(server.name, name);
+    if (isListed)
+      this.problems.push(
+        `The ${kind === "resource" ? "resource" : "resource template"} "${name}" of ${server.name} is here as "${alias}": ${owner ?? "another server"} has it already, or may have.`,
+      );
+    return alias;
   }
 
   /** Clients refuse a whole list for one tool without an object schema. */
@@ -219,10 +283,26 @@ export class ViewDraft {
     return valid;
   }
 
-  #collides(what: string, key: string, server: Server, other: Server): void {
-    const owner = other === server ? "itself" : other.name;
-    this.problems.push(
-      `The ${what} "${key}" of ${server.name} is left out: ${owner} has it already.`,
-    );
+  #collides(what: string, { server, name, isListed }: Candidate<unknown>): void {
+    if (isListed)
+      this.problems.push(`The ${what} "${name}" of ${server.name} is left out: it lists it twice.`);
   }
+}
+
+/** Until the store was read, any name may be another server's. */
+const UNREAD: Contender = {
+  server: "",
+  prefix: "",
+  names: undefined,
+  may: () => true,
+  shows: () => true,
+};
+
+function remembered(decide: (name: string) => boolean): (name: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (name) => {
+    let decided = known.get(name);
+    if (decided === undefined) known.set(name, (decided = decide(name)));
+    return decided;
+  };
 }

@@ -1,8 +1,11 @@
 import type { Json, Listed, Principal, Server } from "propylon";
 import { type EndpointContent, LISTS, type ListName, endpointSchema, isObject } from "propylon/kit";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
-import type { UriTemplates } from "./exposed-names.ts";
+import type { Contenders, Meaning } from "./contenders.ts";
+import { isKnown, type NamedKind, KnownLists } from "./known-lists.ts";
 import type { List, ListMethod } from "./list.ts";
+import { readAlias } from "./resource-alias.ts";
+import type { UriTemplates } from "./uri-templates.ts";
 import { type Decisions, ViewDraft, type Route } from "./view-draft.ts";
 
 /**
@@ -30,13 +33,20 @@ export class View {
   /** What is left out and why, as sentences for `propylon check` and the log. */
   readonly problems: readonly string[];
   readonly #content: EndpointContent;
+  readonly #known: KnownLists;
+  readonly #contenders: Readonly<Record<NamedKind, Contenders>>;
   readonly #seen: ReadonlySet<Server>;
 
-  /** @param principal whose view it is; default: what filters that look at principals leave to decide */
-  constructor(content: EndpointContent, principal?: Principal) {
+  /**
+   * @param principal whose view it is; default: what filters that look at principals leave to decide
+   * @param known what is known of servers that are not there, and what clients were told; default: nothing
+   */
+  constructor(content: EndpointContent, principal?: Principal, known = new KnownLists()) {
     const { exists, shows } = decisions(content, principal);
-    const draft = new ViewDraft(content, { exists, shows });
+    const draft = new ViewDraft(content, { exists, shows }, known);
     this.#content = content;
+    this.#known = known;
+    this.#contenders = draft.contenders;
     this.servers = content.servers;
     this.tools = draft.tools();
     this.prompts = draft.prompts();
@@ -59,10 +69,45 @@ export class View {
   resource(uri: string, principal?: Principal): Route | undefined {
     const listed = this.resources.get(uri);
     if (listed !== undefined) return listed;
-    const server = this.templates.find(uri) ?? this.#onlyResourceServer();
-    return server && this.#ask("exists", server, uri, principal)
-      ? { server, name: uri }
-      : undefined;
+    const alias = readAlias(uri);
+    const owner = alias && this.servers.find(({ name }) => name === alias.server);
+    // A URI that some server lists, or may list, is no other's because that one is away.
+    if (!owner && this.#contenders.resource.of(uri).length > 0) return undefined;
+    const server = owner ?? this.templates.find(uri) ?? this.#onlyResourceServer();
+    const name = owner ? alias.uri : uri;
+    if (!server || !isKnown(server) || this.#isOthers(uri, server, principal)) return undefined;
+    return this.#ask("exists", server.name, name, principal) ? { server, name } : undefined;
+  }
+
+  /** Where a call of a tool or prompt goes that is listed under another name than the one with the prefix of its server. */
+  prefixed(kind: "tool" | "prompt", name: string): Route | undefined {
+    const [only, ...others] = this.#contenders[kind].prefixed(name);
+    if (!only || others.length > 0) return undefined;
+    const told = this.#known.claimants(kind, name);
+    const isOthers = told.size > 0 && !told.has(only.server);
+    const exposed = isOthers ? undefined : this.nameOf(kind, only);
+    const routes = kind === "tool" ? this.tools : this.prompts;
+    return exposed === undefined ? undefined : routes.get(exposed);
+  }
+
+  /** What a name may mean that leads nowhere at the moment, as things of servers. */
+  meanings(kind: NamedKind, name: string): readonly Meaning[] {
+    const contenders = this.#contenders[kind];
+    const alias = kind === "resource" ? readAlias(name) : undefined;
+    const isThere = (meant: Meaning): boolean =>
+      contenders.all.some(({ server, may }) => server === meant.server && may(meant.name));
+    if (alias) return [{ server: alias.server, name: alias.uri }].filter(isThere);
+    // A shortened name says whose it is only to who remembers.
+    const told = [...this.#known.claimants(kind, name)].map((server) => ({ server, name }));
+    const there = told.filter(isThere);
+    return there.length > 0 ? there : contenders.meanings(name);
+  }
+
+  /** What a thing of a server is called here. */
+  nameOf(kind: "tool" | "prompt", { server, name }: Meaning): string | undefined {
+    for (const [exposed, route] of kind === "tool" ? this.tools : this.prompts)
+      if (route.server.name === server && route.name === name) return exposed;
+    return undefined;
   }
 
   /** Whether anything of a server is there. */
@@ -70,30 +115,39 @@ export class View {
     return this.#seen.has(server);
   }
 
-  /** The server whose updates of a resource clients may watch: none for a resource that is hidden. */
-  watchable(uri: string, principal?: Principal): Server | undefined {
-    const server = this.resource(uri, principal)?.server;
-    if (server === undefined) return undefined;
-    const item = { server: server.name, kind: "resource", name: uri } as const;
-    const isShown = this.#content.shows(item) && this.#ask("shows", server, uri, principal);
-    return isShown ? server : undefined;
+  /** The way to a resource whose updates clients may watch: none to one that is hidden. */
+  watchable(uri: string, principal?: Principal): Route | undefined {
+    const route = this.resource(uri, principal);
+    if (route === undefined) return undefined;
+    const { server, name } = route;
+    const item = { server: server.name, kind: "resource", name } as const;
+    const isShown = this.#content.shows(item) && this.#ask("shows", server.name, name, principal);
+    return isShown ? route : undefined;
+  }
+
+  /** Whether clients were told this URI of another server: it is gone, or has the resource no more. */
+  #isOthers(uri: string, { name }: Server, principal: Principal | undefined): boolean {
+    const told = [...this.#known.claimants("resource", uri)];
+    return !told.includes(name) && told.some((each) => this.#ask("exists", each, uri, principal));
   }
 
   #ask(
     what: "shows" | "exists",
-    server: Server,
+    server: string,
     uri: string,
     principal: Principal | undefined,
   ): boolean {
     const { byPrincipal } = this.#content;
     if (byPrincipal === undefined) return true;
-    const item = { server: server.name, kind: "resource", name: uri } as const;
+    const item = { server, kind: "resource", name: uri } as const;
     return principal !== undefined && byPrincipal[what](item, principal);
   }
 
   #onlyResourceServer(): Server | undefined {
     const able = this.servers.filter((server) =>
-      isObject(server.catalogue.capabilities["resources"]),
+      isKnown(server)
+        ? isObject(server.catalogue.capabilities["resources"])
+        : this.#known.hasResources(server.name),
     );
     return able.length === 1 ? able[0] : undefined;
   }

@@ -24,6 +24,12 @@ const CAMPAIGNS = {
     times: 10,
     each: "100,000 fuzzed messages and 20,000 raw requests",
   },
+  names: {
+    args: vitest("test/plugins/mcp/name-histories.test.ts"),
+    env: { NAME_HISTORIES: "1000" },
+    times: 1,
+    each: "1,000 histories of servers that come, go, are late, are renamed",
+  },
   sigterm: {
     args: vitest("test/e2e/sigterm.test.ts"),
     env: { SIGTERM_RUNS: "50" },

@@ -100,7 +100,8 @@ it("a reload that changes one selection tells the clients of that endpoint and l
     plugins: { books: {}, films: {} },
   });
   await told;
-  expect(await names(readers)).toEqual(["drop", "search_all"]);
+  // The name alone was that of books.
+  expect(await names(readers)).toEqual(["drop", "films__search_all"]);
   expect(await say(readers, "drop")).toBe("films drop");
   expect(await names(inside)).toEqual(before);
 });

@@ -29,12 +29,14 @@ it("M005: a listener takes its certificate from the config, and the description 
 });
 
 it("a warning says what, where in the config, and what to do", async () => {
-  const plugin = definePlugin({
-    name: "p",
-    setup: (gateway) => gateway.tool("t".repeat(64), { description: "", run: () => "" }),
-  });
+  const plugins = ["p", "q"].map((name) =>
+    definePlugin({
+      name,
+      setup: (gateway) => gateway.resource("r", { uri: "x://r", read: () => ({ text: name }) }),
+    }),
+  );
   const { gateway } = await setupGateway({
-    plugins: [plugin],
+    plugins,
     client: false,
     config: {
       listeners: { main: { host: "0.0.0.0", port: 0 } },
@@ -51,7 +53,7 @@ it("a warning says what, where in the config, and what to do", async () => {
     },
     {
       code: "left_out",
-      message: expect.stringMatching(/^Endpoint "mcp": Tool "t+" of p is left out/),
+      message: expect.stringMatching(/^Endpoint "mcp": The resource "x:..r" of q is here as /),
       path: ["endpoints", "mcp"],
       hint: expect.stringContaining("naming"),
     },

@@ -1,4 +1,5 @@
 import pino from "pino";
+import { until } from "../../fixtures/until.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
@@ -10,6 +11,8 @@ export interface Kept {
   readonly asked: string[];
   /** Keys of the sessions that are there. */
   keys(): Promise<string[]>;
+  /** Keys of the servers whose names are there. */
+  names(): Promise<string[]>;
   /** The text of one. */
   read(key: string): Promise<string>;
   /** Puts a text in the place of one. */
@@ -18,6 +21,8 @@ export interface Kept {
   away: boolean;
   /** What everything waits for before it is done. */
   hold: Promise<void> | undefined;
+  /** Resolves when nothing is being written. */
+  idle(): Promise<void>;
   /** It, as a gateway that has just started gets it. */
   open(): Store;
 }
@@ -27,6 +32,7 @@ const BUCKET = "mcp/sessions";
 /** @param is what it says of itself */
 export function outliving(is = { durable: true, shared: false }): Kept {
   const memory = new MemoryDriver();
+  let pending = 0;
   const kept: Kept = {
     asked: [],
     away: false,
@@ -35,10 +41,15 @@ export function outliving(is = { durable: true, shared: false }): Kept {
       const entries = await memory.list(BUCKET, { prefix: "", limit: 100_000 });
       return entries.map(({ key }) => key);
     },
+    names: async () => {
+      const entries = await memory.list("mcp/names", { prefix: "", limit: 1_000 });
+      return entries.map(({ key }) => key);
+    },
     read: async (key) => (await memory.get(BUCKET, key))!.value,
     write: async (key, text) => void (await memory.put(BUCKET, key, text)),
+    idle: () => until(() => pending === 0 || undefined).then(() => {}),
     open: () => {
-      const driver = watched(memory, kept, is);
+      const driver = watched(memory, kept, is, (change) => (pending += change));
       return new GatewayStore(driver, pino({ level: "silent" })).scope("mcp");
     },
   };
@@ -49,6 +60,7 @@ function watched(
   memory: MemoryDriver,
   kept: Kept,
   is: Pick<StoreDriver, "durable" | "shared">,
+  count: (change: 1 | -1) => void,
 ): StoreDriver {
   const ask = async <T>(
     method: string,
@@ -57,9 +69,14 @@ function watched(
     work: () => Promise<T>,
   ): Promise<T> => {
     if (bucket === BUCKET || !is.durable) kept.asked.push(`${method} ${key}`);
-    await kept.hold;
-    if (kept.away) throw new Error("away");
-    return work();
+    count(1);
+    try {
+      await kept.hold;
+      if (kept.away) throw new Error("away");
+      return await work();
+    } finally {
+      count(-1);
+    }
   };
   return {
     ...is,

@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchesLiterals } from "../../../core/kit/wildcard.ts";
-import { exposeNames, nameFilter, UriTemplates } from "../../../plugins/mcp/exposed-names.ts";
+import { Contenders } from "../../../plugins/mcp/contenders.ts";
+import { exposeNames } from "../../../plugins/mcp/exposed-names.ts";
+import { ToolSelection } from "../../../plugins/mcp/tool-selection.ts";
+import { UriTemplates } from "../../../plugins/mcp/uri-templates.ts";
 import { FakeServer } from "./kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
@@ -18,11 +21,13 @@ const items = fc.array(
   { maxLength: 30 },
 );
 
+const toNamed = (item: { prefix: string; name: string }) => ({ server: item.prefix, ...item });
+
 describe("exposeNames", () => {
   it("gives only valid names of at most 64 characters, each once, and one outcome per item", () => {
     fc.assert(
       fc.property(items, rule, (given, how) => {
-        const results = exposeNames(given, how);
+        const results = exposeNames(given.map(toNamed), how);
         const names = results.flatMap((result) => ("exposed" in result ? [result.exposed] : []));
         expect(results).toHaveLength(given.length);
         expect(new Set(names).size).toBe(names.length);
@@ -35,11 +40,12 @@ describe("exposeNames", () => {
   it("is stable: what comes later does not change a name, unless `auto` has to tell two apart", () => {
     fc.assert(
       fc.property(items, items, rule, (given, more, how) => {
-        const results = exposeNames([...given, ...more], how).slice(0, given.length);
+        const results = exposeNames([...given, ...more].map(toNamed), how).slice(0, given.length);
         const names = new Set(more.map(({ name }) => name));
-        const meets = how.naming === "auto" && given.some(({ name }) => names.has(name));
-        fc.pre(!meets && ![...names].some((name) => name.includes(how.separator)));
-        expect(results).toEqual(exposeNames(given, how));
+        const meets = how.naming !== "server" && given.some(({ name }) => names.has(name));
+        const texts = [...names, ...given.map(({ name }) => name)];
+        fc.pre(!meets && !texts.some((name) => name.includes(how.separator)));
+        expect(results).toEqual(exposeNames(given.map(toNamed), how));
       }),
     );
   });
@@ -54,18 +60,63 @@ describe("exposeNames", () => {
     ["server", ["one__echo", "two__echo", "two__add"]],
     ["auto", ["one__echo", "two__echo", "add"]],
   ] as const)("%s", (naming, expected) => {
-    const results = exposeNames(two, { naming, separator: "__" });
+    const results = exposeNames(two.map(toNamed), { naming, separator: "__" });
     expect(results.map((result) => ("exposed" in result ? result.exposed : undefined))).toEqual(
       expected,
     );
   });
 
-  it("says what is wrong with a name that is too long", () => {
-    const [result] = exposeNames([{ prefix: "server", name: "x".repeat(60) }], {
-      naming: "server",
-      separator: "__",
+  it("shortens a name that is too long or that clients reject, the same way whatever else is there", () => {
+    const how = { naming: "server", separator: "__" } as const;
+    const long = { prefix: "server", name: "x".repeat(60) };
+    const odd = { prefix: "server", name: "files/read all" };
+    const [first, second] = exposeNames([long, odd].map(toNamed), how);
+    expect(first).toMatchObject({ exposed: expect.stringMatching(/^server__x{49}_[0-9a-f]{6}$/) });
+    expect(second).toMatchObject({
+      exposed: expect.stringMatching(/^server__files_read_all_\w{6}$/),
     });
-    expect(result).toMatchObject({ problem: expect.stringContaining("68 characters") });
+    const others = [{ prefix: "a", name: "b" }, odd, { prefix: "z", name: "y" }, long];
+    const again = exposeNames(others.map(toNamed), how);
+    expect([again[3], again[1]]).toEqual([first, second]);
+  });
+
+  it("a longer limit keeps what fits into it", () => {
+    const item = { prefix: "server", name: "x".repeat(120) };
+    const [kept] = exposeNames([toNamed(item)], {
+      naming: "auto",
+      separator: "__",
+      nameLength: 128,
+    });
+    expect(kept).toMatchObject({ exposed: item.name });
+  });
+
+  it("a long prefix leaves room for the name", () => {
+    const item = { prefix: "p".repeat(64), name: "list_invoices" };
+    const [named] = exposeNames([toNamed(item)], { naming: "server", separator: "__" });
+    expect(named).toMatchObject({ exposed: expect.stringContaining("__list_invoices_") });
+  });
+
+  it("a tool is never named as another server's prefixed tool", () => {
+    const given = [
+      { prefix: "b", name: "a__echo" },
+      { prefix: "a", name: "echo" },
+      { prefix: "a", name: "b" },
+      { prefix: "a__b", name: "c" },
+      { prefix: "a", name: "b__c" },
+    ];
+    const names = exposeNames(given.map(toNamed), { naming: "auto", separator: "__" });
+    expect(names.map((result) => "exposed" in result && result.exposed)).toEqual([
+      "b__a__echo",
+      "echo",
+      "b",
+      "c",
+      "b__c",
+    ]);
+    const prefixed = exposeNames(given.map(toNamed), { naming: "server", separator: "__" });
+    expect(prefixed.slice(3).map((result) => "exposed" in result && result.exposed)).toEqual([
+      expect.stringMatching(/^a__b__c_\w{6}$/),
+      expect.stringMatching(/^a__b__c_\w{6}$/),
+    ]);
   });
 });
 
@@ -82,9 +133,11 @@ describe("patterns", () => {
   });
 
   it("absent patterns show everything, an empty list nothing", () => {
-    expect(nameFilter(undefined)("x")).toBe(true);
-    expect(nameFilter([])("x")).toBe(false);
-    expect(nameFilter(["get_*", "echo"])("get_a")).toBe(true);
+    const none = new Contenders([], "__");
+    const item = { server: "s", prefix: "s", name: "get_a" };
+    expect(new ToolSelection(undefined, none, "__").has(item)).toBe(true);
+    expect(new ToolSelection([], none, "__").has(item)).toBe(false);
+    expect(new ToolSelection(["get_*", "echo"], none, "__").has(item)).toBe(true);
   });
 
   it("T23: a template of many expressions is matched in no time", () => {
