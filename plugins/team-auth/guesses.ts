@@ -11,20 +11,31 @@ interface Failures {
   readonly until: number;
 }
 
+/** How {@link Guesses} counts. */
+export interface GuessesOptions {
+  readonly most?: number;
+  readonly now?: () => number;
+}
+
 /** Counts wrong credentials by guesser, such as an address and the name it tries, so that guessing takes years. What succeeds is never counted. */
 export class Guesses {
   readonly #failures = new Map<string, Failures>();
+  readonly #most: number;
   readonly #now: () => number;
 
-  /** @param now the time in milliseconds, which never goes back */
-  constructor(now: () => number = () => performance.now()) {
+  /**
+   * @param options.most wrong ones that one may send in a minute; default 10
+   * @param options.now the time in milliseconds, which never goes back
+   */
+  constructor({ most = MAX_FAILURES, now = () => performance.now() }: GuessesOptions = {}) {
+    this.#most = most;
     this.#now = now;
   }
 
   /** @throws {GatewayError} `rate_limited` for one that failed too often, until its period is over */
   check(guesser: string): void {
     const failures = this.#failures.get(guesser);
-    if (!failures || failures.count < MAX_FAILURES) return;
+    if (!failures || failures.count < this.#most) return;
     const wait = failures.until - this.#now();
     if (wait <= 0) return void this.#failures.delete(guesser);
     throw new GatewayError("rate_limited", "Too many wrong credentials came from here.", {

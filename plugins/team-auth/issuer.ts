@@ -95,6 +95,21 @@ export class Issuer {
     return this.#judge((resolver) => resolver.resolve(token));
   }
 
+  /**
+   * Who a bearer is that another service holds, by the same rules. It counts as a use of a token that may be used once.
+   *
+   * @returns `undefined` for one that does not count, and for one that is somebody else's
+   * @throws {GatewayError} `unavailable` while nobody knows who may see what
+   */
+  async introspect(token: string): Promise<Identity | undefined> {
+    try {
+      return await this.#judge((resolver) => resolver.resolve(token));
+    } catch (error) {
+      if (isGatewayError(error) && error.code === "unauthorized") return undefined;
+      throw error;
+    }
+  }
+
   /** What is said to a bearer that nobody knows. */
   refusal({ headers: { authorization } }: Credentials): string | undefined {
     if (bearerOf(authorization) === undefined) return undefined;

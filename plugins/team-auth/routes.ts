@@ -2,6 +2,7 @@ import { type PluginContext } from "propylon";
 import { adminRoutes } from "./admin-replies.ts";
 import { registerAudit } from "./audit-routes.ts";
 import type { Directory } from "./directory.ts";
+import { registerIntrospection } from "./introspection.ts";
 import type { Issuer } from "./issuer.ts";
 import { registerJwks } from "./jwks-route.ts";
 import type { TeamAuthOptions } from "./options.ts";
@@ -18,6 +19,7 @@ export function registerRoutes(gateway: PluginContext<TeamAuthOptions>, issuer: 
   const routes = adminRoutes(gateway);
   registerJwks(gateway, issuer);
   registerRest(gateway, { teams, ownership: gateway.config.teams.ownership });
+  registerIntrospection(gateway, issuer);
   registerUsers(routes, open);
   registerLibraries(routes, open);
   registerMemberships(routes, open);

@@ -89,7 +89,7 @@ describe("T103: a service account", () => {
 describe("guessing at a service account", () => {
   it("is stopped after ten wrong passwords of an address, and does not stop the account itself", async () => {
     let now = 0;
-    const { ask } = await setup(new Guesses(() => now));
+    const { ask } = await setup(new Guesses({ now: () => now }));
     await ask(basic("console", PASSWORD), "10.0.0.1");
     for (let guess = 0; guess < 10; guess++)
       await expect(ask(basic("console", `guess ${guess}`))).rejects.toMatchObject({
@@ -148,7 +148,7 @@ describe("guessing at a service account", () => {
   });
 
   it("forgets nobody who still fails, and keeps a bounded number of addresses", () => {
-    const guesses = new Guesses(() => 0);
+    const guesses = new Guesses({ now: () => 0 });
     for (let guess = 0; guess < 10; guess++) guesses.fail("10.0.0.1");
     for (let other = 0; other < 9_999; other++) guesses.fail(`10.1.${other >> 8}.${other & 255}`);
     expect(() => guesses.check("10.0.0.1")).toThrow(/Too many/);
