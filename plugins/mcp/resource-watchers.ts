@@ -81,15 +81,22 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
   remove(subscriber: S, uri: string): void {
     subscriber.subscriptions?.delete(uri);
     if (subscriber.subscriptions?.size === 0) subscriber.subscriptions = undefined;
+    this.#leave(subscriber, uri);
+  }
+
+  #leave(subscriber: S, uri: string): void {
     const entry = this.#entries.get(uri);
     if (!entry?.subscribers.delete(subscriber)) return;
     release(entry);
     if (entry.subscribers.size === 0) this.#entries.delete(uri);
   }
 
-  /** Removes all subscriptions of one subscriber. */
+  /**
+   * Tells a subscriber that has ended of nothing any more. What it watched stays written on it: its process ends, and not its wish,
+   * and a write of it that waits would have it forgotten at every gateway.
+   */
   clear(subscriber: S): void {
-    for (const uri of subscriber.subscriptions ?? []) this.remove(subscriber, uri);
+    for (const uri of subscriber.subscriptions ?? []) this.#leave(subscriber, uri);
   }
 
   /**

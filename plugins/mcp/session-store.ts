@@ -206,6 +206,8 @@ export class SessionStore {
         this.#savedAt.set(session, now);
         return this.#note(session, key, written, record);
       }
+      // What another gateway wrote since then is newer than anything here, and nobody is left to bring both together.
+      if (this.#closed.signal.aborted) break;
       // Something else is there than we wrote last: a write of which we had no answer, or what another gateway did.
       const there = await this.#kv.get(key);
       this.#catchUp(key, there?.value);
