@@ -3,15 +3,20 @@ import { createLogger } from "../log.ts";
 import { type ChannelPort, WorkerChannel } from "../workers/channel.ts";
 import { type InForce, type Orders, WORKER } from "../workers/protocol.ts";
 import { WorkerSeat } from "../workers/worker-seat.ts";
-import { tellFailure } from "./exit.ts";
+import { setTicker } from "../timers.ts";
+import { EXIT, tellFailure } from "./exit.ts";
 import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
 import { hangUp, type ProcessHost, runProcess } from "./run-process.ts";
 import { whenSettled } from "./summary.ts";
+
+/** Between two looks whether the primary is still there, in milliseconds. */
+const LOOK_MS = 500;
 
 /** Runs a gateway as one of several processes, until the primary says that it is to end. What goes wrong before it serves is told, and ends it. */
 export async function startWorker(options: StartOptions): Promise<void> {
   const channel = new WorkerChannel(process as ChannelPort);
   const host = createHost(channel);
+  leaveWithPrimary(channel);
   try {
     await serve(options, channel, host);
   } catch (error) {
@@ -57,6 +62,19 @@ function noticeFrom(channel: WorkerChannel): AbortSignal {
   const given = new AbortController();
   channel.answer(WORKER.notice, () => given.abort());
   return given.signal;
+}
+
+/**
+ * Ends the process when the primary is gone: it would hold the port, and answer without a store. Node emits no `disconnect` when the
+ * primary dies in the middle of a message, which a busy channel always has; so the channel's own end counts, and one looks, too.
+ */
+function leaveWithPrimary(channel: WorkerChannel): void {
+  const { ppid } = process;
+  const leave = (): void => process.exit(EXIT.unreachable);
+  channel.closed.addEventListener("abort", leave, { once: true });
+  setTicker(() => {
+    if (!process.connected || process.ppid !== ppid) leave();
+  }, LOOK_MS).unref();
 }
 
 /** The process, whose signals come from the primary: a terminal and a service manager send theirs to every process. */
