@@ -1,4 +1,4 @@
-import { readFile, realpath } from "node:fs/promises";
+import { access, readFile, realpath } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError, isGatewayError } from "propylon";
 import { digestOf, type FileLock, lockFile, replaceFile, sweepTemporary } from "propylon/kit";
@@ -50,6 +50,14 @@ export class StateFile implements StateKeeper {
       await this.release();
       throw error;
     }
+  }
+
+  /** Whether there is one. */
+  async isThere(): Promise<boolean> {
+    return access(this.path).then(
+      () => true,
+      (error: unknown) => codeOf(error) !== "ENOENT",
+    );
   }
 
   /** Lets another gateway use it. Safe to call more than once. */

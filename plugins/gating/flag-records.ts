@@ -1,12 +1,18 @@
+import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import type { PluginContext } from "propylon";
+import { isGatewayError, type PluginContext } from "propylon";
 import { digestOf, storeKey, type Entry, type Kv, type Store } from "propylon/kit";
 import { z } from "zod";
+import { Agreement } from "./agreement.ts";
 import type { StateFile } from "./file.ts";
 import { flagsOf, isServerOn, isToolOn, withFlags, type FlagMap } from "./flags.ts";
 import type { Snapshot, StateKeeper } from "./keeper.ts";
 import type { Flag, FlagChange } from "./service.ts";
 import { STATE_VERSION, type ConnectionHistory, type Remembered } from "./state.ts";
+
+/** How long another gateway may take to take the state file over, and the pause between two looks, in milliseconds. */
+const TAKE_OVER_MS = 5_000;
+const LOOK_MS = 50;
 
 /** Longest key that is readable in the store; longer ones are a digest. */
 const MAX_KEY = 512;
@@ -55,8 +61,9 @@ export class FlagRecords implements StateKeeper {
   readonly #busy = new Map<string, Entry<StoredFlag> | undefined>();
   /** Flags of which it is not known whether they were written. */
   readonly #unsure = new Map<string, FlagChange>();
+  readonly #agreement: Agreement;
   #isLoaded = false;
-  #unwatch: (() => void | Promise<void>) | undefined;
+  #ends: (() => void | Promise<void>)[] = [];
 
   constructor(options: FlagRecordsOptions) {
     const { store } = options;
@@ -64,12 +71,16 @@ export class FlagRecords implements StateKeeper {
     this.isShared = store.shared;
     this.#flags = store.kv("flags", { schema: flagSchema });
     this.#history = store.kv("connections", { schema: historySchema });
+    this.#agreement = new Agreement(store, (key) => this.#known.get(key)?.rev ?? 0);
   }
 
   async load(): Promise<Remembered> {
     await this.#takeOver();
     if (this.isShared)
-      this.#unwatch = await this.#flags.watch("", (key, entry) => this.#hear(key, entry));
+      this.#ends = [
+        await this.#flags.watch("", (key, entry) => this.#hear(key, entry)),
+        await this.#agreement.serve(),
+      ];
     else for await (const entry of this.#flags.list()) this.#known.set(entry.key, entry);
     for await (const { value } of this.#history.list())
       this.#knownHistory.set(value.server, withoutServer(value));
@@ -110,18 +121,24 @@ export class FlagRecords implements StateKeeper {
     await this.#followHistory(history);
   }
 
+  async agree(changes: readonly FlagChange[]): Promise<void> {
+    if (!this.isShared) return;
+    const keys = new Set(changes.map(keyOf));
+    await this.#agreement.reach([...keys].map((key) => [key, this.#known.get(key)?.rev ?? 0]));
+  }
+
   async release(): Promise<void> {
-    await this.#unwatch?.();
-    this.#unwatch = undefined;
+    for (const end of this.#ends.splice(0)) await end();
   }
 
   /** Adds what a state file of before switched off, once for each content that it has. */
   async #takeOver(): Promise<void> {
     const { former, store, log } = this.#options;
-    if (!former) return;
+    // A file that is not there belongs to nobody, and gateways of one folder start at the same moment.
+    if (!former || !(await former.isThere())) return;
     const taken = store.kv<{ readonly at: string }>("files");
     try {
-      const remembered = await former.load();
+      const remembered = await loadSoon(former);
       const digest = former.digest;
       if (!remembered || digest === undefined || (await taken.get(digest))) return;
       for (const flag of flagsOf(remembered.flags))
@@ -174,6 +191,7 @@ export class FlagRecords implements StateKeeper {
       this.#busy.delete(key);
       if (told) this.#hear(key, told);
     }
+    this.#agreement.heard();
   }
 
   #hear(key: string, entry: Entry<StoredFlag> | undefined): void {
@@ -188,6 +206,7 @@ export class FlagRecords implements StateKeeper {
     const { gateway, ...change } = value;
     const isElsewhere = gateway !== undefined && gateway !== this.#options.store.replica;
     this.#options.onChange([{ ...change, ...(isElsewhere && { elsewhere: true }) }]);
+    this.#agreement.heard();
   }
 
   async #dropAllBut(flags: FlagMap): Promise<void> {
@@ -227,4 +246,18 @@ function keyOf({ server, tool }: Pick<Flag, "server" | "tool">): string {
 
 function historyKey(server: string): string {
   return storeKey(server);
+}
+
+/** The state file, once another gateway that starts too has taken it over; one that goes on using it has it for good. */
+async function loadSoon(file: StateFile): Promise<Remembered | undefined> {
+  const end = performance.now() + TAKE_OVER_MS;
+  for (;;) {
+    try {
+      return await file.load();
+    } catch (error) {
+      const isTaken = isGatewayError(error) && error.code === "exists";
+      if (!isTaken || performance.now() > end) throw error;
+      await wait(LOOK_MS);
+    }
+  }
 }

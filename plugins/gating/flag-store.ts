@@ -112,7 +112,7 @@ export class FlagStore {
   /**
    * Sets flags, all or none.
    *
-   * @returns those that changed, once they are written down and in force
+   * @returns those that changed, once they are written down and in force, at the other gateways of the store too
    * @throws {GatewayError} `io_error` or `unavailable` when they cannot be written, `draining` at the end; then nothing changed
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]> {
@@ -197,8 +197,14 @@ export class FlagStore {
     }
     for (const { request, changed } of done) {
       if (changed.length > 0) this.#host.changed(changed, request.by);
-      request.resolve(changed);
+      void this.#agree(changed, request.by).then(() => request.resolve(changed));
     }
+  }
+
+  /** Whoever asked may go on at another gateway; the next switch need not wait for that. */
+  async #agree(changed: readonly Flag[], by: string): Promise<void> {
+    const keeper = this.#opening?.keeper;
+    if (changed.length > 0) await keeper?.agree?.(changed.map((flag) => ({ ...flag, by })));
   }
 
   async #commit(changed: readonly FlagChange[], flags: FlagMap): Promise<void> {

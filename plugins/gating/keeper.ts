@@ -32,6 +32,8 @@ export interface StateKeeper {
    * @throws {GatewayError} `io_error`, `unavailable`; then nothing changed
    */
   change(changes: readonly FlagChange[], now: Snapshot): Promise<() => void>;
+  /** Resolves once changes that were written down are in force at every other gateway that lives. Never rejects. */
+  agree?(changes: readonly FlagChange[]): Promise<void>;
   /** Writes down what is new besides: news about connections, flags of what is gone. */
   follow(now: Snapshot): Promise<void>;
   /** Lets another gateway use it. Safe to call more than once. */

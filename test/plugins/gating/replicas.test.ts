@@ -14,6 +14,8 @@ import { setupGating, whenListed, type Gated } from "./kit.ts";
 const TIMED = Number(process.env["SWITCHES"] ?? 30);
 /** Switches while the connections of a gateway break. */
 const BROKEN = Number(process.env["SWITCHES_BROKEN"] ?? 9);
+/** Switches whose answer is compared with what counts elsewhere at that moment. */
+const ANSWERED = Number(process.env["SWITCHES_ANSWERED"] ?? 60);
 /** Switches at once. */
 const AT_ONCE = 300;
 const TOOLS = Array.from({ length: AT_ONCE }, (_, at) => `t${at}`);
@@ -71,6 +73,40 @@ it.each(STORES)(
     await until(() => fleet.every(areAllOff));
     // They are in the store, and not only told.
     expect(areAllOff(await startOne(server.url, url, plugin))).toBe(true);
+  },
+);
+
+it.each(STORES)(
+  "fleet 4: a switch counts at all gateways of one %s when it is answered, two at once too",
+  { timeout: PATIENCE * 120_000 },
+  async (_, start, driver) => {
+    const server = await start();
+    const { url } = await fakeUpstream(
+      Object.fromEntries(TOOLS.map((tool) => [tool, () => "here"])),
+    );
+    const plugin = driver();
+    const fleet: Gated[] = [];
+    for (let each = 0; each < 3; each++) fleet.push(await startOne(server.url, url, plugin));
+    const late: unknown[] = [];
+    for (let at = 0; at < ANSWERED; at++) {
+      const enabled = at % 2 === 1;
+      await fleet[at % 3]!.service.set([{ server: "house", tool: "t0", enabled }], "key:ci");
+      for (const [gateway, { service }] of fleet.entries())
+        if (service.isToolEnabled("house", "t0") !== enabled) late.push({ at, gateway });
+    }
+    expect(late).toEqual([]);
+    // Both write the same flag: neither waits for the other for ever.
+    const begun = performance.now();
+    for (let at = 0; at < 5; at++)
+      await Promise.all(
+        fleet.map(({ service }, gateway) =>
+          service.set([{ server: "house", tool: "t1", enabled: gateway === at % 3 }], "key:ci"),
+        ),
+      );
+    expect(performance.now() - begun).toBeLessThan(PATIENCE * 5_000);
+    const states = (): Set<boolean> =>
+      new Set(fleet.map(({ service }) => service.isToolEnabled("house", "t1")));
+    await until(() => states().size === 1);
   },
 );
 

@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { createFileGateway, definePlugin, type Gateway } from "propylon";
 import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
+import { lockFile } from "../../../core/kit/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../fixtures/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed, type Gated } from "./kit.ts";
@@ -152,6 +153,44 @@ it("a state file of before is taken over once, and counts no more then", async (
   const third = await startFile(folder, kept, url);
   expect(third.service.isToolEnabled("house", "alpha")).toBe(true);
 });
+
+it("fleet 3: a gateway that starts while another takes the state file over waits for it", async () => {
+  const folder = await temporaryFolder();
+  const kept = new KeptStore();
+  const { url } = await serveEverything();
+  const first = await startFile(folder, undefined, url);
+  await first.service.set([OFF], "key:ci");
+  await first.gateway.close();
+  const lock = await lockFile(join(folder, "team_state.json"));
+  let isReleased = false;
+  const starting = startFile(folder, kept, url).then((started) => ({ started, isReleased }));
+  await Promise.race([starting.catch(() => {}), new Promise((go) => setTimeout(go, 300))]);
+  isReleased = true;
+  await lock.release();
+  const second = await starting;
+  expect(second.isReleased).toBe(true);
+  expect(second.started.service.isToolEnabled("house", "alpha")).toBe(false);
+});
+
+it("fleet 3: a gateway asks for no state file that is not there", async () => {
+  const folder = await temporaryFolder();
+  const { url } = await serveEverything();
+  const lock = await lockFile(join(folder, "team_state.json"));
+  onTestFinished(() => lock.release());
+  const { service } = await startFile(folder, new KeptStore(), url);
+  expect(service.isToolEnabled("house", "alpha")).toBe(true);
+});
+
+it("fleet 3: a state file that another gateway goes on using stops the start", async () => {
+  const folder = await temporaryFolder();
+  await writeFile(join(folder, "team_state.json"), '{"version":1}');
+  const { url } = await serveEverything();
+  const lock = await lockFile(join(folder, "team_state.json"));
+  onTestFinished(() => lock.release());
+  await expect(startFile(folder, new KeptStore(), url)).rejects.toThrow(
+    "in use by another gateway",
+  );
+}, 30_000);
 
 it("a state file of before that cannot be read stops the start", async () => {
   const folder = await temporaryFolder();
