@@ -80,7 +80,7 @@ export const LONG: readonly string[] = [
   "test/plugins/mcp/name-histories.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/health/speed.test.ts",
-  "test/plugins/mcp/{flow,replicas,view}.test.ts",
+  "test/plugins/mcp/{flow,replicas,restarts,view}.test.ts",
   "test/plugins/nats/{away,driver,gateway,kill,store}.test.ts",
   "test/plugins/oauth/{clients,flood,keyed-clients,page}.test.ts",
   "test/plugins/oauth-client/{command,heap,principals}.test.ts",

@@ -10,7 +10,7 @@ async function start(shared: boolean) {
   const kept = outliving({ durable: true, shared });
   const server = new FakeServer("s", {
     capabilities: { tools: {}, resources: { subscribe: true } },
-    resources: [FIRST, SECOND, THIRD].map((uri) => ({ uri: uri!, name: uri! })),
+    resources: [FIRST, SECOND, THIRD].map((uri) => ({ uri, name: uri })),
   }).tool("echo", () => text("a"));
   const served = await serve([server], { store: kept.open() });
   onTestFinished(() => served.close());
@@ -21,7 +21,7 @@ async function start(shared: boolean) {
       { jsonrpc: "2.0", id: 1, method: "resources/subscribe", params: { uri } },
       headers,
     ).catch(() => undefined);
-  await subscribe(FIRST!);
+  await subscribe(FIRST);
   const [key] = await kept.keys();
   // What ends is kept with its end in front.
   const record = async () =>
@@ -33,7 +33,7 @@ async function start(shared: boolean) {
   const holdUp = async (): Promise<() => void> => {
     let release!: () => void;
     kept.hold = new Promise((resolve) => (release = resolve));
-    for (const uri of [SECOND!, THIRD!]) {
+    for (const uri of [SECOND, THIRD]) {
       void subscribe(uri);
       await until(() => server.subscribed.includes(`+${uri}`));
     }
