@@ -56,6 +56,52 @@ export const backoffSchema = z.strictObject({
   max: duration().default(60_000).describe("Longest wait."),
 });
 
+const per = z.enum(["shared", "principal", "session"]);
+
+/** Which calls to a server share a connection. */
+const serverConnectionSchema = z.strictObject({
+  per: per
+    .default("shared")
+    .describe(
+      "`shared` is one for all, `principal` one for each caller, `session` one for each MCP session.",
+    ),
+  max: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe(
+      "Most connections of callers at once; one that is idle makes way for another. Default: 16 children, or 64 over HTTP.",
+    ),
+  idle: duration()
+    .default(30 * 60_000)
+    .describe("How long one without calls is kept; a bare number is seconds."),
+});
+
+/**
+ * Which calls share a connection, as it was read.
+ *
+ * @example const { per, idle }: ServerConnection = readConnection(entry.connection);
+ */
+export type ServerConnection = z.output<typeof serverConnectionSchema>;
+
+/** The option of an entry: a word alone is every default. */
+const connectionOption = z
+  .union([per, serverConnectionSchema])
+  .optional()
+  .describe(
+    "Which calls share a connection, and with it a child process or a session at the server: `shared` is all, `principal` those of one caller, `session` those of one MCP session. A word alone is every default. Default: shared.",
+  );
+
+/**
+ * The option `connection` of an entry of `servers`, with the defaults for the word alone.
+ *
+ * @example const isShared = readConnection(entry.connection).per === "shared";
+ */
+export function readConnection(option: z.output<typeof connectionOption>): ServerConnection {
+  return typeof option === "object" ? option : serverConnectionSchema.parse({ per: option });
+}
+
 /** What every entry of a server that speaks MCP itself has. */
 export const serverCommon = {
   ...entryCommon,
@@ -67,6 +113,7 @@ export const serverCommon = {
     .describe(
       "How often the server is asked whether it is alive; after 3 rounds without any message from it, it is connected again. 0 = never. Not for modern HTTP, which has no lasting connection.",
     ),
+  connection: connectionOption,
   protocol: z
     .enum(["auto", "legacy", "modern"])
     .default("auto")

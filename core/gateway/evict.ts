@@ -5,7 +5,7 @@ import type { GatewayParts } from "./parts.ts";
 
 /** Ends what matching principals have open; see `Gateway.evict`. */
 export function evict(
-  { generation, outgoing, leases }: GatewayParts,
+  { generation, outgoing, leases, hooks }: GatewayParts,
   match: (principal: Principal) => boolean,
   reason: string,
   { inFlight = "cancel", withdraw = false }: EvictOptions = {},
@@ -19,7 +19,9 @@ export function evict(
   if (inFlight === "cancel")
     for (const each of [generation, ...outgoing.keys()]) calls += each.abortThose(matches, error);
   const streams = leases.evict(match, reason);
-  return { sessions: generation.compiled.endpointServer.revoke(match), streams, calls };
+  const sessions = generation.compiled.endpointServer.revoke(match);
+  hooks.emit("principal:evict", match);
+  return { sessions, streams, calls };
 }
 
 /** Ends what is open on credentials that a new config took away. */

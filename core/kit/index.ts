@@ -239,6 +239,8 @@ export {
   type StdioServerConfig,
   httpServerSchema,
   isPersonal,
+  readConnection,
+  type ServerConnection,
   stdioServerSchema,
 } from "../config/server-schema.ts";
 export { fillTemplate, hasTemplate } from "../config/header-template.ts";

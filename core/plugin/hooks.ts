@@ -2,7 +2,7 @@ import { GatewayError, type ErrorCode } from "../errors.ts";
 import type { GuessBound } from "../http/auth/guesses.ts";
 import type { Cut } from "../http/backlog.ts";
 import type { ServerStatus } from "../server/server.ts";
-import type { Json } from "../call/types.ts";
+import type { Json, Principal } from "../call/types.ts";
 import type { PluginEvent } from "./plugin-event.ts";
 import type { Logger } from "pino";
 
@@ -93,6 +93,8 @@ export interface CoreHooks {
     id: string,
     reason: "deleted" | "idle" | "evicted" | "revoked" | "shutdown",
   ) => void;
+  /** What matching principals have open ends, because a right was removed. What a plugin keeps for them has to go too. */
+  "principal:evict": (match: (principal: Principal) => boolean) => void;
   /**
    * The stream of a legacy session was not taken over from another gateway, because too many come from others at this moment: of its
    * principal, or in all.
@@ -137,6 +139,7 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
   "reload:failed": true,
   "session:open": true,
   "session:close": true,
+  "principal:evict": true,
   "stream:refused": true,
   "answer:cut": true,
   "auth:throttled": true,

@@ -111,8 +111,11 @@ export type ServerEvent =
   | { readonly type: "state"; readonly status: ServerStatus }
   /** The catalogue was replaced; `lists` names the lists whose content differs. */
   | { readonly type: "changed"; readonly lists: readonly ("tools" | "resources" | "prompts")[] }
-  /** A subscribed resource was updated (`notifications/resources/updated` params). */
-  | { readonly type: "updated"; readonly params: Json }
+  /**
+   * A subscribed resource was updated (`notifications/resources/updated` params). `principal` is the ref of the only one for whom,
+   * where the server has a state for each; absent = everyone.
+   */
+  | { readonly type: "updated"; readonly params: Json; readonly principal?: string | undefined }
   /**
    * A log message that belongs to no call in flight (`notifications/message` params). `principal` is the ref of the only one who
    * may see it, because the call that it is about may have been theirs; absent = everyone.

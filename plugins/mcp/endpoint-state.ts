@@ -137,7 +137,7 @@ export class EndpointState {
         this.#checkSettled();
         break;
       case "updated":
-        this.#tellUpdated(server, event.params);
+        this.#tellUpdated(server, event.params, event.principal);
         break;
       case "log":
         this.#broadcastLog(server, event.params, event.principal);
@@ -227,14 +227,14 @@ export class EndpointState {
     }
   }
 
-  #tellUpdated(server: Server, params: Json): void {
+  #tellUpdated(server: Server, params: Json, owner: string | undefined): void {
     const message = notification("notifications/resources/updated", params);
-    this.watchers.updated(server, params, ({ stream }, said) =>
-      stream?.send(
-        said === params ? message : notification("notifications/resources/updated", said),
-      ),
-    );
-    this.listeners.updated(server, params);
+    this.watchers.updated(server, params, ({ stream, principal }, said) => {
+      if (owner !== undefined && principal !== owner) return;
+      const isSame = said === params;
+      stream?.send(isSame ? message : notification("notifications/resources/updated", said));
+    });
+    this.listeners.updated(server, params, owner);
   }
 
   /** A message that belongs to no call goes to the sessions that asked for log messages at all, and may see it. */

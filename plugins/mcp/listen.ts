@@ -139,9 +139,10 @@ export class Listeners {
       listener.stream.send(this.#stamp(listener, NOTIFICATION[list], {}));
   }
 
-  /** Tells those who watch a resource that it was updated. */
-  updated(server: Server, params: Json): void {
+  /** Tells those who watch a resource that it was updated. @param owner ref of the only one for whom; default: everyone */
+  updated(server: Server, params: Json, owner?: string): void {
     this.#subscriptions.updated(server, params, (listener, said) => {
+      if (owner !== undefined && listener.principal.ref !== owner) return;
       if (!listener.acknowledged) return;
       listener.stream.send(this.#stamp(listener, "notifications/resources/updated", said));
     });

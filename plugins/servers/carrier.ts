@@ -157,8 +157,9 @@ export class Carrier {
   async #connectionOf(call: Call): Promise<Connection> {
     this.#waiting++;
     try {
-      if (this.#own.isPersonal) return await this.#own.of(call, undefined);
+      if (this.#own.isSecret) return await this.#own.of(call, undefined);
       const shared = await this.#supervision.whenConnected(call.signal);
+      if (this.#own.isPersonal) return await this.#own.of(call, undefined);
       return this.#own.suits(call, shared) ? await this.#own.of(call, shared) : shared;
     } finally {
       this.#waiting--;

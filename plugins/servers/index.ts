@@ -2,6 +2,7 @@ import { definePlugin, type Principal, type ServerType } from "propylon";
 import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
+import { Endings } from "./endings.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { issuerOf } from "./identity.ts";
 import { LoginSources, serviceOf } from "./logins.ts";
@@ -25,6 +26,7 @@ export default definePlugin({
     const issuer = perGeneration(gateway, () => issuerOf(control));
     const made = {
       log,
+      endings: new Endings(gateway),
       cwd: files.folder,
       clientInfo: { name, version: version ?? control.version },
       maxDepth: limits.depth,

@@ -1,15 +1,23 @@
 import type { Logger } from "pino";
-import { type Call, GatewayError, isGatewayError, toGatewayError } from "propylon";
-import { FairQuota, type ListName } from "propylon/kit";
+import {
+  type Call,
+  GatewayError,
+  isGatewayError,
+  type Principal,
+  type ServerEvent,
+  toGatewayError,
+} from "propylon";
+import type { ListName } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
+import type { Keeper } from "./endings.ts";
 import type { Exchange } from "./exchange.ts";
 import { HttpWire } from "./http.ts";
+import { Liveness } from "./liveness.ts";
 import type { Credentials, ServerCredentials } from "./personal.ts";
+import { type Placed, OwnBounds, type OwnBoundsOptions } from "./own-bounds.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 
-/** How long one without calls is kept, in milliseconds. */
-const IDLE_MS = 300_000;
 /** How long the calls of one that goes may last, in milliseconds. */
 const GRACE_MS = 60_000;
 
@@ -25,8 +33,12 @@ export interface OwnConnectionsOptions {
   readonly retry: number;
   /** Whether the server may be spoken to in either era (`protocol: auto`). */
   readonly isEitherEra: boolean;
-  /** Most connections. A principal beyond uses the shared connection, where it may. */
-  readonly maxConnections: number;
+  /** How many there may be. A principal beyond uses the shared connection, where it may. */
+  readonly bounds: OwnBoundsOptions;
+  /** How long one without calls is kept, in milliseconds. */
+  readonly idle: number;
+  /** Milliseconds between pings; 0 = none. */
+  readonly ping: number;
   /** Whose requests are sent how, where each principal needs a connection of its own. */
   readonly credentials: ServerCredentials | undefined;
   /** Opens a connection: with the credentials of a principal, or one of the legacy era. */
@@ -42,14 +54,36 @@ export interface OwnConnectionsOptions {
   readonly listChanged: (connection: Connection, list: ListName) => void;
 }
 
-interface Own {
+/** A connection of a principal. */
+class Own implements Placed {
   readonly key: string;
-  readonly ref: string;
+  /** The MCP session that it ends with. */
+  readonly session: string | undefined;
+  /** As in the newest call: what is withdrawn may be a credential of many. */
+  principal: Principal;
   usedAt: number;
-  readonly opened: Promise<Connection>;
   connection: Connection | undefined;
+  opened!: Promise<Connection>;
   /** Stops the clock of an idle one. */
   keep: (() => void) | undefined;
+  liveness: Liveness | undefined;
+  /** Says that its place is free. */
+  gone!: () => void;
+
+  constructor(key: string, principal: Principal, session: string | undefined, now: number) {
+    this.key = key;
+    this.principal = principal;
+    this.session = session;
+    this.usedAt = now;
+  }
+
+  get ref(): string {
+    return this.principal.ref;
+  }
+
+  get isIdle(): boolean {
+    return this.connection?.inFlight === 0;
+  }
 }
 
 /**
@@ -57,17 +91,20 @@ interface Own {
  * era and beside the shared one, for principals whose clients can be asked (decisions 0002 and 0003). A server on an SDK of both eras refuses its own `elicitation/create` and `sampling/createMessage` where it is spoken
  * to in the modern era. And over a legacy connection that principals share, a question may not say whose it is.
  */
-export class OwnConnections {
+export class OwnConnections implements Keeper {
   readonly #options: OwnConnectionsOptions;
   readonly #abort = new AbortController();
   readonly #all = new Map<string, Own>();
-  readonly #shares = new FairQuota();
+  readonly #places: OwnBounds<Own>;
   /** The shared connection whose server has nothing better to offer. */
   #settledFor: Connection | undefined;
   #retryAt = 0;
+  /** Why the last attempt failed. */
+  #failure: unknown;
 
   constructor(options: OwnConnectionsOptions) {
     this.#options = options;
+    this.#places = new OwnBounds(options.bounds);
   }
 
   /** Calls in flight on them. */
@@ -87,11 +124,24 @@ export class OwnConnections {
     return this.#options.credentials?.isPersonal === true;
   }
 
+  /** Whether there may be none that is shared: the server may let nobody in but its callers. */
+  get isSecret(): boolean {
+    return this.#options.credentials?.isSecret === true;
+  }
+
   /** The open connection of the call's principal, at once. */
   at(call: Call): Connection | undefined {
     const own = this.#all.get(this.#keyOf(call));
-    if (own?.connection) own.usedAt = this.#options.clock.now();
+    if (own?.connection) this.#use(own, call);
     return own?.connection;
+  }
+
+  sessionEnded(key: string): void {
+    for (const own of this.#all.values()) if (own.session === key) this.#drop(own, GRACE_MS);
+  }
+
+  evicted(match: (principal: Principal) => boolean): void {
+    for (const own of this.#all.values()) if (match(own.principal)) this.#drop(own, GRACE_MS);
   }
 
   /** Ends that of a principal after its calls: it logged in or out. */
@@ -120,7 +170,7 @@ export class OwnConnections {
     const key = this.#keyOf(call);
     const own = this.#all.get(key) ?? this.#open(key, call, shared);
     if (own === undefined) return shared ?? this.#crowded();
-    own.usedAt = this.#options.clock.now();
+    this.#use(own, call);
     const connection = await unlessAborted(own.opened, signal).catch((error: unknown) => {
       if (signal.aborted || shared === undefined) throw error;
       return undefined;
@@ -145,40 +195,50 @@ export class OwnConnections {
     return this.#options.credentials?.keyOf(call) ?? call.principal.ref;
   }
 
+  #use(own: Own, { principal }: Call): void {
+    own.usedAt = this.#options.clock.now();
+    own.principal = principal;
+  }
+
   #open(key: string, call: Call, shared: Connection | undefined): Own | undefined {
     const { clock, credentials } = this.#options;
     const { principal } = call;
     if (this.#abort.signal.aborted) return undefined;
-    if (shared !== undefined && clock.now() < this.#retryAt) return undefined;
+    if (clock.now() < this.#retryAt) {
+      if (shared !== undefined) return undefined;
+      if (!this.isSecret) throw this.#failure;
+    }
     if (!this.#makeRoom(principal.ref)) return undefined;
-    const own: Own = {
-      key,
-      ref: principal.ref,
-      usedAt: clock.now(),
-      opened: this.#dial(key, credentials?.of(principal)),
-      connection: undefined,
-      keep: undefined,
-    };
+    const own = new Own(key, principal, credentials?.sessionOf(call.peer), clock.now());
+    own.opened = this.#dial(own, credentials?.of(principal));
     this.#all.set(key, own);
-    this.#shares.add(own.ref);
+    own.gone = this.#places.take(own);
     own.opened.then(
-      (connection) => {
-        own.connection = connection;
-        this.#watch(own);
-      },
+      (connection) => this.#opened(own, connection),
       (error: unknown) => this.#failed(own, shared, error),
     );
     return own;
   }
 
-  async #dial(key: string, credentials: Credentials | undefined): Promise<Connection> {
+  #opened(own: Own, connection: Connection): void {
+    const { ping: interval, clock } = this.#options;
+    own.connection = connection;
+    if (this.#all.get(own.key) !== own) return;
+    this.#watch(own);
+    if (this.isPersonal && interval > 0 && Liveness.fits(connection))
+      own.liveness = new Liveness({ connection, interval, clock, changed() {} });
+  }
+
+  async #dial(own: Own, credentials: Credentials | undefined): Promise<Connection> {
     const { dial, prepare, host } = this.#options;
     const lost: ConnectionHost["lost"] = (connection, error, resend) =>
-      this.#lost(key, connection, error, resend);
+      this.#lost(own, connection, error, resend);
     let connection: Connection | undefined = undefined;
     const listChanged: ConnectionHost["listChanged"] = (list) =>
       connection && this.#options.listChanged(connection, list);
-    connection = await dial({ ...host, lost, listChanged }, this.#abort.signal, credentials);
+    const event = (each: ServerEvent): void => host.event(this.#ownedBy(own, each));
+    const all = { ...host, lost, listChanged, event };
+    connection = await dial(all, this.#abort.signal, credentials);
     try {
       this.#checkSession(connection);
       await prepare(connection);
@@ -187,6 +247,11 @@ export class OwnConnections {
       void connection.close(toGatewayError(error));
       throw error;
     }
+  }
+
+  /** What changed in the state that a server has for one principal is news for nobody else. */
+  #ownedBy({ ref }: Own, event: ServerEvent): ServerEvent {
+    return this.isPersonal && event.type === "updated" ? { ...event, principal: ref } : event;
   }
 
   /** Without a session an answer of the client would find nobody who waits for it. */
@@ -198,32 +263,30 @@ export class OwnConnections {
   #failed(own: Own, shared: Connection | undefined, error: unknown): void {
     const { name, log, clock, retry } = this.#options;
     this.#forget(own);
+    own.gone();
+    this.#failure = error;
     // What the server said will not change as long as it is the same server.
-    if (isGatewayError(error) && error.data?.["final"] === true) this.#settledFor = shared;
+    const isFinal = isGatewayError(error) && error.data?.["final"] === true;
+    if (isFinal && !this.isPersonal) this.#settledFor = shared;
     else this.#retryAt = clock.now() + retry;
     log.debug({ err: error, server: name }, "no connection of a principal");
   }
 
-  /** Makes one that is idle go when there are too many: of whoever has most, the longest idle. Tells whether there is room. */
+  /** Makes one that is idle go when there are too many. Tells whether there is room. */
   #makeRoom(newcomer: string): boolean {
-    if (this.#all.size < this.#options.maxConnections) return true;
-    const isLargest = this.#shares.largestWith(newcomer);
-    const idle = [...this.#all.values()]
-      .filter(({ connection }) => connection?.inFlight === 0)
-      .toSorted((a, b) => a.usedAt - b.usedAt);
-    const victim = idle.find(({ ref }) => isLargest(ref)) ?? idle[0];
+    if (this.#places.hasRoom(newcomer)) return true;
+    const victim = this.#places.victim(newcomer);
     if (victim) this.#drop(victim, 0);
     return victim !== undefined;
   }
 
   /** Ends it once it is idle for long. */
   #watch(own: Own): void {
-    const { clock } = this.#options;
+    const { clock, idle } = this.#options;
     if (this.#all.get(own.key) !== own) return;
-    const left = own.usedAt + IDLE_MS - clock.now();
+    const left = own.usedAt + idle - clock.now();
     own.keep = clock.after(Math.max(left, 1_000), () => {
-      const isIdle = own.connection?.inFlight === 0 && clock.now() - own.usedAt >= IDLE_MS;
-      if (isIdle) this.#drop(own, 0);
+      if (own.isIdle && clock.now() - own.usedAt >= idle) this.#drop(own, 0);
       else this.#watch(own);
     });
   }
@@ -235,20 +298,18 @@ export class OwnConnections {
 
   #forget(own: Own): void {
     own.keep?.();
+    own.liveness?.close();
     if (this.#all.get(own.key) !== own) return;
     this.#all.delete(own.key);
-    this.#shares.remove(own.ref);
+    this.#places.leave(own);
   }
 
-  #lost(
-    key: string,
-    connection: Connection,
-    error: GatewayError,
-    resend: Exchange | undefined,
-  ): void {
-    const own = this.#all.get(key);
-    if (own?.connection === connection) this.#forget(own);
-    void connection.drained().then(() => connection.close(error));
+  #lost(own: Own, connection: Connection, error: GatewayError, resend: Exchange | undefined): void {
+    if (own.connection === connection) this.#forget(own);
+    void connection
+      .drained()
+      .then(() => connection.close(error))
+      .finally(own.gone);
     if (resend) this.#options.host.lost(connection, error, resend);
   }
 
@@ -256,7 +317,7 @@ export class OwnConnections {
     throw new GatewayError(
       "unavailable",
       `Too many people use the server "${this.#options.name}" at once.`,
-      { hint: `Try again soon, or raise servers.${this.#options.name}.auth.maxConnections.` },
+      { hint: `Try again soon, or raise servers.${this.#options.name}.connection.max.` },
     );
   }
 }
@@ -266,6 +327,7 @@ async function end(own: Own, error: GatewayError, graceMs: number): Promise<void
   const connection = await own.opened.catch(() => undefined);
   await connection?.drained(graceMs);
   await connection?.close(error);
+  own.gone();
 }
 
 function failure(name: string, what: string, data?: object): GatewayError {

@@ -6,8 +6,11 @@ import {
   type HttpServerConfig,
   isPersonal,
   readAuth,
+  readConnection,
+  type ServerConnection,
   type StdioServerConfig,
 } from "propylon/kit";
+import type { OwnBoundsOptions } from "./own-bounds.ts";
 import type { ServerAccount } from "./service.ts";
 
 /** Connections of principals where the entry says nothing; each may be a process. */
@@ -21,31 +24,36 @@ export interface Credentials {
   readonly account: ServerAccount | undefined;
 }
 
-/** Finds what a server is sent of whom: the same for all, or something else for each principal. */
+/** Finds which calls share a connection, and what a server is sent of whom: the same for all, or something else for each principal. */
 export class ServerCredentials {
   /** Whether no two principals may share a connection. */
   readonly isPersonal: boolean;
+  /** Whether the shared connection lacks what callers are known by, so that it may see less than theirs. */
+  readonly isSecret: boolean;
+  readonly #per: ServerConnection["per"];
   readonly #server: string;
-  readonly #config: HttpServerConfig;
+  readonly #headers: Readonly<Record<string, string>>;
   /** Headers that are filled in for each principal. */
   readonly #templates: readonly string[];
   readonly #accountOf: (principal: Principal | undefined) => ServerAccount | undefined;
 
   constructor(
     server: string,
-    config: HttpServerConfig,
+    config: HttpServerConfig | StdioServerConfig,
     accountOf: (principal: Principal | undefined) => ServerAccount | undefined,
   ) {
     this.#server = server;
-    this.#config = config;
-    this.#templates = Object.values(config.headers).filter(hasTemplate);
-    this.isPersonal = isPersonal(config);
+    this.#headers = "command" in config ? {} : config.headers;
+    this.#templates = Object.values(this.#headers).filter(hasTemplate);
+    this.isSecret = !("command" in config) && isPersonal(config);
+    this.#per = readConnection(config.connection).per;
+    this.isPersonal = this.isSecret || this.#per !== "shared";
     this.#accountOf = accountOf;
   }
 
   /** Of the shared connection: without what is a principal's. */
   get shared(): Credentials {
-    const known = Object.entries(this.#config.headers).filter(([, value]) => !hasTemplate(value));
+    const known = Object.entries(this.#headers).filter(([, value]) => !hasTemplate(value));
     return { headers: Object.fromEntries(known), account: this.#accountOf(undefined) };
   }
 
@@ -56,18 +64,31 @@ export class ServerCredentials {
 
   /** Whose account a call uses. */
   accountOf(principal: Principal): ServerAccount | undefined {
-    return this.#accountOf(this.isPersonal ? principal : undefined);
+    return this.#accountOf(this.isSecret ? principal : undefined);
   }
 
-  /** What tells the connections of principals apart: somebody whose claims change needs another one. */
-  keyOf({ principal }: Pick<Call, "principal">): string {
-    if (this.#templates.length === 0) return principal.ref;
-    const filled = this.#templates.map((value) => this.#fill(value, principal));
-    return [principal.ref, ...filled].join("\n");
+  /**
+   * What tells the connections of principals apart: somebody whose claims change needs another one. Calls without an MCP session
+   * (HTTP, A2A, clients of the modern era) are one session of their principal.
+   */
+  keyOf({ principal, peer }: Pick<Call, "principal" | "peer">): string {
+    const { ref } = principal;
+    const session = this.sessionOf(peer);
+    if (session !== undefined) return [ref, session, ...this.#filled(principal)].join("\n");
+    return this.#templates.length === 0 ? ref : [ref, ...this.#filled(principal)].join("\n");
+  }
+
+  /** The MCP session that has a connection of its own: only clients of the legacy era have one. */
+  sessionOf({ era, key }: Call["peer"]): string | undefined {
+    return this.#per === "session" && era === "legacy" ? key : undefined;
+  }
+
+  #filled(principal: Principal): readonly string[] {
+    return this.#templates.map((value) => this.#fill(value, principal));
   }
 
   #headersOf(principal: Principal): Readonly<Record<string, string>> {
-    const filled = Object.entries(this.#config.headers).map(
+    const filled = Object.entries(this.#headers).map(
       ([name, value]) => [name, this.#fill(value, principal)] as const,
     );
     return Object.fromEntries(filled);
@@ -95,9 +116,9 @@ export function credentialsOf(
   config: HttpServerConfig | StdioServerConfig,
   accountOf: (principal: Principal | undefined) => ServerAccount | undefined,
 ): ServerCredentials | undefined {
-  if ("command" in config) return undefined;
-  const isNeeded = config.auth !== undefined || isPersonal(config);
-  return isNeeded ? new ServerCredentials(server, config, accountOf) : undefined;
+  const isShared = readConnection(config.connection).per === "shared";
+  const isOne = "command" in config || (config.auth === undefined && !isPersonal(config));
+  return isOne && isShared ? undefined : new ServerCredentials(server, config, accountOf);
 }
 
 function propertyOf({ ref, claims = {} }: Principal, name: string): string | undefined {
@@ -109,9 +130,21 @@ function propertyOf({ ref, claims = {} }: Principal, name: string): string | und
   return typeof value === "number" || typeof value === "boolean" ? String(value) : undefined;
 }
 
-/** Most connections of principals to a server. */
-export function maxOwnConnections(config: HttpServerConfig | StdioServerConfig): number {
+/** The bounds of the connections of principals to a server. */
+export function boundsOf(config: HttpServerConfig | StdioServerConfig): OwnBoundsOptions {
+  const { per, max: asked } = readConnection(config.connection);
+  const max = asked ?? defaultMax(config, per);
+  const kind = "command" in config ? "children" : "others";
+  // Whoever opens many sessions leaves room for others.
+  const maxOfOne = per === "session" ? Math.ceil(max / 4) : max;
+  return { kind, max, maxOfOne, isKept: per !== "shared" };
+}
+
+function defaultMax(
+  config: HttpServerConfig | StdioServerConfig,
+  per: ServerConnection["per"],
+): number {
   if ("command" in config) return MAX_OWN;
   if (config.auth !== undefined) return readAuth(config.auth).maxConnections;
-  return isPersonal(config) ? MAX_PERSONAL : MAX_OWN;
+  return isPersonal(config) || per !== "shared" ? MAX_PERSONAL : MAX_OWN;
 }

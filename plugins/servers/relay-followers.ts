@@ -72,7 +72,7 @@ export class RelayFollowers {
 function tell(queue: CoalescingQueue<FollowMessage>, server: Server, event: ServerEvent): void {
   if (event.type === "changed") queue.push({ catalogue: server.catalogue }, "catalogue");
   else if (event.type === "updated")
-    queue.push({ event }, `updated ${String(event.params["uri"])}`);
+    queue.push({ event }, `updated ${String(event.params["uri"])} ${event.principal ?? ""}`);
   else if (event.type !== "state") queue.push({ event });
   else if (event.status.state === "closed") queue.end();
   else queue.push({ status: event.status }, "status");

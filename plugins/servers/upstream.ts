@@ -12,7 +12,14 @@ import {
   type Principal,
   StatusTracker,
 } from "propylon";
-import { EMPTY_CATALOGUE, LISTS, type ProbeReport, RingBuffer } from "propylon/kit";
+import {
+  EMPTY_CATALOGUE,
+  type ListName,
+  LISTS,
+  type ProbeReport,
+  readConnection,
+  RingBuffer,
+} from "propylon/kit";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
@@ -25,7 +32,8 @@ import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";
 import { OwnConnections } from "./own-connections.ts";
 import { callWithLogin } from "./call-with-login.ts";
-import { credentialsOf, maxOwnConnections, type ServerCredentials } from "./personal.ts";
+import type { Endings } from "./endings.ts";
+import { boundsOf, credentialsOf, type ServerCredentials } from "./personal.ts";
 import type { OwnServer, ServerAccount } from "./service.ts";
 import { Probe } from "./probe.ts";
 import { isWatching, Subscriptions, type Watching } from "./subscriptions.ts";
@@ -33,6 +41,8 @@ import { Supervision } from "./supervision.ts";
 
 /** Bytes of stderr that are kept of a server's children together. */
 const STDERR_KEPT = 64 * 1024;
+/** How long a connection of a principal beside the shared one is kept without calls, in milliseconds. */
+const IDLE_MS = 300_000;
 /** Deepest nesting of what a server sends, where the config is not at hand. */
 const MAX_DEPTH = 64;
 
@@ -55,6 +65,8 @@ export interface UpstreamOptions {
   readonly maxDepth?: number;
   /** The account of a principal, or with `undefined` of the gateway, at a server that has `auth`. */
   readonly accountOf?: (principal: Principal | undefined) => ServerAccount | undefined;
+  /** Tells of sessions and principals that are gone. */
+  readonly endings?: Endings;
   /** Kills its children, at once, when it aborts. */
   readonly kill?: AbortSignal;
 }
@@ -141,15 +153,18 @@ export class Upstream implements OwnServer, Watching {
         }),
       prepare: (connection) => this.#prepare(connection),
       changed: (status) => this.#tracker.announce(status),
-      ...(credentials?.isPersonal && { excuse: (error) => this.#excuse(error) }),
+      ...(credentials?.isSecret && { excuse: (error) => this.#excuse(error) }),
     });
     this.#own = new OwnConnections({
       name,
       log,
       clock: this.#clock,
-      retry: config.backoff.max,
+      // Where there is no other connection, callers wait for theirs.
+      retry: credentials?.isPersonal ? config.backoff.initial : config.backoff.max,
       isEitherEra: config.protocol === "auto",
-      maxConnections: maxOwnConnections(config),
+      bounds: boundsOf(config),
+      idle: idleOf(config),
+      ping: config.ping,
       credentials: credentials?.isPersonal ? credentials : undefined,
       host: this.#host,
       dial: (host, signal, own) =>
@@ -163,8 +178,9 @@ export class Upstream implements OwnServer, Watching {
               credentials: credentials?.shared,
             }),
       prepare: (connection) => this.#prepareBeside(connection),
-      listChanged: (connection, list) => void this.#listing.outdatedBeside(connection, list),
+      listChanged: (connection, list) => this.#outdatedBeside(connection, list),
     });
+    options.endings?.add(this.#own);
     this.#carrier = new Carrier(this.#supervision, this.#own, options.identify);
     this.#probe = new Probe({
       ...options,
@@ -204,6 +220,7 @@ export class Upstream implements OwnServer, Watching {
   /** Ends it after the calls in flight, at most after `graceMs` milliseconds. A child is gone when this resolves. */
   async close(graceMs: number): Promise<void> {
     this.#listing.close();
+    this.#options.endings?.remove(this.#own);
     const until = performance.now() + graceMs;
     await this.#carrier.drained(graceMs);
     const left = Math.max(0, until - performance.now());
@@ -252,7 +269,7 @@ export class Upstream implements OwnServer, Watching {
 
   async subscribe(uri: string): Promise<void> {
     // What tells of changes would carry the account of somebody else.
-    if (this.#own.isPersonal)
+    if (this.#own.isSecret)
       throw new GatewayError(
         "invalid",
         `Server "${this.name}" tells nobody of changed resources.`,
@@ -306,8 +323,14 @@ export class Upstream implements OwnServer, Watching {
   #onMissed(connection: Connection): void {
     if (connection === this.#supervision.connection)
       for (const list of LISTS) this.#listing.outdated(list);
-    else void this.#listing.outdatedBeside(connection, ...LISTS);
+    else this.#outdatedBeside(connection, ...LISTS);
     this.#subscriptions.missed();
+  }
+
+  /** Where each caller has a connection, and the shared one works, the lists are its lists: there is one list for all. */
+  #outdatedBeside(connection: Connection, ...lists: readonly ListName[]): void {
+    if (this.#own.isSecret || !this.#own.isPersonal)
+      void this.#listing.outdatedBeside(connection, ...lists);
   }
 
   /** That the gateway itself may not in says nothing about its callers. */
@@ -324,7 +347,7 @@ export class Upstream implements OwnServer, Watching {
       this.#logLevel.send(connection),
       this.#subscriptions.tellBeside(connection),
     ]);
-    if (!this.#own.isPersonal || this.#supervision.connection) return;
+    if (!this.#own.isSecret || this.#supervision.connection) return;
     this.#era ??= connection.handshake?.era;
     void this.#listing
       .outdatedBeside(connection, ...LISTS)
@@ -351,4 +374,10 @@ export class Upstream implements OwnServer, Watching {
       this.#logLevel.send(connection),
     ]);
   }
+}
+
+/** How long a connection of a principal is kept that nobody uses, in milliseconds: where the server remembers something, longer. */
+function idleOf({ connection }: UpstreamConfig): number {
+  const { per, idle } = readConnection(connection);
+  return per === "shared" ? IDLE_MS : idle;
 }

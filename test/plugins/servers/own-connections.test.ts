@@ -13,6 +13,10 @@ import { log, makeCall, makePeer } from "./support/calls.ts";
 
 const SHARED = { handshake: { era: "modern" } } as Connection;
 
+function boundsFor(max: number): OwnConnectionsOptions["bounds"] {
+  return { kind: "others", max, maxOfOne: max, isKept: false };
+}
+
 function callOf(id: string): Call {
   const principal = createPrincipal({ id, kind: "key", roles: new Set() });
   return makeCall("t", {}, { principal, peer: asked });
@@ -38,7 +42,9 @@ function setUp(dial?: () => Promise<Connection>, options: Partial<OwnConnections
     name: "test",
     log,
     retry: 1_000,
-    maxConnections: 16,
+    bounds: boundsFor(16),
+    idle: 300_000,
+    ping: 0,
     credentials: undefined,
     isEitherEra: true,
     host: { lost() {}, listChanged() {}, event() {}, missed() {} },
@@ -128,6 +134,8 @@ const several = {
   isPersonal: true,
   keyOf: ({ principal, name }: Call) => `${principal.ref} ${name}`,
   of: () => ({}),
+  isSecret: true,
+  sessionOf: () => undefined,
 } as unknown as NonNullable<OwnConnectionsOptions["credentials"]>;
 
 it("whoever has most makes room, also where the others were idle for longer", async () => {
@@ -138,7 +146,10 @@ it("whoever has most makes room, also where the others were idle for longer", as
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
       const maxConnections = 6;
-      const { own, pass } = setUp(undefined, { maxConnections, credentials: several });
+      const { own, pass } = setUp(undefined, {
+        bounds: boundsFor(maxConnections),
+        credentials: several,
+      });
       /** Keys that are open, by who has them. */
       const open = new Map<string, string>();
       const share = (id: string): number => [...open.values()].filter((each) => each === id).length;
@@ -167,7 +178,7 @@ it("whoever has most makes room, also where the others were idle for longer", as
 });
 
 it("nobody's only connection makes way for one who has many, however often that one comes", async () => {
-  const { own, pass, dialled } = setUp(undefined, { maxConnections: 16, credentials: several });
+  const { own, pass, dialled } = setUp(undefined, { bounds: boundsFor(16), credentials: several });
   const call = (id: string, tool: number): Call => ({ ...callOf(id), name: String(tool) });
   const people = ["ann", "bob", "eve"];
   for (const id of people) await own.of(call(id, 0), undefined);
