@@ -23,7 +23,7 @@ export const limitsSchema = z.strictObject({
     .min(1)
     .default(10_000)
     .describe("Legacy MCP sessions per endpoint; the longest idle makes way."),
-  sessionIdle: duration().default(600_000).describe("After this long unused a session ends."),
+  sessionIdle: duration().default(3_600_000).describe("After this long unused a session ends."),
   streamQueue: size()
     .default(1024 * 1024)
     .describe(

@@ -12,6 +12,11 @@ export interface Match<T> {
   readonly params: Readonly<Record<string, string>> | undefined;
 }
 
+/** A route with the method that leads to it. */
+export interface RouteMatch extends Match<RegisteredRoute> {
+  readonly method: string;
+}
+
 /** Every path of a listener: routes by method, and WebSockets. Of two that match, the one with more written out wins. */
 export class PathTable {
   readonly #table = createRouter<RegisteredRoute | RegisteredSocket>();
@@ -42,9 +47,12 @@ export class PathTable {
     }
   }
 
-  /** The methods that a path answers. */
-  methodsAt(path: string): readonly string[] {
-    return METHODS.filter((method) => this.route(method, path) !== undefined);
+  /** The routes of a path, by the methods that it answers. */
+  matchesAt(path: string): readonly RouteMatch[] {
+    return METHODS.flatMap((method) => {
+      const match = this.route(method, path);
+      return match ? [{ ...match, method }] : [];
+    });
   }
 
   #find<T>(method: string, path: string): Match<T> | undefined {

@@ -44,6 +44,14 @@ export interface RouteOptions {
    * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
    */
   readonly direct?: (head: DirectHead) => DirectHandler | undefined;
+  /**
+   * Whether there is something behind the parameters of a path, for a principal if one is known. Asked for a request of a method that
+   * the path does not have: where there is nothing it is refused with 404 and not with 405. Default: there always is.
+   */
+  readonly exists?: (
+    params: Readonly<Record<string, string>>,
+    principal: Principal | undefined,
+  ) => boolean;
 }
 
 /**

@@ -15,7 +15,7 @@ import { cutSoon } from "./failure.ts";
 import { sseFrame } from "../kit/sse-body.ts";
 import { wantsPage } from "./request.ts";
 import type { RouteEvent } from "./route.ts";
-import { PathTable } from "./path-table.ts";
+import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import { admission } from "./upgrades.ts";
 import type { Principal } from "../call/types.ts";
@@ -162,8 +162,39 @@ async function answerUnmatched(event: H3Event, input: RouterInput): Promise<unkn
     return input.page(req);
   if (isRoot && (req.method === "GET" || req.method === "HEAD")) return introduce(event, input);
   const own = isRoot ? ["GET", "HEAD"] : [];
-  const allowed = new Set([...own, ...input.table.methodsAt(url.pathname)]);
+  const endpoint = endpointBeside(url.pathname, input);
+  if (endpoint !== undefined) return redirect(`${endpoint}${url.search}`);
+  const matches = input.table.matchesAt(url.pathname);
+  const allowed = new Set([...own, ...(await answered(matches, event, input))]);
   return render(refuse(req.method, allowed), event, input.log);
+}
+
+/** Some clients add a slash to a URL, or take it off: where to they are sent from there, relative to where they are. */
+function endpointBeside(path: string, { endpoints }: RouterInput): string | undefined {
+  if (path === "/") return undefined;
+  const last = (whole: string): string => whole.slice(whole.lastIndexOf("/") + 1);
+  const bare = path.slice(0, -1);
+  if (path.endsWith("/")) return endpoints.has(bare) ? `../${last(bare)}` : undefined;
+  return endpoints.has(`${path}/`) ? `${last(path)}/` : undefined;
+}
+
+/** Method and body stay the same (RFC 9110, section 15.4.9). */
+function redirect(location: string): Response {
+  return new Response(null, { status: 308, headers: { location } });
+}
+
+/** The methods behind which there is something, for whoever asks. */
+async function answered(
+  matches: readonly RouteMatch[],
+  event: H3Event,
+  { guard }: RouterInput,
+): Promise<string[]> {
+  const asks = matches.some(({ found }) => found.options.exists);
+  const principal = asks ? await optionally(guard.authenticator, credentialsOf(event)) : undefined;
+  const there = matches.filter(
+    ({ found, params = {} }) => found.options.exists?.(params, principal) ?? true,
+  );
+  return there.map(({ method }) => method);
 }
 
 /** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */

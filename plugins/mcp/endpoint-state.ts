@@ -10,7 +10,7 @@ import { SessionPeers } from "./session-peers.ts";
 import { changesSince, type SessionWishes } from "./session-record.ts";
 import { SessionStream } from "./session-stream.ts";
 import { SessionStore, type SessionStoreOptions } from "./session-store.ts";
-import { ResourceWatchers } from "./resource-watchers.ts";
+import { MAX_PER_SUBSCRIBER, ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
 
 /** Entries serialised in one go; more would hold up the calls in between. */
@@ -229,8 +229,10 @@ export class EndpointState {
 
   #tellUpdated(server: Server, params: Json, owner: string | undefined): void {
     const message = notification("notifications/resources/updated", params);
-    this.watchers.updated(server, params, ({ stream, principal }, said) => {
+    this.watchers.updated(server, params, (session, said) => {
+      const { stream, principal } = session;
       if (owner !== undefined && principal !== owner) return;
+      if (!this.peers) noteUpdate(session, said);
       const isSame = said === params;
       stream?.send(isSame ? message : notification("notifications/resources/updated", said));
     });
@@ -263,6 +265,7 @@ export class EndpointState {
     // Calls of a revoked credential are ended, or left to finish, where all calls in flight are.
     if (reason !== "revoked") for (const call of session.calls) call.cancel(why);
     session.stream?.end();
+    for (const out of session.left ?? []) out.end();
     this.store?.forget(session);
     if (reason !== "deleted" && reason !== "shutdown") this.store?.deleteLater(session, reason);
     // A client that gave its session up reads nothing of it any more.
@@ -272,6 +275,15 @@ export class EndpointState {
     this.levels.change(session.logLevel, -1);
     host.emit("session:close", name, session.key, reason);
   }
+}
+
+/** For when its client comes back; a server decides how many there are. */
+function noteUpdate(session: Session, { uri }: Json): void {
+  const updates = (session.updates ??= new Map<string, number>());
+  updates.delete(uri as string);
+  updates.set(uri as string, session.stream?.open ? performance.now() : Infinity);
+  const [oldest] = updates.keys();
+  if (updates.size > MAX_PER_SUBSCRIBER) updates.delete(oldest!);
 }
 
 /** A gateway that keeps nothing beyond its process keeps no sessions. */

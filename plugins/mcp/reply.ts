@@ -155,6 +155,8 @@ export class HttpReply implements Reply, KeptAlive {
     // event as JSON.
     const first = this.#journal?.first;
     if (first !== undefined) stream?.push("", first);
+    // Without a byte the head would wait for the next message.
+    stream?.pulse();
   }
 
   #keep(message: string, stream: EventStream): boolean {

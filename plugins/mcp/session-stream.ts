@@ -113,6 +113,13 @@ export class SessionStream implements ResumableReply {
     return isWhole;
   }
 
+  /** Leaves its connection, which is told nothing more. */
+  leave(): EventStream | undefined {
+    const out = this.#out;
+    this.#out = undefined;
+    return out;
+  }
+
   /** The connection is gone. */
   detach(out: EventStream): void {
     if (this.#out === out) this.#out = undefined;
@@ -250,6 +257,6 @@ export function tellGap(session: Reader, send: (message: string) => void): void 
   for (const uri of session.subscriptions ?? [])
     send(notification("notifications/resources/updated", { uri }));
   if (session.logLevel < 0) return;
-  const data = "Messages may be missing: the gateway that had this stream is gone.";
+  const data = "Messages may be missing: this stream was away for a time.";
   send(notification("notifications/message", { level: "warning", logger: "propylon", data }));
 }

@@ -8,10 +8,16 @@ import type { Session } from "./session.ts";
 import { SessionStream, tellGap } from "./session-stream.ts";
 import { EventStream } from "./stream.ts";
 
-const ONLY_ONE: Fault = {
+/** Connections of one session that may stay open beside its stream. */
+const MAX_OLDER = 4;
+
+/** What was told within this time before a connection broke is told again, in milliseconds. */
+const DOUBTFUL_MS = 5_000;
+
+const TOO_MANY: Fault = {
   status: 409,
   code: RPC.server,
-  message: "Only one stream is allowed per session.",
+  message: `A session has one stream, and ${MAX_OLDER} older connections of this one are still open.`,
 };
 
 /** A client that reads the stream of its session. */
@@ -34,29 +40,50 @@ export class SessionStreams {
     this.#live = live;
   }
 
-  /** @param eventId of the last event that its client has, at whatever gateway it came from */
+  /**
+   * The newest connection is the stream: behind a proxy the one before may look open for long after its client is gone. That one
+   * stays open and is told nothing more, since a client that is there would come again at its end, and so on for ever.
+   *
+   * @param eventId of the last event that its client has, at whatever gateway it came from
+   */
   open(session: Session, res: ServerResponse, principal: Principal, eventId?: string): void {
     const { stream } = session;
     const isRead = stream instanceof SessionStream ? stream.isRead : stream?.open;
-    if (isRead && (eventId === undefined || !this.#live.peers))
-      return sendFault(res, ONLY_ONE, null);
+    const replaces = isRead && (eventId === undefined || !this.#live.peers);
+    if (replaces && (session.left?.size ?? 0) >= MAX_OLDER) return sendFault(res, TOO_MANY, null);
+    if (replaces) leave(session);
     const out = this.#openEvents(res, principal);
-    if (this.#live.peers === undefined) return this.#openAlone(session, res, out);
+    res.once("close", () => forget(session, out));
+    if (this.#live.peers === undefined) return this.#openAlone(session, res, out, replaces);
     const gone = new AbortController();
     res.once("close", () => gone.abort());
     const reading = { session, out, eventId, signal: gone.signal };
     const here = stream instanceof SessionStream && !stream.isFollowing ? stream : undefined;
     const seq = here?.placeOf(eventId);
-    if (here && seq !== undefined) this.#attach(reading, here, seq);
+    if (here && seq !== undefined) this.#attach(reading, here, seq, replaces);
     else void this.#move(reading);
   }
 
-  /** Where no other gateway has the session. */
-  #openAlone(session: Session, res: ServerResponse, stream: EventStream): void {
+  /**
+   * Where no other gateway has the session.
+   * @param replaces whether the connection before may have been gone for some time, with what was told on it
+   */
+  #openAlone(
+    session: Session,
+    res: ServerResponse,
+    stream: EventStream,
+    replaces: boolean | undefined,
+  ): void {
     session.stream = stream;
     res.once("close", () => {
-      if (session.stream === stream) session.stream = undefined;
+      if (session.stream !== stream) return;
+      session.stream = undefined;
+      forgetTold(session);
     });
+    if (replaces) tellGap(session, (message) => stream.send(message));
+    for (const uri of session.updates?.keys() ?? [])
+      stream.send(notification("notifications/resources/updated", { uri }));
+    session.updates = undefined;
     this.#live.tellChanges(session);
   }
 
@@ -73,9 +100,14 @@ export class SessionStreams {
     return out;
   }
 
-  #attach({ session, out, signal }: Reading, stream: SessionStream, seq: number): void {
+  #attach(
+    { session, out, signal }: Reading,
+    stream: SessionStream,
+    seq: number,
+    replaces: boolean | undefined,
+  ): void {
     signal.addEventListener("abort", () => stream.detach(out));
-    if (!stream.attach(out, seq)) this.#tellGap(session, stream);
+    if (!stream.attach(out, seq) || replaces) this.#tellGap(session, stream);
     this.#live.tellChanges(session);
   }
 
@@ -144,4 +176,22 @@ export class SessionStreams {
   #tellGap(session: Session, stream: SessionStream): void {
     tellGap(session, (message) => stream.send(message));
   }
+}
+
+/** Has the stream of a session leave its connection. */
+function leave(session: Session): void {
+  const { stream } = session;
+  const out = stream instanceof SessionStream ? stream.leave() : stream;
+  if (out) (session.left ??= new Set()).add(out);
+}
+
+function forget(session: Session, out: EventStream): void {
+  session.left?.delete(out);
+  if (session.left?.size === 0) session.left = undefined;
+}
+
+/** What was told shortly before a connection broke may not have arrived. */
+function forgetTold(session: Session): void {
+  const since = performance.now() - DOUBTFUL_MS;
+  for (const [uri, at] of session.updates ?? []) if (at < since) session.updates!.delete(uri);
 }

@@ -56,6 +56,10 @@ export class Session {
   asks: Map<string, PendingAsk> | undefined = undefined;
   /** What belongs to no call is sent there. */
   stream: EventStream | SessionStream | undefined = undefined;
+  /** Resources that were updated lately, and when that was told, by `performance.now()`; `Infinity`: there was no stream for it. */
+  updates: Map<string, number> | undefined = undefined;
+  /** Connections that a newer one took the place of, and that may be gone. */
+  left: Set<EventStream> | undefined = undefined;
   /** The gateway that sends it, where several have the session. */
   home: string | undefined = undefined;
   /** The lists that its client knows of from another gateway. */

@@ -6,7 +6,6 @@ import {
   type Slotted,
   SSE_HEADERS,
   SSE_KEEP_ALIVE,
-  SSE_KEEP_ALIVE_MS,
   sseFrame,
   sseHead,
 } from "propylon/kit";
@@ -54,6 +53,9 @@ export function bytesOf(pieces: readonly (string | Buffer)[]): number {
     bytes += typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
   return bytes;
 }
+
+/** Balancers end what is silent for 30 seconds; a call shows life with its second beat, at most 20 seconds after it came. */
+const BEAT_MS = 10_000;
 
 const STREAM_HEAD: readonly string[] = Object.entries(SSE_HEADERS).flat();
 
@@ -212,7 +214,7 @@ export class KeepAlive {
 
   add(member: KeptAlive): void {
     this.#members.add(member);
-    this.#timer ??= setInterval(() => this.#beat(), SSE_KEEP_ALIVE_MS).unref();
+    this.#timer ??= setInterval(() => this.#beat(), BEAT_MS).unref();
   }
 
   delete(member: KeptAlive): void {

@@ -1,5 +1,5 @@
 import { FastResponse } from "srvx";
-import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { GatewayError, type PluginContext, type RouteEvent, type RouteOptions } from "propylon";
 import { isUnmodified } from "propylon/kit";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import { callTool, serverOf } from "./call.ts";
@@ -10,7 +10,7 @@ import { renderJob } from "./job.ts";
 import type { OpenapiOptions } from "./options.ts";
 import { PAGE, POLICY } from "./page.ts";
 import { respond } from "./reply.ts";
-import { findServer, settled } from "./target.ts";
+import { findServer, isServer, settled } from "./target.ts";
 
 const CALLER = { access: "caller", mutates: false } as const;
 const VIEWER = { access: "viewer", mutates: false } as const;
@@ -24,8 +24,11 @@ export function registerRoutes(
   const { options, limits, tasks } = parts;
   const call = callTool(gateway, parts);
   const direct = callDirectly(gateway, options, limits);
-  gateway.route("POST", "/:server/:tool", { ...CALLER, direct }, call);
-  gateway.route("POST", "/:server/invoke", CALLER, call);
+  const { control } = gateway;
+  const exists: RouteOptions["exists"] = ({ server }, who) =>
+    who !== undefined && isServer(control, server!, who);
+  gateway.route("POST", "/:server/:tool", { ...CALLER, direct, exists }, call);
+  gateway.route("POST", "/:server/invoke", { ...CALLER, exists }, call);
   if (options.root !== undefined) gateway.route("POST", "/:tool", CALLER, call);
   if (tasks) routeJobs(gateway, tasks, options);
   routeDocuments(gateway, options);

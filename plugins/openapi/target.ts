@@ -48,6 +48,15 @@ export function findServer(control: Finder, segment: string, principal: Principa
   });
 }
 
+/** Whether a path segment names a server that is there for a principal. */
+export function isServer(control: Finder, segment: string, principal: Principal): boolean {
+  try {
+    return findServer(control, segment, principal) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 function isThere({ exists }: Finder, { name: server, catalogue }: Server, who: Principal): boolean {
   const { tools } = catalogue;
   return (
@@ -111,7 +120,9 @@ function isRising({ status: { state, attempts } }: Server): boolean {
 function notConnected({ name, status }: Server): GatewayError {
   // Callers learn the state alone: the reason may quote a child's last words.
   const { state, nextRetryAt } = status;
-  return new GatewayError("upstream_error", `Server "${name}" is not connected (${state}).`, {
+  const isStarting = state === "idle" || state === "connecting";
+  const words = isStarting ? "is starting" : `is not connected (${state})`;
+  return new GatewayError("unavailable", `Server "${name}" ${words}.`, {
     data: { state, ...(nextRetryAt && { nextRetryAt }) },
     hint: "Try again later; the gateway keeps connecting.",
     headers: { "retry-after": "5" },

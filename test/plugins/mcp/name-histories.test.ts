@@ -159,7 +159,7 @@ class History {
     const { error } = await this.#ask(method, params);
     const owner = this.told.get(name);
     if (owner === undefined && ran !== undefined) this.told.set(name, `${ran} ${own}`);
-    else if (ran !== undefined && owner !== `${ran} ${own}`)
+    else if (ran !== undefined && !owner!.startsWith(`${ran} `))
       this.faults.push(`${name} was ${owner}, and is ${ran} ${own}`);
     else if (ran === undefined && !this.#isToldOf(owner!, error?.data))
       this.faults.push(`${name} of ${owner} is refused: ${JSON.stringify(error)}`);

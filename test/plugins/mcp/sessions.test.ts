@@ -5,6 +5,7 @@ import { SessionTable } from "../../../plugins/mcp/session.ts";
 import { FakeServer, openSession, post, serve, text } from "./kit.ts";
 import type { Json } from "../../../core/call/types.ts";
 import type { Served } from "./kit.ts";
+import { until } from "../../fixtures/until.ts";
 
 let served: Served | undefined;
 afterEach(async () => {
@@ -191,13 +192,60 @@ describe("sessions over HTTP", () => {
     ).toBe(400);
   });
 
-  it("one stream per session: a second is 409", async () => {
-    served = await serve([]);
+  it("mcp-12: the newest stream of a session is its stream, the one before stays open and silent", async () => {
+    const server = new FakeServer("one").tool("a", () => text("x"));
+    served = await serve([server]);
     const headers = { ...(await openSession(served.url)), accept: "text/event-stream" };
-    const first = await fetch(served.url, { headers });
-    expect(first.headers.get("content-type")).toBe("text/event-stream");
-    expect((await fetch(served.url, { headers })).status).toBe(409);
+    const streams: Response[] = [];
+    for (let count = 0; count < 5; count++) streams.push(await fetch(served.url, { headers }));
+    expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    // Only so many that may be gone: nobody can keep opening them.
+    const refused = await fetch(served.url, { headers });
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining("4 older connections"),
+    ]);
+    server.tool("b", () => text("x")).emit({ type: "changed", lists: ["tools"] });
+    const read = async ({ body }: Response): Promise<string> => {
+      const { value } = await body!.getReader().read();
+      return new TextDecoder().decode(value as Uint8Array | undefined);
+    };
+    expect(await read(streams[4]!)).toContain("tools/list_changed");
+    const early = streams.slice(0, 4).map(read);
+    const first = await Promise.race([...early, Promise.resolve("nothing")]);
+    expect(first).toBe("nothing");
+    await fetch(served.url, { method: "DELETE", headers });
+    // They end with their session.
+    expect(await Promise.all(early)).toEqual(["", "", "", ""]);
+  });
+
+  it("mcp-11: what a client watches is told when its stream comes back", async () => {
+    const server = new FakeServer("one", {
+      resources: [{ uri: "x://a", name: "a" }],
+      capabilities: { resources: { subscribe: true } },
+    });
+    served = await serve([server]);
+    const headers = await openSession(served.url);
+    const events = { ...headers, accept: "text/event-stream" };
+    const first = await fetch(served.url, { headers: events });
+    const subscribe = {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "resources/subscribe",
+      params: { uri: "x://a" },
+    };
+    await post(served.url, subscribe, headers);
+    const connections = served.sockets();
     await first.body!.cancel();
+    // Before the gateway has noticed, and after.
+    server.emit({ type: "updated", params: { uri: "x://a" } });
+    await until(() => served!.sockets() < connections);
+    server.emit({ type: "updated", params: { uri: "x://a/b" } });
+    const second = await fetch(served.url, { headers: events });
+    const { value } = await second.body!.getReader().read();
+    const said = new TextDecoder().decode(value as Uint8Array);
+    const told = said.matchAll(/resources\/updated","params":\{"uri":"([^"]+)"/g);
+    expect([...told].map(([, uri]) => uri)).toEqual(["x://a", "x://a/b"]);
   });
 
   it("limits.sessions bounds the sessions of an endpoint", async () => {
