@@ -11,6 +11,7 @@ import { ServerPool } from "../server/pool.ts";
 import { createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
 import { compile } from "./compile.ts";
 import { Generation } from "./generation.ts";
+import { tellUnknownTools } from "./unknown-names.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import { InFlightSet } from "../call/cancellation.ts";
@@ -174,9 +175,10 @@ function listedBy({ method, server, name, params }: Call): readonly Listed[] {
 
 /** Tells the hooks what a server reported. */
 function reportEvent(
-  { hooks }: GatewayParts,
+  { hooks, generation, log }: GatewayParts,
   ...[name, event]: Parameters<ScopeHost["onEvent"]>
 ): void {
+  if (generation.selectors.length > 0) tellUnknownTools(generation, name, log);
   if (event.type === "state") hooks.emit("server:state", name, event.status);
   else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
 }

@@ -5,15 +5,17 @@ import { chosen } from "../plugin/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
 import type { Generation } from "./generation.ts";
+import { unknownNamesOf } from "./unknown-names.ts";
 import type { Address } from "../http/listeners.ts";
 import type { WorkerSeat } from "../workers/worker-seat.ts";
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(
-  { number, config, compiled, scopes }: Generation,
+  generation: Generation,
   addresses: ReadonlyMap<string, Address>,
   seat?: WorkerSeat,
 ): GatewayDescription {
+  const { number, config, compiled, scopes } = generation;
   const { open, guard } = compiled;
   const urlOf = (listener: string): string =>
     addresses.get(listener)?.url ?? listenerUrl(config.listeners[listener]!);
@@ -57,6 +59,14 @@ export function describeGateway(
     warnings: [
       ...listenerWarnings(open, config),
       ...tokenWarnings(config),
+      ...(generation.selectors.length === 0 ? [] : unknownNamesOf(generation)).map(
+        ({ path, message, hint }) => ({
+          code: "unknown_name" as const,
+          message,
+          path: path.map(String),
+          hint,
+        }),
+      ),
       ...scopes.flatMap(({ checks }) => warningsOf(checks)),
       ...(seat ? warningsOf([seat.check]) : []),
       ...compiled.endpointServer.problems,

@@ -2,6 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { Places } from "../config/config.ts";
+import type { PlacedSelector } from "../config/selectors.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { setTimer } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
@@ -28,6 +29,8 @@ export class Generation {
   places: Places;
   /** In graph order. */
   readonly scopes: readonly Scope[];
+  /** Names in the options of plugins that select servers, tools and keys. */
+  readonly selectors: readonly PlacedSelector[];
   readonly compiled: Compiled;
   /** What can be aborted of the calls in flight. */
   readonly running: InFlightSet<Abortion>;
@@ -44,13 +47,15 @@ export class Generation {
     parts: Pick<
       Generation,
       "number" | "written" | "config" | "places" | "scopes" | "compiled" | "running"
-    >,
+    > &
+      Partial<Pick<Generation, "selectors">>,
   ) {
     this.number = parts.number;
     this.written = parts.written;
     this.config = parts.config;
     this.places = parts.places;
     this.scopes = parts.scopes;
+    this.selectors = parts.selectors ?? [];
     this.compiled = parts.compiled;
     this.running = parts.running;
   }

@@ -6,7 +6,9 @@ import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { type Credits, droppedBetween } from "../http/auth/authenticator.ts";
 import { evictDropped } from "./evict.ts";
+import { selectorsOf } from "../config/selectors.ts";
 import { Generation } from "./generation.ts";
+import { refuseUnknownNames } from "./unknown-names.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";
@@ -117,9 +119,14 @@ async function prepare(
   const { places } = extended;
   const compiled = compile({ config: extended, scopes, servers, running, log, guesses });
   const number = old.number === 0 ? (parts.seat?.generation ?? 1) : old.number + 1;
+  const selecting = checked.plugins.filter(({ plugin }) => "selects" in plugin);
+  const selectors = selecting.length === 0 ? [] : selectorsOf(selecting);
+  const made = { number, written, config, places, scopes, selectors, compiled, running };
+  const generation = new Generation(made);
+  if (selectors.length > 0) refuseUnknownNames(generation);
   return {
     config: extended,
-    generation: new Generation({ number, written, config, places, scopes, compiled, running }),
+    generation,
     fresh,
     servers: plan,
     changes: {

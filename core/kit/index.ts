@@ -276,6 +276,7 @@ export type {
   EndpointInput,
   ListenerInput,
   OptionReference,
+  OptionSelector,
   StoreAbility,
   StoreNeed,
 } from "../plugin/definitions.ts";

@@ -213,6 +213,28 @@ export interface OptionReference {
 }
 
 /**
+ * A name in a plugin's options that selects servers, tools or keys; see `PluginDefinition.selects`. `*` stands for any text.
+ *
+ * @example
+ * const rule: OptionSelector = { path: ["deny", 0], kind: "tool", server: "files", name: "rm_*", by: "The rule", isStrict: true };
+ */
+export interface OptionSelector {
+  /** Where it stands, from the plugin's options on. */
+  readonly path: readonly (string | number)[];
+  /** `key`: a name in `auth.keys`. A server is looked for when all plugins are set up, a tool when its server has listed its own. */
+  readonly kind: "server" | "tool" | "key";
+  readonly name: string;
+  /** Of a tool: its server. */
+  readonly server?: string;
+  /** Other readings of the same text, of the same kind: one that fits is enough. */
+  readonly readings?: readonly Pick<OptionSelector, "name" | "server">[];
+  /** Who names it, to begin a sentence with: `The rule access[0]`. */
+  readonly by: string;
+  /** Whether a name that nothing has is an error, as where it keeps somebody out; else it is a warning. A tool is always one. */
+  readonly isStrict: boolean;
+}
+
+/**
  * Something that some stores can do and others cannot: `queue`, hand out work (`Store.queue`).
  *
  * @example const abilities: readonly StoreAbility[] = ["queue"];

@@ -1,4 +1,4 @@
-import type { OptionReference, StoreAbility, StoreNeed } from "./definitions.ts";
+import type { OptionReference, OptionSelector, StoreAbility, StoreNeed } from "./definitions.ts";
 import type { CommandDefinition } from "./command.ts";
 import type { EventKinds } from "./event-kind.ts";
 import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
@@ -65,6 +65,11 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly events?: EventKinds;
   /** Names of servers and listeners in the options. Those that do not exist are told at their place by every check. */
   references?(config: C): readonly OptionReference[];
+  /**
+   * Names in the options that select servers, tools or keys. One that selects nothing is told at its place, with the nearest name: a
+   * mistyped name in a rule that denies would let everybody in.
+   */
+  selects?(config: C): readonly OptionSelector[];
   /** Options that not every store can serve. Where the config's `store` cannot, every check tells it at their place. */
   storeNeeds?(config: C): readonly StoreNeed[];
   /**

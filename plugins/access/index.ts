@@ -9,6 +9,7 @@ import { optionsSchema, type RulesInput } from "./options.ts";
 import { publishKeys } from "./keys.ts";
 import { registerRoutes } from "./routes.ts";
 import { Rule } from "./rule.ts";
+import { selects } from "./selectors.ts";
 import { Access, Accounts } from "./service.ts";
 
 export * from "./service.ts";
@@ -25,6 +26,7 @@ export default definePlugin({
   name: "access",
   config: optionsSchema,
   section: { key: "access", option: "rules" },
+  selects,
   commands,
   inject: {
     accounts: optional(Accounts),

@@ -6,6 +6,7 @@ import { followServers } from "./follow.ts";
 import { createGate } from "./gate.ts";
 import { optionsSchema } from "./options.ts";
 import { reserveTools } from "./reserved.ts";
+import { selects } from "./selectors.ts";
 import { Gating } from "./service.ts";
 import { createService } from "./switches.ts";
 import { createRule } from "./timeouts.ts";
@@ -16,6 +17,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "gating",
   config: optionsSchema,
+  selects,
   provides: Gating,
   setup(gateway) {
     const { config } = gateway;

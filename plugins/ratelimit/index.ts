@@ -4,6 +4,7 @@ import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
 import { formerOptions, optionsSchema } from "./options.ts";
+import { selects } from "./selectors.ts";
 import { RateLimits } from "./service.ts";
 
 export * from "./service.ts";
@@ -13,6 +14,7 @@ export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,
   formerOptions,
+  selects,
   provides: RateLimits,
   setup(gateway) {
     const { store, log } = gateway;

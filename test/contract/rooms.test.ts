@@ -93,6 +93,7 @@ it("the files of a folder that other folders import are these", () => {
         "resolve",
         "schema",
         "secret-text",
+        "selectors",
         "server-auth",
         "server-schema",
         "spelling",

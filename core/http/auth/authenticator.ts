@@ -16,7 +16,7 @@ import { ALL_ROLES } from "../guard.ts";
 const KEYS = "keys";
 
 /** Name of the holder of `auth.apiKey`. */
-const MASTER = "api-key";
+export const MASTER = "api-key";
 
 /** Names that a plugin's authenticator cannot have: they vouch for principals of the core. */
 const RESERVED: ReadonlySet<string> = new Set([KEYS, JWT, "gateway"]);
