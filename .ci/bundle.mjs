@@ -1,7 +1,7 @@
 // Puts what Node runs into few files below dist: a process that starts reads and links a third of what it did. The modules of which
 // they are made stay, one file each, below dist/modules, for builds that take what they need. npm run build runs it, behind tsc.
-import { readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { rolldown } from "rolldown";
 import { root } from "../playground/ready.mjs";
 
@@ -19,10 +19,11 @@ function entries() {
   );
 }
 
+const resolve = { conditionNames: [SOURCE, "node", "import", "default"] };
 const bundle = await rolldown({
   input: entries(),
   platform: "node",
-  resolve: { conditionNames: [SOURCE, "node", "import", "default"] },
+  resolve,
   // Own code, be it by its public name; packages stay what npm installed.
   external: (id) => !/^(?:\.|\/|[A-Za-z]:\\|propylon(?:$|\/))/.test(id),
 });
@@ -36,3 +37,13 @@ await bundle.write({
   entryFileNames: "[name].js",
   chunkFileNames: `${SHARED}/[name]-[hash].js`,
 });
+
+/** A thread begins with a text, so that it also does in a build of one file: with all that it needs, the parser of YAML, too. */
+async function writeThread(source, target) {
+  const thread = await rolldown({ input: join(root, source), platform: "node", resolve });
+  const { output } = await thread.generate({ format: "cjs", minify: true, comments: false });
+  const file = join(dist, target);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `export const program = ${JSON.stringify(output[0].code)};\n`);
+}
+await writeThread("plugins/rest/reading/worker.ts", "plugins/rest/reader-module.js");

@@ -15,9 +15,10 @@ export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
 export { lastBytes, Pieces } from "../call/chunks.ts";
+export { parseExact } from "./exact-json.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";
-export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
+export { DEEPEST, isExact, latin1Of, type JsonScan } from "./json-grammar.ts";
 export { scanJson } from "./json-scan.ts";
 export {
   hasBrackets,
@@ -207,6 +208,7 @@ export {
 } from "../call/cancellation.ts";
 export { toResult } from "../call/content.ts";
 export { blobContent, type ContentPart, fromContent, toContent } from "./blocks.ts";
+export { unwrapResult, wrapResult } from "./wrapped-result.ts";
 export type { Deadline, DeadlineRule, Timeouts } from "../call/pipeline.ts";
 export { InFlightSet, type Slotted } from "../call/cancellation.ts";
 export {

@@ -63,6 +63,8 @@ for (const [column, bytes] of ["0", "123456789", ".", "eE", "+", "-"].entries())
 /**
  * An integer that is written again with the same digits, as one of JavaScript's own, has not changed. Whoever writes a fraction or
  * an exponent writes an approximation; only what is lost altogether counts there.
+ *
+ * @example isExact("9007199254740993", true); // false
  */
 export function isExact(text: string, isInteger: boolean): boolean {
   const value = Number(text);

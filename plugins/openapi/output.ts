@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { parseJson } from "propylon/kit";
+import { parseJson, unwrapResult } from "propylon/kit";
 
 /** Nesting beyond which JSON in a text stays text. */
 const MAX_DEPTH = 64;
@@ -23,7 +23,10 @@ export type OutputItem =
 export function outputItems(result: Json): OutputItem[] {
   const blocks = Array.isArray(result["content"]) ? (result["content"] as unknown[]) : [];
   const structured = result["structuredContent"];
-  if (structured === undefined) return blocks.flatMap((block) => toItem(block));
+  const wrapped = unwrapResult(result);
+  if (wrapped?.["result"] !== undefined) return [classify(wrapped["result"])];
+  if (structured === undefined || wrapped !== undefined)
+    return blocks.flatMap((block) => toItem(block));
   const others = blocks.filter((block) => !isText(block));
   return [classify(structured), ...others.flatMap((block) => toItem(block))];
 }

@@ -1,8 +1,16 @@
 import type { HttpClient, HttpClientReply } from "propylon/kit";
-import { parseUrl } from "./references.ts";
-import type { ApiRequest } from "./request.ts";
+import { parseUrl } from "./reading/references.ts";
 
 const MAX_REDIRECTS = 5;
+
+/** A request as it goes out; `path` includes the query. */
+export interface ApiRequest {
+  readonly origin: string;
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer | undefined;
+}
 
 /** What an API answered. */
 export interface ApiReply {

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { locate } from "./document.ts";
+import { locate } from "./texts.ts";
 import { apiOptions, formerApiOptions, type ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
 

@@ -32,6 +32,12 @@ export const apiOptions = z.strictObject({
     .describe(
       'Which operations become tools, by operationId, "GET /path" or tag:name; * matches any run of characters.',
     ),
+  outputSchemas: z
+    .enum(["strict", "loose", "off"])
+    .default("loose")
+    .describe(
+      "What tools say of their results: loose = names and descriptions, which no answer can break; strict = what the document says, so that clients refuse an answer that deviates; off = nothing.",
+    ),
   refreshInterval: durationSchema()
     .default(300_000)
     .describe("How often the document is read again; a bare number is seconds. 0 = never."),

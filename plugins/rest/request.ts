@@ -1,18 +1,12 @@
 import type { Json } from "propylon";
 import { HEADER_NAME, HEADER_VALUE, lowerCaseNames } from "propylon/kit";
-import { encodeBody, WrongArgument } from "./body.ts";
-import type { Parameter } from "./operations.ts";
-import { pairs, segment } from "./styles.ts";
-import type { ApiTool, BodyArgument } from "./tool.ts";
-
-/** A request as it goes out; `path` includes the query. */
-export interface ApiRequest {
-  readonly origin: string;
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer | undefined;
-}
+import { encodeBody } from "./body.ts";
+import { encode, encodeReserved, WrongArgument } from "./encode.ts";
+import { fitValue } from "./fit.ts";
+import type { ApiRequest } from "./http.ts";
+import type { Api } from "./reader.ts";
+import type { ApiTool, SentBody, SentParameter } from "./reading/tool.ts";
+import { pairs, segment, withoutNulls } from "./styles.ts";
 
 /**
  * Makes the request of a tool call. Nothing of the inbound request gets into it but the arguments.
@@ -21,26 +15,24 @@ export interface ApiRequest {
  * @throws {WrongArgument} for an argument that is missing or cannot be sent
  */
 export function makeRequest(
-  { operation, parameters, body }: ApiTool,
+  tool: ApiTool,
   args: Json,
-  base: URL,
+  { base, originals }: Pick<Api, "base" | "originals">,
   headers: Readonly<Record<string, string>>,
 ): ApiRequest {
-  const given = [...parameters].flatMap(([argument, parameter]) => {
-    const value = args[argument];
-    if (value !== undefined) return [{ argument, parameter, value }];
-    if (parameter.required) throw new WrongArgument(`"${argument}" is missing.`);
-    return [];
-  });
-  const at = (place: Parameter["in"]): Given[] =>
+  const { parameters, body } = tool;
+  const given = [...parameters].flatMap(([argument, parameter]) =>
+    give(argument, parameter, args[argument], tool, originals),
+  );
+  const at = (place: SentParameter["in"]): Given[] =>
     given.filter(({ parameter }) => parameter.in === place);
   const query = at("query").flatMap((each) => inQuery(each));
   const search = [...(base.search === "" ? [] : [base.search.slice(1)]), ...query].join("&");
-  const encoded = body && writeBody(body, args, parameters);
+  const encoded = body && writeBody(body, args, tool, originals);
   return {
     origin: base.origin,
-    method: operation.method,
-    path: `${base.pathname.replace(/\/+$/, "")}${pathOf(operation.path, at("path"))}${search && `?${search}`}`,
+    method: tool.method,
+    path: `${base.pathname.replace(/\/+$/, "")}${pathOf(tool.path, at("path"))}${search && `?${search}`}`,
     headers: {
       accept: "application/json, */*;q=0.5",
       ...cookieHeader(at("cookie")),
@@ -55,28 +47,32 @@ export function makeRequest(
 /** An argument on its way into a request. */
 interface Given {
   readonly argument: string;
-  readonly parameter: Parameter;
+  readonly parameter: SentParameter;
   readonly value: unknown;
 }
 
-/** @throws {WrongArgument} for half a surrogate pair, which has no UTF-8 */
-function encode(text: string): string {
-  try {
-    // RFC 3986: these four are reserved, and encodeURIComponent leaves them.
-    return encodeURIComponent(text).replaceAll(
-      /[!'()*]/g,
-      (found) => `%${found.codePointAt(0)!.toString(16).toUpperCase()}`,
-    );
-  } catch {
-    throw new WrongArgument("An argument is not valid Unicode.");
+/** A null is how models leave out what is optional; where the text is JSON, it can be said. */
+function give(
+  argument: string,
+  parameter: SentParameter,
+  written: unknown,
+  { tool: { inputSchema } }: ApiTool,
+  originals: ReadonlyMap<string, string>,
+): Given[] {
+  if (written === undefined || written === null) {
+    if (parameter.required) throw new WrongArgument(`"${argument}" is missing.`);
+    return [];
   }
+  const properties = inputSchema["properties"] as Json;
+  const fitted = fitValue(written, properties[argument], inputSchema, originals);
+  const value = parameter.json ? fitted : withoutNulls(fitted);
+  // A list of nothing but nulls says nothing either.
+  if (!parameter.required && isEmpty(value) && !isEmpty(written)) return [];
+  return [{ argument, parameter, value }];
 }
 
-/** What RFC 3986 reserves, but for what ends a value, a query or a pair: an argument must not become two parameters. */
-const RESERVED = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/g;
-
-function encodeReserved(text: string): string {
-  return encode(text).replaceAll(RESERVED, (found) => decodeURIComponent(found));
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function pathOf(template: string, given: readonly Given[]): string {
@@ -132,19 +128,41 @@ function cookieHeader(given: readonly Given[]): Record<string, string> {
 }
 
 function writeBody(
-  { body, argument, properties }: BodyArgument,
+  body: SentBody,
   args: Json,
-  parameters: ReadonlyMap<string, unknown>,
+  { parameters, tool: { inputSchema } }: ApiTool,
+  originals: ReadonlyMap<string, string>,
 ): ReturnType<typeof encodeBody> | undefined {
-  const value = argument === undefined ? rest(args, parameters) : args[argument];
+  const { argument, chooser } = body;
+  const properties = inputSchema["properties"] as Json;
+  const value = argument === undefined ? restOf(args, parameters, chooser) : args[argument];
   const isNothing =
-    value === undefined || (argument === undefined && Object.keys(value as Json).length === 0);
-  if (!isNothing || (body.required && value !== undefined))
-    return encodeBody(body.contentType, value, properties);
-  if (body.required) throw new WrongArgument(`"${argument ?? "body"}" is missing.`);
-  return undefined;
+    value === undefined ||
+    (value === null && !body.required) ||
+    (argument === undefined && Object.keys(value as Json).length === 0);
+  if (isNothing && (!body.required || value === undefined)) {
+    if (body.required) throw new WrongArgument(`"${argument ?? "body"}" is missing.`);
+    return undefined;
+  }
+  const schema = argument === undefined ? inputSchema : properties[argument];
+  const fitted = fitValue(value, schema, inputSchema, originals);
+  return encodeBody(typeOf(body, args, properties), fitted, body);
 }
 
-function rest(args: Json, parameters: ReadonlyMap<string, unknown>): Json {
-  return Object.fromEntries(Object.entries(args).filter(([key]) => !parameters.has(key)));
+function typeOf({ contentType, chooser }: SentBody, args: Json, properties: Json): string {
+  const chosen = chooser === undefined ? undefined : args[chooser];
+  if (chosen === undefined || chosen === null) return contentType;
+  const { enum: known } = properties[chooser!] as { enum: unknown[] };
+  if (typeof chosen === "string" && known.includes(chosen)) return chosen;
+  throw new WrongArgument(`"${chooser!}" must be one of ${known.join(", ")}.`);
+}
+
+function restOf(
+  args: Json,
+  parameters: ReadonlyMap<string, unknown>,
+  chooser: string | undefined,
+): Json {
+  return Object.fromEntries(
+    Object.entries(args).filter(([key]) => !parameters.has(key) && key !== chooser),
+  );
 }

@@ -1,6 +1,14 @@
 import { STATUS_CODES } from "node:http";
 import { Answer, type Json } from "propylon";
-import { blobContent, isObject, parseJson } from "propylon/kit";
+import {
+  blobContent,
+  hasBrackets,
+  isObject,
+  isWithinDepth,
+  parseExact,
+  wrapResult,
+} from "propylon/kit";
+import { decodeText } from "./charset.ts";
 import type { ApiReply } from "./http.ts";
 
 /** How much of an error body a model is shown, in characters. */
@@ -10,30 +18,30 @@ const MAX_DEPTH = 64;
 
 /**
  * What an API answered as the result of a tool: JSON as structured content and text, text as text, pictures and sound as such,
- * everything else as a resource. A status above 399 is the tool's own failure.
+ * everything else as a resource. A status above 399 is the tool's own failure, and no other is: what was done is done, whatever
+ * the document says of its answer.
  *
- * @param promised whether the tool has an output schema, so that its result must be an object
+ * @param promised whether the tool has an output schema: clients take no result without an object then
  */
 export function replyToAnswer(reply: ApiReply, promised: boolean): Answer {
   const type = reply.contentType.split(";", 1)[0]!.trim().toLowerCase();
   if (reply.status >= 300) return failure(reply, type);
-  const json = isJson(type) ? parse(reply.body) : undefined;
-  if (isObject(json)) return Answer.result({ content: [text(reply)], structuredContent: json });
-  const content = [
-    reply.body.length === 0 ? said(statusLine(reply.status)) : contentOf(reply, type),
-  ];
-  if (!promised) return Answer.result({ content });
-  const why = said(
-    `The API answered ${type || "nothing"} where its document promises a JSON object.`,
-  );
-  return Answer.result({ isError: true, content: [why, ...content] });
+  const block = blockOf(reply, type);
+  const json = isJson(type) ? parse(block["text"]) : undefined;
+  if (isObject(json)) return Answer.result({ content: [block], structuredContent: json });
+  if (!promised) return Answer.result({ content: [block] });
+  return Answer.result(wrapResult([block], json));
+}
+
+function blockOf(reply: ApiReply, type: string): Json {
+  return reply.body.length === 0 ? said(statusLine(reply.status)) : contentOf(reply, type);
 }
 
 function failure(reply: ApiReply, type: string): Answer {
   const { status, body, location } = reply;
   const where =
     location === undefined ? "" : " It redirects to another address, which is not followed.";
-  const excerpt = isText(type) ? body.toString("utf8").slice(0, EXCERPT) : "";
+  const excerpt = isText(type) ? decodeText(body, reply.contentType).slice(0, EXCERPT) : "";
   return Answer.failed(`${statusLine(status)}.${where}${excerpt && `\n\n${excerpt}`}`);
 }
 
@@ -43,8 +51,8 @@ function contentOf(reply: ApiReply, type: string): Json {
   return blobContent(data, type || "application/octet-stream", reply.url);
 }
 
-function text({ body }: ApiReply): Json {
-  return said(body.toString("utf8"));
+function text({ body, contentType }: ApiReply): Json {
+  return said(decodeText(body, contentType));
 }
 
 function said(words: string): Json {
@@ -68,9 +76,13 @@ function isText(type: string): boolean {
   );
 }
 
-function parse(body: Buffer): unknown {
+/** `undefined` for what is no JSON, or nests too deep. */
+function parse(written: unknown): unknown {
+  if (typeof written !== "string") return undefined;
   try {
-    return parseJson(body, MAX_DEPTH);
+    if (hasBrackets(written, MAX_DEPTH) && !isWithinDepth(Buffer.from(written), MAX_DEPTH))
+      return undefined;
+    return parseExact(written);
   } catch {
     return undefined;
   }

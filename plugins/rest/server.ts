@@ -1,16 +1,18 @@
 import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
 import { HttpClient, networkFault, sizeFault } from "propylon/kit";
-import { makeApi, type Api } from "./api.ts";
-import { readDocument } from "./document.ts";
 import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
 import { replyToAnswer } from "./result.ts";
-import { WrongArgument } from "./body.ts";
-import type { ApiTool } from "./tool.ts";
+import { WrongArgument } from "./encode.ts";
+import { readApi, type Api } from "./reader.ts";
+import type { ApiTool } from "./reading/tool.ts";
+import { Texts } from "./texts.ts";
 
 /** Connections to one API. */
 const MAX_CONNECTIONS = 128;
+/** Tools that one line of the log names. */
+const MAX_NAMED = 20;
 
 /** What an {@link ApiServer} is made of. */
 export interface ApiServerOptions {
@@ -51,9 +53,9 @@ export class ApiServer extends RefreshedServer<Api> {
     });
   }
 
-  protected async call(call: Call, tool: ApiTool, { base }: Api): Promise<Answer> {
+  protected async call(call: Call, tool: ApiTool, api: Api): Promise<Answer> {
     try {
-      const request = makeRequest(tool, call.args ?? {}, base, this.#settings.options.headers);
+      const request = makeRequest(tool, call.args ?? {}, api, this.#settings.options.headers);
       const reply = await sendRequest(this.#http, request, call.signal);
       return replyToAnswer(reply, tool.tool.outputSchema !== undefined);
     } catch (error) {
@@ -67,19 +69,44 @@ export class ApiServer extends RefreshedServer<Api> {
   }
 
   protected async read(signal: AbortSignal, before: Api | undefined): Promise<Api> {
-    const { location, options, log } = this.#settings;
+    const { location, options } = this.#settings;
     const headers = this.#headersForDocument();
-    const document = await readDocument(location, { headers, limit: options.maxResult, signal });
+    const texts = new Texts({ headers, limit: options.maxResult, signal });
     // The same bytes make the same tools: nothing is built.
-    if (document.hash === before?.hash) return before;
-    const api = makeApi(document, location, options);
+    if (before !== undefined && (await texts.areSame(before.hashes))) return before;
+    const settings = {
+      baseUrl: options.baseUrl,
+      operations: options.operations ?? {},
+      outputSchemas: options.outputSchemas,
+      headers: Object.keys(options.headers).map((name) => name.toLowerCase()),
+    };
+    const api = await readApi(location, settings, texts, signal);
     await this.#http.open();
-    if (api.elsewhere.length > 0)
+    this.#tell(api);
+    return api;
+  }
+
+  #tell({ elsewhere, shortened, withoutOutput }: Api): void {
+    const { log } = this.#settings;
+    if (elsewhere.length > 0)
       log.warn(
-        { server: this.name, operations: api.elsewhere },
+        { server: this.name, operations: elsewhere.slice(0, MAX_NAMED), count: elsewhere.length },
         "operations at another host are not offered; set baseUrl to offer them",
       );
-    return api;
+    if (shortened.length > 0)
+      log.warn(
+        { server: this.name, tools: shortened.slice(0, MAX_NAMED), count: shortened.length },
+        "input schemas are too long and are shown in part",
+      );
+    if (withoutOutput.length > 0)
+      log.info(
+        {
+          server: this.name,
+          operations: withoutOutput.slice(0, MAX_NAMED),
+          count: withoutOutput.length,
+        },
+        "output schemas are too long and are left out",
+      );
   }
 
   /** The operator's headers are meant for the API: a document on another host does not get them. */

@@ -3,6 +3,18 @@ import { isObject } from "propylon/kit";
 /** Writes one text into a URL. */
 export type Encode = (text: string) => string;
 
+/** A value without its nulls, which no address, header or form can say: an empty text is another value. */
+export function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter(isSaid).map(withoutNulls);
+  if (!isObject(value)) return value;
+  const said = Object.entries(value).filter(([, part]) => isSaid(part));
+  return Object.fromEntries(said.map(([key, part]) => [key, withoutNulls(part)]));
+}
+
+function isSaid(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 /** A value that has no parts, as text. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return "";
@@ -59,20 +71,20 @@ export function pairs(
   const of = (part: unknown): string => encode(plain(part));
   const key = encode(name);
   const separator = SEPARATORS[style] ?? ",";
+  if (style === "deepObject") return deep(name, value, encode);
   if (Array.isArray(value)) {
     if (explode) return value.map((part) => `${key}=${of(part)}`);
     return [`${key}=${value.map(of).join(separator)}`];
   }
   if (!isObject(value)) return [`${key}=${of(value)}`];
-  if (style === "deepObject") return deep(name, value, encode);
   const entries = Object.entries(value);
   if (explode) return entries.map(([each, part]) => `${encode(each)}=${of(part)}`);
   return [`${key}=${entries.flatMap(([each, part]) => [encode(each), of(part)]).join(separator)}`];
 }
 
-/** `filter[owner][name]=ann`; lists repeat their key. */
+/** `filter[owner][name]=ann`; OpenAPI leaves open what lists are, and most that read this style know `filter[ids][0]=7`. */
 function deep(path: string, value: unknown, encode: Encode): string[] {
-  if (Array.isArray(value)) return value.flatMap((part) => deep(path, part, encode));
-  if (!isObject(value)) return [`${encode(path)}=${encode(plain(value))}`];
+  if (typeof value !== "object" || value === null)
+    return [`${encode(path)}=${encode(plain(value))}`];
   return Object.entries(value).flatMap(([key, part]) => deep(`${path}[${key}]`, part, encode));
 }

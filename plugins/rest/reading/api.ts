@@ -1,22 +1,35 @@
-import { makeCatalogue, type Catalogue, type Json } from "propylon";
+import type { Json } from "propylon";
 import { isObject, isSameHost } from "propylon/kit";
 import type { ApiDocument } from "./document.ts";
-import { isSelected, operationsOf, type Operation } from "./operations.ts";
-import type { ApiOptions } from "./options.ts";
+import { isSelected, operationsOf, type Operation, type Parameter } from "./operations.ts";
+import type { OperationFilter } from "./operations.ts";
+import type { OutputSchemas } from "./output.ts";
 import { broken, parseUrl } from "./references.ts";
-import { operationTools, type ApiTool } from "./tool.ts";
+import { operationTools, type ApiTools } from "./tool.ts";
 
 /** Longest address that a document may name. */
 const MAX_URL = 2_000;
+/** Operations of one API. */
+const MAX_OPERATIONS = 20_000;
+/** Characters of what an API says of itself. */
+const MAX_INSTRUCTIONS = 20_000;
+
+/** What of an entry's options decides how its document becomes tools. */
+export interface ApiSettings {
+  readonly baseUrl: string | undefined;
+  readonly operations: OperationFilter;
+  readonly outputSchemas: OutputSchemas;
+  /** Names of the headers that the operator sets, in lower case. */
+  readonly headers: readonly string[];
+}
 
 /** An API as read from one version of its document. */
-export interface Api {
+export interface ReadApi extends ApiTools {
   /** Where requests go; never with a fragment. */
-  readonly base: URL;
-  readonly tools: ReadonlyMap<string, ApiTool>;
-  readonly catalogue: Catalogue;
-  /** Of the document. */
-  readonly hash: string;
+  readonly base: string;
+  readonly title: string | undefined;
+  readonly version: string | undefined;
+  readonly description: string | undefined;
   /** Operations that are not offered because they are at another host. */
   readonly elsewhere: readonly string[];
 }
@@ -27,24 +40,44 @@ export interface Api {
  * @param location where the document was read
  * @throws {GatewayError} `invalid` for a document that cannot be used
  */
-export function makeApi(document: ApiDocument, location: URL, options: ApiOptions): Api {
-  const { root, references, hash } = document;
-  const base = baseOf(root, location, options.baseUrl);
+export function makeApi(document: ApiDocument, location: URL, settings: ApiSettings): ReadApi {
+  const { root, references } = document;
+  const base = baseOf(root, location, settings.baseUrl);
   const chosen = operationsOf(root, references).filter((operation) =>
-    isSelected(operation, options.operations ?? {}),
+    isSelected(operation, settings.operations),
   );
-  const here = chosen.filter((operation) => isHere(operation, base, location, options));
-  const tools = operationTools(here, references);
+  if (chosen.length > MAX_OPERATIONS)
+    throw broken(
+      `The document has more than ${MAX_OPERATIONS} operations.`,
+      "Choose some of them with operations.",
+    );
+  const here = chosen.filter((operation) => isHere(operation, base, location, settings));
+  const isElsewhere = new Set(chosen);
+  for (const each of here) isElsewhere.delete(each);
   const info = isObject(root["info"]) ? root["info"] : {};
   return {
-    base,
-    tools,
-    catalogue: catalogueOf(tools, info),
-    hash,
-    elsewhere: chosen
-      .filter((each) => !here.includes(each))
-      .map((each) => `${each.method} ${each.path}`),
+    ...operationTools(here, {
+      references,
+      outputSchemas: settings.outputSchemas,
+      isSet: (parameter) => isSet(parameter, base, settings.headers),
+    }),
+    base: base.href,
+    title: textOf(info["title"]),
+    version: textOf(info["version"]),
+    description: textOf(info["description"]),
+    elsewhere: [...isElsewhere].map((each) => `${each.method} ${each.path}`),
   };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value.slice(0, MAX_INSTRUCTIONS) : undefined;
+}
+
+/** What the operator sends with every request is nothing that a caller has to say, e.g. a key in a header or the query. */
+function isSet({ in: place, name }: Parameter, base: URL, headers: readonly string[]): boolean {
+  if (place === "header") return headers.includes(name.toLowerCase());
+  if (place === "cookie") return headers.includes("cookie");
+  return place === "query" && base.searchParams.has(name);
 }
 
 /**
@@ -90,20 +123,8 @@ function serverUrl(servers: unknown, location: URL): URL {
 }
 
 /** Whether an operation is at the base: with servers of its own only if the operator chose the base, or they are the same. */
-function isHere(operation: Operation, base: URL, location: URL, options: ApiOptions): boolean {
-  if (options.baseUrl !== undefined || operation.servers === undefined) return true;
+function isHere(operation: Operation, base: URL, location: URL, settings: ApiSettings): boolean {
+  if (settings.baseUrl !== undefined || operation.servers === undefined) return true;
   const own = serverUrl(operation.servers, location);
   return own.origin === base.origin && own.pathname === base.pathname;
-}
-
-function catalogueOf(tools: ReadonlyMap<string, ApiTool>, info: Json): Catalogue {
-  const { title, version, description } = info;
-  return makeCatalogue({
-    tools: [...tools.values()].map(({ tool }) => tool),
-    ...(typeof description === "string" && { instructions: description }),
-    serverInfo: {
-      name: typeof title === "string" ? title : "openapi",
-      version: typeof version === "string" ? version : "0",
-    },
-  });
 }

@@ -28,6 +28,11 @@ export class References {
     this.#documents = documents;
   }
 
+  /** All of them. */
+  get documents(): Iterable<unknown> {
+    return this.#documents.values();
+  }
+
   /**
    * What a node stands for: itself, or the end of its chain of references.
    *

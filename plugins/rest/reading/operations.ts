@@ -25,9 +25,21 @@ export interface Parameter {
   readonly schema: unknown;
 }
 
+/** How one property of a form is written (OpenAPI 3.1, 4.8.15). */
+export interface FieldEncoding {
+  readonly contentType: string | undefined;
+  readonly style: string | undefined;
+  readonly explode: boolean | undefined;
+  readonly allowReserved: boolean;
+}
+
 /** The body of an operation, in the content type that will be sent. */
 export interface Body {
   readonly contentType: string;
+  /** JSON types that the same schema is documented for, if there is more than one. */
+  readonly choices: readonly string[];
+  /** By property. */
+  readonly encoding: Readonly<Record<string, FieldEncoding>>;
   readonly required: boolean;
   readonly description: string | undefined;
   readonly schema: unknown;
@@ -141,30 +153,74 @@ function isPlace(place: unknown): place is ParameterPlace {
   return place === "path" || place === "query" || place === "header" || place === "cookie";
 }
 
-/** The content types we write best, best first. */
+/** The content types we write best, best first. A patch as a list of steps (RFC 6902) is none that its document describes. */
 const PREFERRED: readonly RegExp[] = [
-  /^application\/json\b/i,
-  /^application\/[\w.-]+\+json\b/i,
+  /^application\/json(?:;|$)/i,
+  /^application\/merge-patch\+json\b/i,
+  /^application\/(?!json-patch)[\w.-]+\+json\b/i,
+  /^application\/json-patch\+json\b/i,
   /^application\/x-www-form-urlencoded\b/i,
   /^multipart\/form-data\b/i,
   /^text\/plain\b/i,
   /./,
 ];
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/i;
 
 function readRequestBody(node: unknown, references: References): Body | undefined {
   if (!isObject(node) || !isObject(node["content"])) return undefined;
-  const types = Object.keys(node["content"]);
+  const { content } = node;
+  const types = Object.keys(content);
   const contentType = PREFERRED.map((wanted) => types.find((type) => wanted.test(type))).find(
     (type) => type !== undefined,
   );
   if (contentType === undefined) return undefined;
-  const media = references.follow(node["content"][contentType]);
+  const schemaAt = (type: string): unknown => {
+    const media = references.follow(content[type]);
+    return isObject(media) ? media["schema"] : undefined;
+  };
+  const media = references.follow(content[contentType]);
   return {
-    contentType: contentType.includes("*") ? "application/json" : contentType,
+    contentType: concrete(contentType),
+    choices: choicesOf(types, contentType, schemaAt),
+    encoding: isObject(media) ? readEncoding(media["encoding"]) : {},
     required: node["required"] === true,
     description: text(node["description"]),
-    schema: isObject(media) ? media["schema"] : undefined,
+    schema: schemaAt(contentType),
   };
+}
+
+/** A range (`image/*`) cannot be sent. */
+function concrete(type: string): string {
+  if (!type.includes("*")) return type;
+  return /^(?:\*|application)\//.test(type) ? "application/json" : "application/octet-stream";
+}
+
+function choicesOf(
+  types: readonly string[],
+  chosen: string,
+  schemaAt: (type: string) => unknown,
+): string[] {
+  const json = JSON_TYPE.test(chosen) ? types.filter((type) => JSON_TYPE.test(type)) : [];
+  if (json.length < 2) return [];
+  const same = JSON.stringify(schemaAt(chosen));
+  const others = json.filter((type) => type !== chosen && JSON.stringify(schemaAt(type)) === same);
+  return others.length > 0 ? [chosen, ...others] : [];
+}
+
+function readEncoding(node: unknown): Record<string, FieldEncoding> {
+  if (!isObject(node)) return {};
+  const entries = Object.entries(node).flatMap(([name, written]): [string, FieldEncoding][] => {
+    if (!isObject(written)) return [];
+    const { contentType, style, explode, allowReserved } = written;
+    const read = {
+      contentType: text(contentType),
+      style: text(style),
+      explode: typeof explode === "boolean" ? explode : undefined,
+      allowReserved: allowReserved === true,
+    };
+    return [[name, read]];
+  });
+  return Object.fromEntries(entries);
 }
 
 function text(value: unknown): string | undefined {

@@ -1,0 +1,35 @@
+import type { Json } from "propylon";
+import { isObject } from "propylon/kit";
+
+/** Levels that are kept, from many to few. */
+const LEVELS = [12, 8, 6, 4];
+const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "examples"]);
+
+/** A schema that fits into so many characters: the same, or one in which what is too deep accepts anything. */
+export function shrink(schema: Json, room: number): Json {
+  if (JSON.stringify(schema).length <= room) return schema;
+  for (const levels of LEVELS) {
+    const cut = cutBelow(schema, levels) as Json;
+    if (JSON.stringify(cut).length <= room) return cut;
+  }
+  return { ...schema, properties: namesOf(schema["properties"]) };
+}
+
+/** A list that was cut would say something else: it is left out, and so are data. */
+function cutBelow(value: unknown, levels: number): unknown {
+  if (Array.isArray(value))
+    return levels > 0 ? value.map((each) => cutBelow(each, levels - 1)) : undefined;
+  if (!isObject(value)) return value;
+  if (levels <= 0) return {};
+  const entries = Object.entries(value)
+    .filter(([key, each]) => levels > 2 || !(DATA.has(key) && typeof each === "object"))
+    .map(([key, each]) => [key, cutBelow(each, levels - 1)] as const)
+    .filter(([, each]) => each !== undefined);
+  return Object.fromEntries(entries);
+}
+
+function namesOf(properties: unknown): Json {
+  return Object.fromEntries(
+    Object.keys(isObject(properties) ? properties : {}).map((k) => [k, {}]),
+  );
+}

@@ -1,0 +1,243 @@
+import type { Json, Tool } from "propylon";
+import { isObject, toToolName, uniqueName } from "propylon/kit";
+import { isSafe, SafeNames } from "./names.ts";
+import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
+import { OutputWriter, type OutputSchemas } from "./output.ts";
+import type { References } from "./references.ts";
+import { SchemaWriter } from "./schema.ts";
+import { shrink } from "./shrink.ts";
+import { describeUpload, isBinary, PART } from "./uploads.ts";
+
+/** Characters of a tool's description. */
+const MAX_DESCRIPTION = 8_000;
+/** Characters of a tool's input schema: as many as can be, for all of them together are read by every client. */
+const ROOMS = [64, 32, 16, 8, 4, 2].map((kilo) => kilo * 1024);
+const ROOM_OF_ALL = 4 * 1024 * 1024;
+
+/** A parameter as far as a request is written by it. */
+export type SentParameter = Omit<Parameter, "schema" | "description">;
+
+/** Where the body of a request is among the arguments, and how it is written. */
+export interface SentBody {
+  readonly contentType: string;
+  readonly required: boolean;
+  /** The argument that is the whole body; `undefined` when the body's properties are arguments themselves. */
+  readonly argument: string | undefined;
+  /** The argument that chooses among several content types. */
+  readonly chooser: string | undefined;
+  readonly encoding: Readonly<Record<string, FieldEncoding>>;
+  /** Properties that are bytes. */
+  readonly files: readonly string[];
+}
+
+/** An operation as a tool, with the way back from arguments to a request. */
+export interface ApiTool {
+  readonly tool: Tool;
+  /** Upper case. */
+  readonly method: string;
+  /** As written, with `{name}`. */
+  readonly path: string;
+  /** Parameters by argument. */
+  readonly parameters: ReadonlyMap<string, SentParameter>;
+  readonly body: SentBody | undefined;
+}
+
+/** What tools are made with. */
+export interface ToolOptions {
+  readonly references: References;
+  readonly outputSchemas: OutputSchemas;
+  /** Parameters that the operator sets. */
+  isSet(parameter: Parameter): boolean;
+}
+
+/** The tools of a document. */
+export interface ApiTools {
+  readonly tools: readonly ApiTool[];
+  /** What was written, by the name that stands for it. */
+  readonly originals: ReadonlyMap<string, string>;
+  /** Tools whose input schema is there in part, and whose output schema was too long. */
+  readonly shortened: readonly string[];
+  readonly withoutOutput: readonly string[];
+}
+
+/** The tools of operations, their names unique, in their order. */
+export function operationTools(operations: readonly Operation[], options: ToolOptions): ApiTools {
+  const { references } = options;
+  const maker = new ToolMaker(options);
+  const tools = maker.makeAll(operations, nameAll(operations));
+  const output = new OutputWriter(references, options.outputSchemas);
+  return {
+    tools: tools.map((each, at) => {
+      const outputSchema = output.write(operations[at]!);
+      if (outputSchema === undefined) return each;
+      return { ...each, tool: { ...each.tool, outputSchema } };
+    }),
+    originals: maker.safe.originals,
+    shortened: [...maker.shortened],
+    withoutOutput: output.dropped,
+  };
+}
+
+/** Counts on where it stopped: to try number after number takes minutes for thousands of operations of one name. */
+function nameAll(operations: readonly Operation[]): string[] {
+  const taken = new Set<string>();
+  const counts = new Map<string, number>();
+  return operations.map(({ id, method, path }) => {
+    const wanted = toToolName(id ?? `${method.toLowerCase()}${path}`) || "operation";
+    let name = wanted;
+    for (let count = (counts.get(wanted) ?? 1) + 1; taken.has(name); count++) {
+      name = `${wanted.slice(0, 63 - String(count).length)}_${count}`;
+      counts.set(wanted, count);
+    }
+    taken.add(name);
+    return name;
+  });
+}
+
+class ToolMaker {
+  readonly shortened = new Set<string>();
+  readonly safe: SafeNames;
+  readonly #options: ToolOptions;
+  readonly #writer: SchemaWriter;
+
+  constructor(options: ToolOptions) {
+    this.#options = options;
+    this.safe = new SafeNames(() => options.references.documents);
+    this.#writer = new SchemaWriter(options.references, "input", this.safe);
+  }
+
+  makeAll(operations: readonly Operation[], names: readonly string[]): ApiTool[] {
+    let tools: ApiTool[] = [];
+    for (const room of ROOMS) {
+      this.shortened.clear();
+      tools = operations.map((each, at) => this.#make(names[at]!, each, room));
+      const sizes = tools.map(({ tool }) => JSON.stringify(tool.inputSchema).length);
+      if (sizes.reduce((sum, size) => sum + size, 0) <= ROOM_OF_ALL) break;
+    }
+    return tools;
+  }
+
+  #make(name: string, operation: Operation, room: number): ApiTool {
+    const properties: Json = {};
+    const required: string[] = [];
+    const parameters = new Map<string, SentParameter>();
+    const named = nameArguments(operation.parameters.filter((each) => !this.#options.isSet(each)));
+    for (const [argument, { schema, description, ...sent }] of named) {
+      properties[argument] = describe(this.#writer.write(schema), description);
+      parameters.set(argument, sent);
+      if (sent.required) required.push(argument);
+    }
+    const body = operation.body && this.#addBody(operation.body, properties, required);
+    const written = {
+      type: "object",
+      properties,
+      ...(required.length > 0 && { required: [...new Set(required)] }),
+    };
+    const shrunk = shrink(written, room);
+    const { schema: inputSchema, isWhole } = this.#writer.finish(shrunk, room);
+    if (!isWhole || shrunk !== written) this.shortened.add(name);
+    const title = operation.summary;
+    const tool: Tool = {
+      name,
+      ...(title !== undefined && { title }),
+      description: descriptionOf(operation),
+      inputSchema,
+      annotations: annotationsOf(operation),
+    };
+    return { tool, method: operation.method, path: operation.path, parameters, body };
+  }
+
+  /** The properties of an object become arguments themselves, unless one of them is the name of a parameter. */
+  #addBody(body: Body, properties: Json, required: string[]): SentBody {
+    const { references } = this.#options;
+    const schema = references.follow(body.schema);
+    const own = isObject(schema) && isObject(schema["properties"]) ? schema["properties"] : {};
+    const argument = this.#canSpread(schema, properties) ? undefined : free("body", properties);
+    if (argument === undefined) this.#spread(body, schema, properties, required);
+    else {
+      const isParts = isMultipart(body) && isObject(schema) && schema["type"] === "array";
+      const written = isParts ? { type: "array", items: PART } : this.#writer.write(body.schema);
+      properties[argument] = describe(written, body.description);
+      if (body.required) required.push(argument);
+    }
+    const { contentType, encoding, choices } = body;
+    const chooser = choices.length > 1 ? free("content_type", properties) : undefined;
+    if (chooser !== undefined)
+      properties[chooser] = { type: "string", enum: [...choices], default: contentType };
+    const files = Object.keys(own).filter((key) => isBinary(own[key], references));
+    return { contentType, required: body.required, argument, chooser, encoding, files };
+  }
+
+  #spread(body: Body, schema: unknown, properties: Json, required: string[]): void {
+    const { references } = this.#options;
+    const written = this.#writer.write(schema) as Json;
+    const own = (schema as Json)["properties"] as Json;
+    const arguments_ = written["properties"] as Json;
+    if (isMultipart(body))
+      for (const [key, node] of Object.entries(own)) {
+        const name = this.safe.alias(key);
+        if (!isBinary(node, references) || arguments_[name] === undefined) continue;
+        arguments_[name] = describeUpload(arguments_[name], references.follow(node));
+      }
+    Object.assign(properties, arguments_);
+    if (body.required && Array.isArray(written["required"]))
+      required.push(...(written["required"] as string[]));
+  }
+
+  #canSpread(schema: unknown, taken: Json): boolean {
+    if (!isObject(schema) || !isObject(schema["properties"])) return false;
+    if (["allOf", "anyOf", "oneOf", "not", "if"].some((key) => schema[key] !== undefined))
+      return false;
+    if (schema["additionalProperties"] !== undefined && schema["additionalProperties"] !== false)
+      return false;
+    const names = Object.keys(schema["properties"]).map((name) => this.safe.alias(name));
+    return names.length > 0 && names.every((name) => !Object.hasOwn(taken, name));
+  }
+}
+
+/** Names that need no other come first, so that no other takes one of them. */
+function nameArguments(parameters: readonly Parameter[]): [string, Parameter][] {
+  const names = new Map<Parameter, string>();
+  const taken = new Set<string>();
+  for (const safe of [true, false])
+    for (const parameter of parameters) {
+      if (isSafe(parameter.name) !== safe) continue;
+      const wanted = safe ? parameter.name : toToolName(parameter.name) || "value";
+      const placed = taken.has(wanted) ? toToolName(`${parameter.in}_${wanted}`) : wanted;
+      const name = uniqueName(placed, (each) => taken.has(each));
+      taken.add(name);
+      names.set(parameter, name);
+    }
+  return parameters.map((parameter) => [names.get(parameter)!, parameter]);
+}
+
+function free(name: string, taken: Json): string {
+  return Object.hasOwn(taken, name) ? free(`request_${name}`, taken) : name;
+}
+
+function isMultipart({ contentType }: Body): boolean {
+  return /^multipart\//i.test(contentType);
+}
+
+function descriptionOf({ method, path, summary, description, deprecated }: Operation): string {
+  const words = [summary, description].filter((part) => part !== undefined);
+  const said = [...new Set(words)].join("\n\n") || `${method} ${path}`;
+  const whole = deprecated ? `Deprecated. ${said}` : said;
+  return whole.length > MAX_DESCRIPTION ? `${whole.slice(0, MAX_DESCRIPTION - 1)}…` : whole;
+}
+
+function annotationsOf({ method, summary }: Operation): Json {
+  const reads = method === "GET" || method === "HEAD";
+  return {
+    ...(summary !== undefined && { title: summary }),
+    readOnlyHint: reads,
+    ...(!reads && { destructiveHint: method === "DELETE" }),
+    ...(!reads && { idempotentHint: method === "PUT" || method === "DELETE" }),
+    openWorldHint: true,
+  };
+}
+
+function describe(schema: Json | boolean, description: string | undefined): Json | boolean {
+  if (description === undefined || typeof schema === "boolean") return schema;
+  return { description, ...schema };
+}
