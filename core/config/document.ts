@@ -1,7 +1,8 @@
-import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, visit } from "yaml";
 import type { Document, YAMLError } from "yaml";
 import type { ConfigIssue, ConfigPath } from "./issue.ts";
 import { Places, type LineOf, type Part } from "./config.ts";
+import { parseYaml } from "./yaml.ts";
 
 /** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
 const MAX_ALIASES = 100;
@@ -22,11 +23,10 @@ export interface ConfigText {
 export function parseText(text: string, file: string): ConfigText {
   const lines = new LineCounter();
   // prettyErrors would append source lines, which may hold secrets.
-  const document = parseDocument(text, {
+  const document = parseYaml(text, {
     lineCounter: lines,
     prettyErrors: false,
     strict: true,
-    uniqueKeys: true,
     merge: true,
   });
   const at: LineOf = (offset) => {

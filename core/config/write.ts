@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { isCollection, isMap, isNode, isScalar, isSeq, parseDocument } from "yaml";
+import { isCollection, isMap, isNode, isScalar, isSeq } from "yaml";
 import type { Document, Node } from "yaml";
 import { GatewayError } from "../errors.ts";
 import { lockFile } from "../kit/lock.ts";
@@ -10,6 +10,7 @@ import { digestOf } from "../kit/digest.ts";
 import { isText } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
+import { parseYaml } from "./yaml.ts";
 import { replaceFile } from "../kit/replace-file.ts";
 
 /** One change of a config file: sets the value at a path, or removes it when `value` is `undefined`. */
@@ -109,7 +110,7 @@ export function applyEdits(file: string, text: string, edits: readonly ConfigEdi
 /** One edit at a time: what lies between two of them is not theirs to lay out. */
 function rewrite(file: string, original: string, change: ConfigEdit): string {
   const format = extname(file).toLowerCase() === ".json" ? jsonFormat : yamlFormat;
-  const document = parseDocument(original, { keepSourceTokens: true });
+  const document = parseYaml(original, { keepSourceTokens: true });
   if (document.errors.length > 0) throw unreadable(file);
   const before = format(document, original);
   const edit = locate(document, change);
@@ -139,9 +140,9 @@ function checkPresence(
 }
 
 function isSameData(left: string, right: string): boolean {
-  const document = parseDocument(left);
+  const document = parseYaml(left);
   return (
-    document.errors.length === 0 && isDeepStrictEqual(document.toJS(), parseDocument(right).toJS())
+    document.errors.length === 0 && isDeepStrictEqual(document.toJS(), parseYaml(right).toJS())
   );
 }
 
