@@ -4,6 +4,7 @@ import { isLoopback } from "../kit/addresses.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
+import { leftOutText } from "../server/left-out.ts";
 import type { Generation } from "./generation.ts";
 import { unknownNamesOf } from "./unknown-names.ts";
 import type { Address } from "../http/listeners.ts";
@@ -69,11 +70,22 @@ export function describeGateway(
       ),
       ...scopes.flatMap(({ checks }) => warningsOf(checks)),
       ...(seat ? warningsOf([seat.check]) : []),
+      ...listWarnings(compiled),
       ...compiled.endpointServer.problems,
     ],
     readOnly: readOnlyOf(config),
     ...(seat && { workers: { own: seat.number, all: seat.status } }),
   };
+}
+
+/** What servers offer that clients cannot use, or some of them refuse. */
+function listWarnings({ servers }: Pick<Generation["compiled"], "servers">): GatewayWarning[] {
+  return [...servers.values()].flatMap(({ name, leftOut = [] }) => {
+    const message = leftOutText(name, leftOut);
+    if (message === undefined) return [];
+    const hint = "Correct them at the server, or leave the tools out with tools.exclude.";
+    return [{ code: "lists" as const, message, path: ["servers", name], hint }];
+  });
 }
 
 /** Who is asked who makes a request, in order. */

@@ -248,8 +248,10 @@ export {
 export { fillTemplate, hasTemplate } from "../config/header-template.ts";
 export { readAuth, type ServerAuth } from "../config/server-auth.ts";
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
-export { type EntryKind, type LeftOut, usableEntries } from "../server/entries.ts";
+export { usableEntries } from "../server/entries.ts";
+export type { EntryKind, LeftOut } from "../server/left-out-entry.ts";
 export { LeftOutLog } from "../server/left-out.ts";
+export { TOO_DEEP } from "../server/schema-flaws.ts";
 export type { RefreshedServerOptions } from "../server/refreshed-server.ts";
 export { Refresher, type RefresherOptions } from "../server/refresher.ts";
 export {

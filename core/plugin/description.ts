@@ -9,9 +9,10 @@ import type { ServerStatus } from "../server/server.ts";
 export interface GatewayWarning {
   /**
    * `open_listener`: reachable from other machines without authentication; `any_token`: tokens of others are taken too; `left_out`: an endpoint does not show something;
-   * `unknown_name`: an option names a server, tool or key that does not exist; `plugin`: a plugin says so.
+   * `unknown_name`: an option names a server, tool or key that does not exist; `lists`: a server offers what clients cannot use, or
+   * some of them refuse; `plugin`: a plugin says so.
    */
-  readonly code: "open_listener" | "any_token" | "left_out" | "unknown_name" | "plugin";
+  readonly code: "open_listener" | "any_token" | "left_out" | "lists" | "unknown_name" | "plugin";
   /** A sentence. */
   readonly message: string;
   /** The place in the config it is about, e.g. `["endpoints", "mcp"]`. */

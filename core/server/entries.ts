@@ -1,28 +1,9 @@
 import { z } from "zod";
 import { isObject } from "../kit/json.ts";
+import type { EntryKind, LeftOut } from "./left-out-entry.ts";
+import { depthFlaw, outputFlaw } from "./schema-flaws.ts";
 import type { Catalogue } from "./server.ts";
 import type { Json } from "../call/types.ts";
-
-/**
- * The lists of a server, by their member in the result.
- *
- * @example const kind: EntryKind = "resourceTemplates";
- */
-export type EntryKind = "tools" | "resources" | "resourceTemplates" | "prompts";
-
-/**
- * An entry that is not shown, and why.
- *
- * @example
- * const leftOut: LeftOut[] = [];
- * const tools = usableEntries("tools", page.tools, leftOut);
- */
-export interface LeftOut {
-  readonly kind: EntryKind;
-  /** As the server names it, or its place in the list. */
-  readonly name: string;
-  readonly why: string;
-}
 
 const text = z.string().optional();
 const flag = z.boolean().optional();
@@ -106,12 +87,43 @@ export function usableEntries(
 ): Json[] {
   const entries: Json[] = [];
   for (const [index, item] of items.entries()) {
-    const entry = isObject(item) ? tidied(item) : item;
+    const tidy = isObject(item) ? tidied(item) : item;
+    const tell = (why: string): void =>
+      void leftOut.push({ kind, name: nameOf(kind, item, index), why });
+    const entry = kind === "tools" && isObject(tidy) ? withUsableSchemas(tidy, tell) : tidy;
+    if (entry === undefined) continue;
     const { error } = SCHEMAS[kind].safeParse(entry);
-    if (!error) entries.push(entry as Json);
-    else leftOut.push({ kind, name: nameOf(kind, item, index), why: whyOf(error) });
+    if (error) tell(whyOf(error));
+    else entries.push(entry as Json);
   }
   return entries;
+}
+
+/** A tool without an output schema that clients refuse; `undefined` for one whose arguments cannot be read. */
+function withUsableSchemas(tool: Json, tell: (why: string) => void): Json | undefined {
+  const deep = depthFlaw(tool["inputSchema"]);
+  if (deep !== undefined) {
+    tell(`inputSchema ${deep}`);
+    return undefined;
+  }
+  const { outputSchema, ...others } = tool;
+  if (outputSchema === undefined) return tool;
+  const flaw = outputFlaw(outputSchema);
+  if (flaw === undefined) return tool;
+  tell(`outputSchema alone: it ${flaw}`);
+  return others;
+}
+
+function isUsable(kind: EntryKind, item: unknown): boolean {
+  if (kind === "tools" && isObject(item)) {
+    const { inputSchema, outputSchema } = item;
+    if (
+      depthFlaw(inputSchema) ??
+      (outputSchema === undefined ? undefined : outputFlaw(outputSchema))
+    )
+      return false;
+  }
+  return SCHEMAS[kind].safeParse(item).success;
 }
 
 /**
@@ -124,7 +136,7 @@ export function usableCatalogue(catalogue: Catalogue, leftOut: LeftOut[]): Catal
   for (const kind of Object.keys(SCHEMAS) as EntryKind[]) {
     const items: unknown = catalogue[kind];
     if (!Array.isArray(items)) leftOut.push({ kind, name: "*", why: "must be a list" });
-    else if (items.every((item) => SCHEMAS[kind].safeParse(item).success)) continue;
+    else if (items.every((item) => isUsable(kind, item))) continue;
     isSame = false;
     const entries: unknown = usableEntries(kind, Array.isArray(items) ? items : [], leftOut);
     Object.assign(usable, { [kind]: entries });

@@ -2,7 +2,8 @@ import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
-import { type LeftOut, usableCatalogue } from "./entries.ts";
+import { usableCatalogue } from "./entries.ts";
+import type { LeftOut } from "./left-out-entry.ts";
 import { LeftOutLog } from "./left-out.ts";
 
 /**
@@ -65,6 +66,10 @@ export class GuardedServer<T extends Server = Server> implements Server {
     return isUsable ? serving.catalogue : this.#check(serving.catalogue);
   }
 
+  get leftOut(): readonly LeftOut[] {
+    return [...(this.serving.leftOut ?? []), ...this.#leftOut.all];
+  }
+
   get status(): ServerStatus {
     return this.server.status;
   }
@@ -83,7 +88,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
     const leftOut: LeftOut[] = [];
     const usable = usableCatalogue(given, leftOut);
     this.#checked = { given, usable };
-    this.#leftOut.tell(leftOut);
+    this.#leftOut.tell(leftOut, usable);
     return usable;
   }
 

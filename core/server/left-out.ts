@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
-import type { LeftOut } from "./entries.ts";
+import type { LeftOut } from "./left-out-entry.ts";
+import { doubtsOf } from "./schema-doubts.ts";
+import type { Catalogue } from "./server.ts";
 
 /** Entries that are named in one warning. */
 const MOST_TOLD = 10;
@@ -9,31 +11,59 @@ const MOST_TOLD = 10;
  *
  * @example
  * const leftOutLog = new LeftOutLog(name, gateway.log);
- * leftOutLog.tell(leftOut);
+ * leftOutLog.tell(leftOut, catalogue);
  */
 export class LeftOutLog {
   readonly #server: string;
   readonly #log: Logger;
-  /** What the last warning was about. */
-  #told = "[]";
+  /** What the last warnings were about, and of which lists. */
+  #told = "";
+  #hash: string | undefined;
+  #all: readonly LeftOut[] = [];
 
   constructor(server: string, log: Logger) {
     this.#server = server;
     this.#log = log;
   }
 
-  /** One line for all that is left out, and again only when that changes: a server decides how often its lists are read. */
-  tell(leftOut: readonly LeftOut[]): void {
-    const told = JSON.stringify(leftOut);
-    if (leftOut.length > 0 && told !== this.#told) {
-      const entries = leftOut
-        .slice(0, MOST_TOLD)
-        .map(({ kind, name, why }) => `${kind} ${JSON.stringify(name)}: ${why}`);
-      this.#log.warn(
-        { server: this.#server, entries, count: leftOut.length },
-        "malformed entries of a server's lists are left out",
-      );
-    }
-    this.#told = told;
+  /** What is left out, and what some clients refuse. */
+  get all(): readonly LeftOut[] {
+    return this.#all;
   }
+
+  /** One line for all of a kind, and again only when that changes: a server decides how often its lists are read. */
+  tell(leftOut: readonly LeftOut[], { tools, hash }: Pick<Catalogue, "tools" | "hash">): void {
+    const doubts = hash === this.#hash ? this.#all.filter(({ isKept }) => isKept) : doubtsOf(tools);
+    this.#hash = hash;
+    this.#all = [...leftOut, ...doubts];
+    const told = JSON.stringify(this.#all);
+    if (told === this.#told) return;
+    this.#told = told;
+    this.#warn(leftOut, "malformed entries of a server's lists are left out");
+    this.#warn(doubts, "some clients and models refuse tools of a server");
+  }
+
+  #warn(all: readonly LeftOut[], message: string): void {
+    if (all.length === 0) return;
+    const entries = all.slice(0, MOST_TOLD).map(lineOf);
+    this.#log.warn({ server: this.#server, entries, count: all.length }, message);
+  }
+}
+
+function lineOf({ kind, name, why }: LeftOut): string {
+  return `${kind} ${JSON.stringify(name)}: ${why}`;
+}
+
+/**
+ * What is left out of a server's lists, and what some clients refuse, as one sentence; `undefined`: nothing.
+ *
+ * @example const sentence = leftOutText(name, leftOutLog.all);
+ */
+export function leftOutText(server: string, all: readonly LeftOut[]): string | undefined {
+  if (all.length === 0) return undefined;
+  const some = all.slice(0, MOST_TOLD).map((each) => {
+    return `${lineOf(each)}${each.isKept ? " (some clients refuse it)" : " (left out)"}`;
+  });
+  const more = all.length > MOST_TOLD ? `; and ${all.length - MOST_TOLD} more` : "";
+  return `Of the lists of server "${server}": ${some.join("; ")}${more}.`;
 }

@@ -1,5 +1,6 @@
 import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
+import type { LeftOut } from "./left-out-entry.ts";
 import type { Era, Json, Prompt, Resource, ResourceTemplate, Tool } from "../call/types.ts";
 
 /**
@@ -148,6 +149,8 @@ export interface Server {
    * Default false: the gateway looks through them.
    */
   readonly hasUsableLists?: boolean;
+  /** What is left out of its lists, and what some clients refuse of them. Absent: nothing is known of it. */
+  readonly leftOut?: readonly LeftOut[];
   /** Messages of the server thrown away so far: invalid, too deep, or nobody's. Absent: nothing is counted. */
   readonly dropped?: number;
   /**

@@ -16,6 +16,7 @@ import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { type Asker, Owners } from "./owners.ts";
 import { Questions } from "./questions.ts";
+import { pruneDepth } from "./prune.ts";
 
 /** The error that asks the user to open URLs first (2025-11-25, URLElicitationRequiredError). */
 const URL_REQUIRED = -32042;
@@ -72,7 +73,11 @@ export class Inbound {
   }
 
   #read(chunks: readonly Buffer[], origin: Exchange | undefined): void {
-    const { fault, ids, answer, inexact } = readMessage(chunks, this.#options.maxDepth);
+    const { maxDepth } = this.#options;
+    const { fault, ids, answer, inexact } = readMessage(chunks, maxDepth);
+    // One definition that nests too deep takes no others with it.
+    if (fault === "depth" && this.#find(ids[0], origin)?.method.endsWith("/list"))
+      return this.#read([pruneDepth(chunks, maxDepth)], origin);
     if (fault) return this.#refuse(fault, ids, origin);
     if (answer && !claimsReserved(answer, chunks)) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { type Catalogue, makeCatalogue, toGatewayError } from "propylon";
-import { LISTS, LeftOutLog, type ListName } from "propylon/kit";
+import { type LeftOut, LISTS, LeftOutLog, type ListName } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Mirrors } from "./envelope.ts";
@@ -85,10 +85,15 @@ export class Listing {
     const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
     const isAlone = this.#options.current() === undefined;
     const { capabilities, instructions, serverInfo } = isAlone ? fetched.catalogue : this.catalogue;
-    this.#leftOut.tell(fetched.leftOut);
+    this.#leftOut.tell(fetched.leftOut, fetched.catalogue);
     const own = { capabilities, instructions, serverInfo };
     if (only.has("tools")) this.#learn(connection, fetched.mirrors);
     this.#replace(makeCatalogue({ ...fetched.catalogue, ...own }), fetched.changed);
+  }
+
+  /** What is left out of the lists, and what some clients refuse of them. */
+  get leftOut(): readonly LeftOut[] {
+    return this.#leftOut.all;
   }
 
   /** Reads nothing any more. */
@@ -120,7 +125,7 @@ export class Listing {
       const fetched = await fetchLists(connection, this.catalogue, { only, timeout });
       if (connection !== this.#options.current()) return undefined;
       this.#learn(connection, fetched.mirrors);
-      this.#leftOut.tell(fetched.leftOut);
+      this.#leftOut.tell(fetched.leftOut, fetched.catalogue);
       this.#replace(fetched.catalogue, fetched.changed);
       return fetched.problem;
     } catch (error) {

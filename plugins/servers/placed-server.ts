@@ -20,6 +20,7 @@ import {
   type Store,
   timeoutSignal,
   within,
+  type LeftOut,
 } from "propylon/kit";
 import { Gate } from "./gate.ts";
 import type { FollowMessage } from "./relay-followers.ts";
@@ -91,6 +92,10 @@ export class PlacedServer implements Placed, Watching {
 
   get catalogue(): Catalogue {
     return this.#local?.catalogue ?? this.#catalogue;
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#local?.leftOut ?? [];
   }
 
   get status(): ServerStatus {

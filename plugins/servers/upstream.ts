@@ -19,6 +19,7 @@ import {
   type ProbeReport,
   readConnection,
   RingBuffer,
+  type LeftOut,
 } from "propylon/kit";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
@@ -193,6 +194,10 @@ export class Upstream implements OwnServer, Watching {
 
   get catalogue(): Catalogue {
     return this.#listing.catalogue;
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#listing.leftOut;
   }
 
   get status(): ServerStatus {
