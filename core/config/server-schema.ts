@@ -22,6 +22,12 @@ export const entryCommon = {
     })
     .optional()
     .describe("Which of the server's tools are exposed."),
+  safeKeys: z
+    .boolean()
+    .default(false)
+    .describe(
+      "Shows clients other keys of arguments where models refuse the server's own, such as `filter[name]`.",
+    ),
   libraries: z
     .record(
       z.string(),

@@ -6,21 +6,21 @@ import { GatewayError } from "../errors.ts";
 import type { Json, Tool } from "../call/types.ts";
 import { librariesOf } from "../kit/libraries.ts";
 import type { Logger } from "pino";
+import { KeyedServer } from "./keyed-server.ts";
 import { makeCatalogue } from "./catalogue.ts";
 import type { Catalogue } from "./server.ts";
 import type { ManagedServer } from "./server-type.ts";
-import { Successor } from "./successor.ts";
 
 /**
  * A server that reads what it is told to read: one argument of some of its tools is the caller's own set of libraries, whatever
  * the caller says. It stands before the server itself, so no face and no plugin gets around it.
  */
-export class NarrowedServer extends Successor {
+export class NarrowedServer extends KeyedServer {
   readonly #rules: LibraryRules;
   #narrowed: { readonly given: Catalogue; readonly catalogue: Catalogue } | undefined;
 
-  constructor(server: ManagedServer, log: Logger, rules: LibraryRules) {
-    super(server, log);
+  constructor(server: ManagedServer, log: Logger, rules: LibraryRules, safeKeys?: boolean) {
+    super(server, log, safeKeys);
     this.#rules = rules;
   }
 

@@ -5,6 +5,7 @@ import type { Scope } from "../plugin/scope.ts";
 import { createTyped, type TypedServer } from "./server-types.ts";
 import type { ManagedServer } from "./server-type.ts";
 import type { ServerEvent } from "./server.ts";
+import { KeyedServer } from "./keyed-server.ts";
 import { NarrowedServer } from "./narrowed-server.ts";
 import { Successor } from "./successor.ts";
 
@@ -98,8 +99,12 @@ export class ServerPool {
   #create(name: string, typed: TypedServer, old: Member | undefined): Member {
     const made = createTyped(name, typed, old?.server.catalogue);
     const { log } = this.#options;
-    const { libraries } = typed.entry;
-    const server = libraries ? new NarrowedServer(made, log, libraries) : new Successor(made, log);
+    const { libraries, safeKeys } = typed.entry;
+    const server = libraries
+      ? new NarrowedServer(made, log, libraries, safeKeys)
+      : safeKeys
+        ? new KeyedServer(made, log, true)
+        : new Successor(made, log);
     const member = { typed, made, server };
     server.on((event) => {
       if (this.#members.get(name) === member) this.#options.onEvent(name, event);

@@ -153,6 +153,7 @@ it("the files of a folder that other folders import are these", () => {
         "replace-file",
         "semaphore",
         "sse-body",
+        "tool-name",
         "wildcard",
       ],
       "plugin": [

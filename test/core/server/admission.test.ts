@@ -30,10 +30,13 @@ const good = definePlugin({
   },
 });
 
-async function start(tools: string) {
+async function start(tools: string, options: { safeKeys?: boolean } = {}) {
   const { gateway } = await setupGateway({
     plugins: [good],
-    config: { servers: { odd: speaker(tools) }, endpoints: { mcp: { naming: "none" } } },
+    config: {
+      servers: { odd: { ...speaker(tools), ...options } },
+      endpoints: { mcp: { naming: "none" } },
+    },
     client: false,
   });
   const odd = await until(() => gateway.control.servers.get("odd"));
@@ -83,6 +86,24 @@ describe("admission", () => {
       expect(rows[0]!.message).toContain('tools "out": outputSchema alone');
     },
   );
+
+  it("mcp-23: safeKeys shows other keys and sends the server its own", async () => {
+    const tool = `[{ name: "find", inputSchema: { type: "object", required: ["filter[name]"], properties: { "filter[name]": { type: "string" }, "filter name": {}, filter_name: {}, $top: {} } } }]`;
+    const { client } = await start(tool, { safeKeys: true });
+    const { tools } = await client.listTools();
+    const { properties, required } = tools.find(({ name }) => name === "find")!.inputSchema;
+    const keys = Object.keys(properties!);
+    expect(keys).toEqual(["filter_name_2", "filter_name_3", "filter_name", "top"]);
+    expect(required).toEqual(["filter_name_2"]);
+    const args = { filter_name_2: "a", filter_name: "b", top: 3, other: 4 };
+    const { content } = await client.callTool({ name: "find", arguments: args });
+    expect(JSON.parse((content as { text: string }[])[0]!.text)).toEqual({
+      "filter[name]": "a",
+      filter_name: "b",
+      $top: 3,
+      other: 4,
+    });
+  });
 
   const nested = (schema: Json): Json => ({
     type: "object",
