@@ -26,8 +26,9 @@ export function toModelMessages(
 }
 
 function toMessages({ role, parts }: ChatMessage, images: ImagePlace): ModelMessage[] {
-  if (role === "user") return [{ role, content: parts.flatMap(toUserPart) }];
-  if (role === "assistant") return [{ role, content: parts.flatMap(toAssistantPart) }];
+  // Providers refuse the whole request for one message or text that is empty; histories have them, since models say nothing at times.
+  if (role === "user") return unlessEmpty({ role, content: parts.flatMap(toUserPart) });
+  if (role === "assistant") return unlessEmpty({ role, content: parts.flatMap(toAssistantPart) });
   const results = parts.filter((part) => part.type === "tool-result");
   const content: ToolContent = results.map((result) => toResult(result, images));
   const shown = images === "behind" ? results.flatMap(imagesBehind) : [];
@@ -37,8 +38,16 @@ function toMessages({ role, parts }: ChatMessage, images: ImagePlace): ModelMess
   ];
 }
 
+function unlessEmpty(message: ModelMessage): ModelMessage[] {
+  return message.content.length === 0 ? [] : [message];
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === "";
+}
+
 function toUserPart(part: ChatPart): UserPart[] {
-  if (part.type === "text") return [{ type: "text", text: part.text }];
+  if (part.type === "text") return isBlank(part.text) ? [] : [{ type: "text", text: part.text }];
   if (part.type === "image") return [toImage(part)];
   return [];
 }
@@ -50,7 +59,9 @@ function toImage(part: Extract<ChatPart, { readonly type: "image" }>): UserPart 
 
 function toAssistantPart(part: ChatPart): AssistantPart[] {
   if (part.type === "text")
-    return part.text === "" ? [] : [{ type: "text", text: part.text, ...optionsOf(part.provider) }];
+    return isBlank(part.text)
+      ? []
+      : [{ type: "text", text: part.text, ...optionsOf(part.provider) }];
   if (part.type !== "tool-call") return [];
   const { id, name, args, provider } = part;
   return [
@@ -58,10 +69,17 @@ function toAssistantPart(part: ChatPart): AssistantPart[] {
   ];
 }
 
+/**
+ * What a provider wants to see again. The package writes the signature of a thought under the provider's name in the config and reads
+ * it under `google` alone; Gemini refuses a call that comes back without it.
+ */
 function optionsOf(provider: Readonly<Record<string, unknown>> | undefined): {
   providerOptions?: ProviderOptions;
 } {
-  return provider === undefined ? {} : { providerOptions: provider as ProviderOptions };
+  if (provider === undefined) return {};
+  const options = provider as ProviderOptions;
+  const signed = Object.values(options).find((said) => said["thoughtSignature"] !== undefined);
+  return { providerOptions: signed ? { google: signed, ...options } : options };
 }
 
 function toResult(result: ToolResult, images: ImagePlace): ToolResultPart {

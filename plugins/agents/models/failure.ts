@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
 import { networkReason } from "propylon/kit";
+import { reasonIn, reasonInBody } from "./provider-words.ts";
 
 /** A request to a provider that failed. */
 export interface ModelFailure {
@@ -40,6 +41,7 @@ interface ApiError extends Error {
   readonly statusCode?: number;
   readonly responseHeaders?: Record<string, string>;
   readonly data?: unknown;
+  readonly responseBody?: unknown;
 }
 
 function isApiError(error: unknown): error is ApiError {
@@ -56,8 +58,9 @@ export function describeModelFailure(thrown: unknown, asked: Asked): ModelFailur
   if (isTruncation(thrown)) return describeTruncation(asked);
   const network = networkCause(thrown);
   if (network) return describeNetwork(network, asked);
-  // An error object is the package's own; anything else is what the provider said inside a stream.
-  const words = thrown instanceof Error ? undefined : messageIn(thrown);
+  // An error object is the package's own, about an event that is no piece of an answer, such as an error in a shape that it does
+  // not know; anything else is what the provider said inside a stream.
+  const words = thrown instanceof Error ? reasonInEvent(thrown) : reasonIn(thrown);
   return {
     error: toError(
       words === undefined
@@ -75,7 +78,7 @@ function describeStatus(status: number, thrown: ApiError, asked: Asked): ModelFa
   const known = BY_STATUS[status];
   const [words, hint] = known ?? wordsFor(status);
   // What a provider says about a key quotes it; what it says about a request helps.
-  const said = status === 401 || status === 403 ? undefined : messageIn(thrown.data);
+  const said = status === 401 || status === 403 ? undefined : reasonOf(thrown);
   const detail = said === undefined ? "" : `: ${redact(said, asked.secrets)}`;
   const retryAfter = readRetryAfter(thrown.responseHeaders, Date.now());
   const data = { status, ...(retryAfter !== undefined && { retryAfter }) };
@@ -160,12 +163,14 @@ function networkCause(thrown: unknown): Error | undefined {
   return undefined;
 }
 
-/** The `message` of a provider's error object, wherever it keeps it. */
-function messageIn(data: unknown): string | undefined {
-  if (typeof data === "string") return data;
-  if (typeof data !== "object" || data === null) return undefined;
-  const { message, error } = data as { message?: unknown; error?: unknown };
-  return typeof message === "string" ? message : messageIn(error);
+function reasonOf({ data, responseBody }: ApiError): string | undefined {
+  return reasonIn(data) ?? reasonInBody(responseBody);
+}
+
+/** The package keeps an event that it could not read as `value` of its error. */
+function reasonInEvent(thrown: Error): string | undefined {
+  if (thrown.name !== "AI_TypeValidationError") return undefined;
+  return reasonIn((thrown as { value?: unknown }).value);
 }
 
 /** A provider's own words, short, without the secrets they may quote. */
