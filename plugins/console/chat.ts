@@ -8,7 +8,7 @@ import {
   type Tool,
 } from "propylon";
 import { addSignal, type Cancellation, FairQuota, isObject, setTimer } from "propylon/kit";
-import { agentId, type ConnectedAgent, type ConnectedAgents } from "./connected-agents.ts";
+import { agentId, type ConnectedAgent, type ConnectedAgents, whyAway } from "./connected-agents.ts";
 import type { Instances } from "./instances.ts";
 import type { ConsoleOptions } from "./options.ts";
 import type { Workspaces } from "./workspaces.ts";
@@ -107,6 +107,7 @@ async function send({
 }: ChatTurn): Promise<Answer> {
   const { server } = agent;
   await whenSettled(server);
+  if (server.status.state !== "ready") throw notWell(whyAway(agent));
   const tool = toolOf(agent);
   return server.request(
     addSignal({

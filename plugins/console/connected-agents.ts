@@ -3,6 +3,7 @@ import { Checks, httpServerSchema, setTicker, setTimer } from "propylon/kit";
 import type { McpServersService, OwnServer } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
 import type { ConsoleChanges } from "./changes.ts";
+import type { HostKeys } from "./host-keys.ts";
 import type { Instances } from "./instances.ts";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import type { ConsoleOptions } from "./options.ts";
@@ -24,6 +25,7 @@ export interface ConnectedAgentsOptions {
   readonly interval: number;
   readonly instances: Instances;
   readonly servers: McpServersService;
+  readonly keys: HostKeys;
   readonly queue: KeyedQueue;
   readonly changes: Pick<ConsoleChanges, "tell">;
   readonly log: PluginContext["log"];
@@ -110,7 +112,7 @@ export class ConnectedAgents {
   #connect(rows: ReadonlyMap<string, ConnectedRow>): void {
     const before = [...this.#connected.keys()].join();
     for (const [id, { row, server }] of this.#connected)
-      if (rows.get(id)?.url !== row.url) this.#disconnect(id, server);
+      if (!isSamePlace(rows.get(id), row)) this.#disconnect(id, server);
     for (const [id, row] of rows) {
       const server = this.#connected.get(id)?.server ?? this.#open(id, row);
       this.#connected.set(id, { row, server });
@@ -125,11 +127,12 @@ export class ConnectedAgents {
     void server.close(GRACE_MS);
   }
 
-  /** The URL is what somebody's registry says: it leads where the operator allows, and no credential goes with it. */
-  #open(id: string, { url }: ConnectedRow): OwnServer {
+  /** The URL is what somebody's registry says: it leads where the operator allows, and the key of the host goes to its origin alone. */
+  #open(id: string, row: ConnectedRow): OwnServer {
     const { config, servers } = this.#options;
     const entry = httpServerSchema.parse({
-      url,
+      url: row.url,
+      headers: this.#headersFor(row),
       allowAddresses: config.allowedAddresses,
       connectTimeout: config.healthTimeout,
       maxResult: config.maxAnswer,
@@ -141,6 +144,18 @@ export class ConnectedAgents {
     });
     server.start();
     return server;
+  }
+
+  /** One whose key cannot be opened any more says so by itself: it wants another. */
+  #headersFor(row: ConnectedRow): Record<string, string> {
+    const { keys, log } = this.#options;
+    try {
+      return keys.headersFor(row.url, row);
+    } catch (error) {
+      const { message, hint } = toGatewayError(error);
+      log.warn({ instance: row.instance_id, hint }, message);
+      return {};
+    }
   }
 
   /** Came or went: what is known may be wrong now. */
@@ -157,7 +172,9 @@ export class ConnectedAgents {
     const timer = setTimer(() => limit.abort(lateError(healthTimeout)), healthTimeout);
     const signal = AbortSignal.any([limit.signal, dispose]);
     const before = this.healthOf(id);
-    const health = await agent.server.ask("get_health", {}, signal).then(readHealth, toFailure);
+    const health = await agent.server
+      .ask("get_health", {}, signal)
+      .then(readHealth, (error: unknown) => notWell(whyAway(agent, error)));
     clearTimeout(timer);
     if (dispose.aborted) return undefined;
     this.#tell(agent, before, health);
@@ -182,8 +199,18 @@ export function agentId({
   return `${instance}:${server}`;
 }
 
-function toFailure(error: unknown): AgentHealth {
-  return notWell(toGatewayError(error).message);
+/** Whether an agent is where it was, and wants the same key. */
+function isSamePlace(now: ConnectedRow | undefined, before: ConnectedRow): boolean {
+  return now?.url === before.url && now.host_key === before.host_key;
+}
+
+/** Why an agent cannot be asked, for people: its connection knows why there is none, and its id says nothing to them. */
+export function whyAway({ row, server }: ConnectedAgent, error?: unknown): string {
+  const { state, lastError, reason } = server.status;
+  const thrown = error === undefined ? undefined : toGatewayError(error).message;
+  const why = (state === "ready" ? thrown : (lastError ?? thrown)) ?? reason ?? "It is away.";
+  const named = why.replaceAll(`Server "${server.name}"`, `The agent "${row.title ?? row.name}"`);
+  return /\bHTTP 401\b/.test(named) ? `${named} Enter the key of its host.` : named;
 }
 
 function lateError(ms: number): GatewayError {

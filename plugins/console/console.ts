@@ -1,6 +1,7 @@
 import { type PluginContext, toGatewayError } from "propylon";
 import { within } from "propylon/kit";
 import type { ConnectedAgents } from "./connected-agents.ts";
+import type { HostKeys } from "./host-keys.ts";
 import type { Instances } from "./instances.ts";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import type { RegistryReader } from "./registry-reader.ts";
@@ -16,12 +17,21 @@ export interface ConsoleParts {
   readonly instances: Instances;
   readonly workspaces: Workspaces;
   readonly registry: RegistryReader;
+  readonly keys: HostKeys;
   readonly queue: KeyedQueue;
   /** Absent without an issuer. */
   readonly teams: ConsoleTeams | undefined;
   readonly agents: Pick<ConnectedAgents, "sync">;
   /** Aborts when the plugin ends. */
   readonly signal: AbortSignal;
+}
+
+/** A host as it is registered. */
+export interface Registration {
+  readonly url: string | undefined;
+  readonly name: string | undefined;
+  /** What the host wants to be shown. */
+  readonly key: string | undefined;
 }
 
 /** What people do with instances and workspaces: each change is in the tables first, and then the others are told. */
@@ -33,18 +43,34 @@ export class Console {
   }
 
   /** @throws {GatewayError} `upstream_error` or `timeout` for a registry that cannot be read; as {@link Instances.create} */
-  async register(url: string | undefined, name: string | undefined): Promise<string> {
-    const { instances, registry, signal } = this.#parts;
+  async register({ url, name, key }: Registration): Promise<string> {
+    const { instances, registry, keys, signal } = this.#parts;
     const registryUrl = url === undefined ? undefined : registry.check(url);
+    const hostKey = key === undefined ? undefined : keys.seal(key);
     const reading =
-      registryUrl === undefined ? undefined : await registry.read(registryUrl, signal);
+      registryUrl === undefined
+        ? undefined
+        : await registry.read(
+            registryUrl,
+            signal,
+            keys.headersFor(registryUrl, { registry_url: registryUrl, host_key: hostKey ?? null }),
+          );
     const id = await instances.create({
       name: name ?? new URL(registryUrl!).hostname,
       registryUrl,
+      hostKey,
       agents: reading?.agents ?? [],
     });
     await this.#follow("on_registered", [id]);
     return id;
+  }
+
+  /** Has another key of the host, or none; its agents are connected anew with it. */
+  async setHostKey(id: string, key: string | null): Promise<void> {
+    const { instances, keys, agents } = this.#parts;
+    await instances.setHostKey(id, key === null ? null : keys.seal(key));
+    await agents.sync();
+    await this.refresh(id);
   }
 
   /** @returns whether there was such an instance */
@@ -89,11 +115,12 @@ export class Console {
   }
 
   async #read(id: string): Promise<string | undefined> {
-    const { instances, registry, signal, log } = this.#parts;
-    const url = (await instances.find(id))?.registry_url;
-    if (url == null) return undefined;
+    const { instances, registry, keys, signal, log } = this.#parts;
+    const row = await instances.find(id);
+    if (row == null || row.registry_url === null) return undefined;
+    const url = row.registry_url;
     try {
-      const { agents, leftOut } = await registry.read(url, signal);
+      const { agents, leftOut } = await registry.read(url, signal, keys.headersFor(url, row));
       if (leftOut > 0) log.warn({ instance: id, leftOut }, "entries of a registry are left out");
       await instances.replaceAgents(id, agents);
       await this.#parts.agents.sync();

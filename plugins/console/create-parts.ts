@@ -6,6 +6,7 @@ import { ConnectedAgents } from "./connected-agents.ts";
 import { Chat } from "./chat.ts";
 import { Console } from "./console.ts";
 import { ConsoleDatabase } from "./database.ts";
+import { HostKeys } from "./host-keys.ts";
 import { Instances } from "./instances.ts";
 import { IssuerClient } from "./issuer-client.ts";
 import { KeyedQueue } from "./keyed-queue.ts";
@@ -32,13 +33,14 @@ export function createParts(
   const workspaces = new Workspaces(database, config);
   const rows = new TeamRows(database);
   const registry = new RegistryReader(config);
+  const keys = new HostKeys(config.secretKeys);
   const queue = new KeyedQueue();
   const issuer = config.issuer && new IssuerClient(config.issuer);
   const shared = { log, instances, workspaces, rows, metrics, queue, changes, signal };
   const sealer = issuer && createSealer("console", config.secretKeys);
   const teams = issuer && sealer && new ConsoleTeams({ ...shared, store, issuer, sealer });
   const interval = healthIntervalOf(config);
-  const agents = new ConnectedAgents({ ...shared, config, interval, servers });
+  const agents = new ConnectedAgents({ ...shared, config, interval, servers, keys });
   return {
     instances,
     workspaces,
@@ -46,7 +48,7 @@ export function createParts(
     agents,
     chat: new Chat({ config, instances, workspaces, agents }),
     turns: registerTurns(gateway.metrics),
-    desk: new Console({ ...shared, registry, teams, agents }),
+    desk: new Console({ ...shared, registry, keys, teams, agents }),
     async start(): Promise<void> {
       if (gateway.control.dryRun) return;
       await database.open(gateway.database);

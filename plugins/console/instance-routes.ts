@@ -3,6 +3,7 @@ import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
 import type { ConnectedAgents } from "./connected-agents.ts";
 import type { Console } from "./console.ts";
+import { hostKeySchema } from "./host-keys.ts";
 import { type Instances, noInstance } from "./instances.ts";
 import { MAX_URL } from "./registry-reader.ts";
 import type { ConsoleTeams } from "./console-teams.ts";
@@ -28,10 +29,13 @@ const registrationSchema = z
   .strictObject({
     registry_url: z.string().min(1).max(MAX_URL).optional(),
     name: displayNameSchema.optional(),
+    host_key: hostKeySchema.optional(),
   })
   .refine(({ registry_url: url, name }) => url !== undefined || name !== undefined, {
     message: "name is required without registry_url",
   });
+
+const keySchema = z.strictObject({ host_key: hostKeySchema.nullable() });
 
 /** What the routes work with. */
 export interface InstanceFaces {
@@ -56,9 +60,9 @@ function registerAll(gateway: PluginContext, path: string, faces: InstanceFaces)
     instances: await toInstanceList(instances, await instances.list(), agents),
   }));
   gateway.route("POST", path, CHANGE, async (event) => {
-    const { registry_url: url, name } = await readJson(event, registrationSchema);
+    const { registry_url: url, name, host_key: key } = await readJson(event, registrationSchema);
     event.context.target = { ...(name !== undefined && { name }) };
-    const id = await desk.register(url, name);
+    const id = await desk.register({ url, name, key });
     event.context.target = { instance: id };
     return Response.json(await viewOf(faces, id), {
       status: 201,
@@ -73,6 +77,12 @@ function registerOne(gateway: PluginContext, path: string, faces: InstanceFaces)
   gateway.route("DELETE", `${path}/:id`, CHANGE, async (event) => {
     if (!(await desk.delete(instanceIdOf(event)))) throw noInstance();
     return new Response(null, { status: 204 });
+  });
+  gateway.route("PUT", `${path}/:id/host-key`, CHANGE, async (event) => {
+    const { host_key: key } = await readJson(event, keySchema);
+    const { id } = await instances.get(instanceIdOf(event));
+    await desk.setHostKey(id, key);
+    return viewOf(faces, id);
   });
   gateway.route("POST", `${path}/:id/refresh`, CHANGE, async (event) => {
     const { id } = await instances.get(instanceIdOf(event));

@@ -8,6 +8,8 @@ import type { AgentRow, ConnectedRow, InstanceRow } from "./tables.ts";
 export interface NewInstance {
   readonly name: string;
   readonly registryUrl: string | undefined;
+  /** Sealed. */
+  readonly hostKey: string | undefined;
   readonly agents: readonly RegistryAgent[];
 }
 
@@ -42,7 +44,7 @@ export class Instances {
   }
 
   /** @throws {GatewayError} `exists` for a registry that has an instance; `rate_limited` when there are too many */
-  async create({ name, registryUrl, agents }: NewInstance): Promise<string> {
+  async create({ name, registryUrl, hostKey, agents }: NewInstance): Promise<string> {
     const id = randomUUID();
     const now = new Date().toISOString();
     await this.#database.db.transaction().execute(async (queries) => {
@@ -52,6 +54,7 @@ export class Instances {
           id,
           name,
           registry_url: registryUrl ?? null,
+          host_key: hostKey ?? null,
           registry_read_at: registryUrl === undefined ? null : now,
           created_at: now,
         } as InstanceRow)
@@ -126,7 +129,7 @@ export class Instances {
       .where("instance.id", "in", db.selectFrom("workspace_instance").select("instance_id"));
     const rows = await attached
       .selectAll("agent_connection")
-      .select("instance.name as instance_name")
+      .select(["instance.name as instance_name", "instance.registry_url", "instance.host_key"])
       .orderBy("instance.created_at")
       .orderBy("instance.id")
       .orderBy("agent_connection.position")
@@ -152,6 +155,16 @@ export class Instances {
       await queries.deleteFrom("agent_connection").where("instance_id", "=", id).execute();
       await insertAgents(queries, id, agents);
     });
+    this.#database.changed("instances");
+  }
+
+  /** Keeps another key of the host, sealed; `null`: none. */
+  async setHostKey(id: string, hostKey: string | null): Promise<void> {
+    await this.#database.db
+      .updateTable("instance")
+      .set({ host_key: hostKey })
+      .where("id", "=", id)
+      .execute();
     this.#database.changed("instances");
   }
 

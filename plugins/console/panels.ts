@@ -1,6 +1,7 @@
 import type { PluginContext } from "propylon";
 import { z } from "zod";
 import { chat } from "#console/panels";
+import { hostKeySchema } from "./host-keys.ts";
 import { displayNameSchema } from "./instance-routes.ts";
 import type { ConsoleOptions } from "./options.ts";
 import { MAX_URL } from "./registry-reader.ts";
@@ -107,6 +108,12 @@ function registerNewInstance(gateway: Gateway): void {
           name: displayNameSchema.optional().meta({
             title: "Name",
             description: "How the team is called. Default: the name of its host.",
+          }),
+          host_key: hostKeySchema.optional().meta({
+            title: "Key of the host",
+            format: "password",
+            description:
+              "What the host wants as a bearer token, such as the GATEWAY_KEY of the template agent-team. It is kept sealed.",
           }),
         }),
         submit: "Register",

@@ -47,7 +47,11 @@ export class RegistryReader {
   }
 
   /** @throws {GatewayError} `invalid` for an address that is not allowed, `upstream_error`, `timeout` */
-  async read(url: string, signal: AbortSignal): Promise<RegistryReading> {
+  async read(
+    url: string,
+    signal: AbortSignal,
+    credentials: Readonly<Record<string, string>> = {},
+  ): Promise<RegistryReading> {
     const { registryTimeout, maxAgents } = this.#options;
     // Addresses are allowed by the config, which may be another one than when the URL was entered.
     const target = new URL(`${this.check(url)}/${PATH}`);
@@ -55,12 +59,16 @@ export class RegistryReader {
     try {
       const reply = await this.#http.send(target, {
         method: "GET",
-        headers: { accept: "application/json" },
+        headers: { accept: "application/json", ...credentials },
         signal: AbortSignal.any([signal, limit]),
       });
       if (reply.status === 200) return readRegistry(await reply.bytes(), maxAgents);
       reply.drop();
-      throw refused(`answers with HTTP ${reply.status}`);
+      throw refused(
+        reply.status === 401
+          ? "wants another key of the host (HTTP 401)"
+          : `answers with HTTP ${reply.status}`,
+      );
     } catch (error) {
       if (!limit.aborted || signal.aborted) throw error;
       const seconds = registryTimeout / 1_000;

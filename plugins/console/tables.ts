@@ -12,6 +12,8 @@ export interface InstanceRow {
   readonly registry_read_at: string | null;
   /** Why the agents are those of an earlier reading. */
   readonly registry_problem: string | null;
+  /** What its host wants to be shown; sealed. */
+  readonly host_key: string | null;
   readonly team_status: TeamStatus;
   readonly team_reason: string | null;
   /** Sealed. */
@@ -48,7 +50,7 @@ export interface AgentRow {
 }
 
 /** An agent of an instance that is attached somewhere. */
-export interface ConnectedRow extends AgentRow {
+export interface ConnectedRow extends AgentRow, Pick<InstanceRow, "registry_url" | "host_key"> {
   readonly instance_name: string;
 }
 
@@ -125,5 +127,8 @@ export const migrations: readonly Migration[] = [
       .addColumn("id", "text", (column) => column.primaryKey())
       .addColumn("deleted_at", "text", (column) => column.notNull())
       .execute();
+  },
+  async (db) => {
+    await db.schema.alterTable("instance").addColumn("host_key", "text").execute();
   },
 ];

@@ -36,6 +36,7 @@ export function toInstanceView(
     registry_url: row.registry_url,
     registry_read_at: row.registry_read_at,
     registry_problem: row.registry_problem,
+    host_key: row.host_key === null ? "none" : "set",
     pallas_team_mnemosyne_status: row.team_status,
     team_reason: row.team_reason,
     token: row.team_jwt === null ? "none" : row.revealed_at === null ? "unseen" : "shown",

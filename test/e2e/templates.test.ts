@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { connectClient, setupGateway } from "../../core/testing/index.ts";
+import { connectClient, freePort, setupGateway } from "../../core/testing/index.ts";
 import { TEMPLATES as TEMPLATE_TABLE } from "../../templates/src/template.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { startModel } from "../fixtures/model/model.mjs";
@@ -24,6 +24,7 @@ const NO_TEMPLATE = new Set([
 
 const TEMPLATES = fileURLToPath(new URL("../../templates", import.meta.url));
 const KEY = "a-key-for-the-test-only";
+const HOST_KEY = "another-key-for-the-test-only";
 const headers = { authorization: `Bearer ${KEY}` };
 
 /** A copy of a template and its variables, before a scripted model. */
@@ -84,6 +85,70 @@ describe("templates", () => {
       expect(JSON.stringify(content)).toContain("http://127.0.0.1:8080/mcp");
       const list = await (await fetch(`${url}/.well-known/mcp/server.json`)).text();
       expect(list).toContain("com.example/my-gateway-orchestrator");
+    },
+  );
+
+  it(
+    "newcomer 5: team-console and agent-team work together as the console's README says, with the key of the host",
+    { timeout: PATIENCE * 60_000 },
+    async () => {
+      const port = await freePort();
+      const host = await fill("agent-team");
+      const team = await setupGateway({
+        ...host,
+        environment: {
+          ...host.environment,
+          GATEWAY_KEY: HOST_KEY,
+          PORT: String(port),
+        },
+        ports: "written",
+        client: false,
+      });
+      // Its servers take a moment to start, and an agent is asked how it is each minute.
+      const isWell = async (): Promise<string> =>
+        (
+          await fetch(`${team.url}/healthz`, { headers: { authorization: `Bearer ${HOST_KEY}` } })
+        ).text();
+      await expect
+        .poll(isWell, { timeout: PATIENCE * 30_000 })
+        .not.toMatch(/error|unhealthy|degraded/);
+      const { file, environment } = await fill("team-console");
+      const own = {
+        STORE: `sqlite:${join(environment.FOLDER!, "gateway.db")}`,
+        SECRET_KEY: "what-seals-secrets-in-this-test-only",
+      };
+      const { url } = await setupGateway({
+        file,
+        environment: { ...environment, ...own },
+        client: false,
+      });
+      const ask = async (method: string, path: string, body?: object): Promise<string> => {
+        const reply = await fetch(`${url}/api/v1/${path}`, {
+          method,
+          headers: { ...headers, "content-type": "application/json" },
+          ...(body && { body: JSON.stringify(body) }),
+        });
+        expect(reply.ok).toBe(true);
+        return reply.text();
+      };
+      const registration = { registry_url: team.url, name: "Team", host_key: HOST_KEY };
+      const { id } = JSON.parse(await ask("POST", "instances", registration)) as { id: string };
+      await ask("POST", "workspaces", { id: "ws_work", name: "Work" });
+      await ask("PUT", "workspaces/ws_work/teams", { teams: [id] });
+      const healths = async (): Promise<unknown[]> =>
+        (
+          JSON.parse(await ask("GET", "workspaces/ws_work/agents")) as {
+            agents: { id: string; health: { status: string } | null }[];
+          }
+        ).agents.map(({ health }) => health?.status);
+      await expect.poll(healths, { timeout: PATIENCE * 30_000 }).toEqual(["ok", "ok", "ok"]);
+      const { agents } = JSON.parse(await ask("GET", "workspaces/ws_work/agents")) as {
+        agents: { id: string; server_id: string }[];
+      };
+      const { id: agent } = agents.find((each) => each.server_id.includes("engineering"))!;
+      const message = 'use read_text_file {"path":"README.md"}';
+      const said = await ask("POST", "workspaces/ws_work/chat", { agent, message });
+      expect(said).toContain("http://127.0.0.1:8080/mcp");
     },
   );
 

@@ -17,6 +17,7 @@ async function start() {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const environment = {
     GATEWAY_KEY: key,
+    SECRET_KEY: "what-seals-secrets-in-this-test-only",
     STORE: `sqlite:${join(folder, "gateway.db")}`,
     SWITCHES: join(folder, "switches.json"),
   };

@@ -35,6 +35,12 @@ export interface AgentHost {
   readonly agents: ReadonlyMap<string, HostedAgent>;
   /** Most questions for health that were open at a time. */
   readonly mostAtOnce: () => number;
+  /** What it wants as a bearer token; `undefined`: nothing. */
+  key: string | undefined;
+  /** Where its registry says that the agents are; `undefined`: here. */
+  elsewhere: string | undefined;
+  /** What it was shown, of every request. */
+  readonly shown: readonly (string | undefined)[];
   readonly stop: () => Promise<void>;
   readonly start: () => Promise<void>;
 }
@@ -44,13 +50,19 @@ export async function startHost(names: readonly string[]): Promise<AgentHost> {
   const agents = new Map(names.map((name) => [name, createAgent()]));
   const asked = { now: 0, most: 0 };
   let running: Running | undefined;
+  const shown: (string | undefined)[] = [];
+  const lock: Pick<AgentHost, "key" | "elsewhere"> = { key: undefined, elsewhere: undefined };
   const serve = async (port?: number): Promise<void> => {
     running = await serveHttp((req, res, body) => {
       const path = req.url!.slice(1);
+      const { authorization } = req.headers;
+      shown.push(authorization);
       if (path === ".well-known/mcp/server.json")
-        return void res.end(JSON.stringify(documentOf(names, running!.port)));
+        return void res.end(documentOf(names, running!.port, lock.elsewhere));
       const agent = agents.get(path);
       if (!agent) return void res.writeHead(404).end();
+      if (lock.key !== undefined && authorization !== `Bearer ${lock.key}`)
+        return void res.writeHead(401, { "www-authenticate": "Bearer" }).end();
       answer(path, agent, { req, res, body, asked });
     }, port);
   };
@@ -60,6 +72,19 @@ export async function startHost(names: readonly string[]): Promise<AgentHost> {
   return {
     url: `http://127.0.0.1:${port}`,
     agents,
+    get key() {
+      return lock.key;
+    },
+    set key(key) {
+      lock.key = key;
+    },
+    get elsewhere() {
+      return lock.elsewhere;
+    },
+    set elsewhere(url) {
+      lock.elsewhere = url;
+    },
+    shown,
     mostAtOnce: () => asked.most,
     stop: () => running!.close(),
     start: () => serve(port),
@@ -75,14 +100,15 @@ function createAgent(): HostedAgent {
   };
 }
 
-function documentOf(names: readonly string[], port: number): object {
+function documentOf(names: readonly string[], port: number, elsewhere?: string): string {
+  const base = elsewhere ?? `http://127.0.0.1:${port}`;
   const servers = names.map((name) =>
     entryOf(`ca.helu/${name}`, {
       title: `${name} agent`,
-      remotes: [{ type: "streamable-http", url: `http://127.0.0.1:${port}/${name}` }],
+      remotes: [{ type: "streamable-http", url: `${base}/${name}` }],
     }),
   );
-  return { servers };
+  return JSON.stringify({ servers });
 }
 
 interface Rpc {

@@ -8,6 +8,7 @@ import { Registry } from "prom-client";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { Console } from "../../../plugins/console/console.ts";
 import { ConsoleDatabase } from "../../../plugins/console/database.ts";
+import { HostKeys } from "../../../plugins/console/host-keys.ts";
 import { Instances } from "../../../plugins/console/instances.ts";
 import { IssuerClient } from "../../../plugins/console/issuer-client.ts";
 import { KeyedQueue } from "../../../plugins/console/keyed-queue.ts";
@@ -83,7 +84,9 @@ async function createParts(
     sealer: new Fernet([SECRET_KEY]),
   });
   const agents = { sync: () => Promise.resolve() };
-  const desk = new Console({ ...shared, registry: new RegistryReader(config), teams, agents });
+  const registry = new RegistryReader(config);
+  const keys = new HostKeys(undefined);
+  const desk = new Console({ ...shared, registry, keys, teams, agents });
   // Back-off that is over with the next cycle.
   const retry = { initial: 0, max: 0 };
   const options = { teams, rows, metrics: metrics.reconcile, log, interval: 60_000, retry };
@@ -130,7 +133,8 @@ async function take(parts: Parts, ids: string[], action: Step): Promise<unknown>
   const named = (at: number): string | undefined => ids[at % Math.max(1, ids.length)];
   const place = "workspace" in action ? WORKSPACES[action.workspace]! : "";
   if (action.do === "cycle") return reconciler.cycle(signal);
-  if (action.do === "register") return ids.push(await desk.register(undefined, "Team"));
+  if (action.do === "register")
+    return ids.push(await desk.register({ url: undefined, name: "Team", key: undefined }));
   if (action.do === "forget") {
     await desk.deleteWorkspace(place);
     return workspaces.create(place, place);
