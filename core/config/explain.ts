@@ -89,7 +89,10 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
     case "invalid_type":
       return valueAt(value, path) === undefined
         ? say("is missing")
-        : say(`must be ${KIND[issue.expected] ?? issue.expected}`);
+        : say(
+            `must be ${KIND[issue.expected] ?? issue.expected}`,
+            quoteHint(issue.expected, valueAt(value, path)) ?? explain,
+          );
     case "invalid_value":
       return literals(issue.values);
     case "too_small":
@@ -123,6 +126,13 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
     default:
       return say(issue.message.replace(/^expected /, "must be "));
   }
+}
+
+/** What to do with `PORT: 8080` and `DEBUG: true` where a text is wanted. The value stays unsaid: it may be a secret. */
+function quoteHint(expected: string, value: unknown): string | undefined {
+  if (expected !== "string" || !["number", "boolean"].includes(typeof value)) return undefined;
+  const kind = typeof value === "number" ? "a number" : "true or false";
+  return `Put it in quotes. Without them it is ${kind}.`;
 }
 
 /** The page that has the options at a path. */

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
 import type { ConfigPath, PathIssue } from "./issue.ts";
+import { parseVariables } from "../kit/parse-variables.ts";
 import { pathText } from "./issue.ts";
 import { isPlainObject } from "./names.ts";
 import { nearest } from "./spelling.ts";
@@ -49,7 +49,7 @@ export async function readEnvironment(file: string, real: Environment): Promise<
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return real;
     throw error;
   }
-  return { ...parseEnv(text), ...real };
+  return { ...parseVariables(text), ...real };
 }
 
 /**

@@ -6,6 +6,7 @@
 // Time
 export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
+export { parseVariables } from "./parse-variables.ts";
 export { backoffDelay, wholeDelay, type BackoffPolicy } from "./backoff.ts";
 export { Buckets } from "./buckets.ts";
 export { FetchedValue, FetchFailure } from "./fetched-value.ts";

@@ -27,7 +27,7 @@ export interface ConsoleParts {
 }
 
 /** A host as it is registered. */
-export interface Registration {
+export interface NewHost {
   readonly url: string | undefined;
   readonly name: string | undefined;
   /** What the host wants to be shown. */
@@ -43,7 +43,7 @@ export class Console {
   }
 
   /** @throws {GatewayError} `upstream_error` or `timeout` for a registry that cannot be read; as {@link Instances.create} */
-  async register({ url, name, key }: Registration): Promise<string> {
+  async register({ url, name, key }: NewHost): Promise<string> {
     const { instances, registry, keys, signal } = this.#parts;
     const registryUrl = url === undefined ? undefined : registry.check(url);
     const hostKey = key === undefined ? undefined : keys.seal(key);

@@ -233,7 +233,7 @@ export class SqliteDriver implements StoreDriver {
       engine.exec("COMMIT");
       return result;
     } catch (error) {
-      engine.exec("ROLLBACK");
+      rollBack(engine);
       throw explain(error);
     }
   }
@@ -250,6 +250,15 @@ export class SqliteDriver implements StoreDriver {
     const statement = this.#statements.get(sql) ?? this.#opened.engine.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
+  }
+}
+
+/** SQLite ends a transaction by itself when its disk is full; that there is none to be undone would hide why. */
+function rollBack(engine: Pick<Engine, "exec">): void {
+  try {
+    engine.exec("ROLLBACK");
+  } catch {
+    // Undone already.
   }
 }
 

@@ -13,6 +13,15 @@ export default definePlugin({
   setup(gateway) {
     registerRoutes(gateway);
     const { control, services } = gateway;
+    gateway.check("ui-admin", () => {
+      const { plugins } = control.effectiveConfig() as { plugins: Record<string, unknown> };
+      if (Object.hasOwn(plugins, "admin")) return undefined;
+      return {
+        message: "ui: its pages have nothing to show without the plugin admin.",
+        path: ["plugins", "ui"],
+        hint: "Add admin: {} to plugins.",
+      };
+    });
     gateway.check("ui-sign-in", () => {
       // Those of the config's `auth` have no plugin.
       const wantsKey = control.authenticators.some(({ plugin }) => plugin === undefined);

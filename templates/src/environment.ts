@@ -21,7 +21,8 @@ export function makeEnvironment(
   { values, blanks }: Pick<Imported, "values" | "blanks">,
   before?: string,
 ): Environment {
-  const known = parseEnv(before ?? "");
+  // Editors of Windows begin a file with a byte order mark.
+  const known = parseEnv((before ?? "").replace(/^\uFEFF/, ""));
   const isMissing = (name: string): boolean => (known[name] ?? "") === "";
   const taken = [...values]
     .filter(([name]) => isMissing(name))

@@ -148,6 +148,7 @@ it("the files of a folder that other folders import are these", () => {
         "kept",
         "libraries",
         "lock",
+        "parse-variables",
         "problem-text",
         "recent",
         "replace-file",

@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { parseEnv } from "node:util";
 import { GatewayError } from "propylon";
-import { isObject } from "propylon/kit";
+import { isObject, parseVariables } from "propylon/kit";
 import { start, transportOf } from "propylon/cli";
 import { forwardingOf } from "./headers.ts";
 
@@ -123,7 +122,7 @@ async function readEnvironment({ env = [], envPath }: McpoFlags): Promise<Record
     if (equals < 1) throw wrong("--env wants NAME=value.", "E.g. --env TZ=Europe/Vienna.");
     return [pair.slice(0, equals), pair.slice(equals + 1)] as const;
   });
-  return { ...(parseEnv(text) as Record<string, string>), ...Object.fromEntries(pairs) };
+  return { ...(parseVariables(text) as Record<string, string>), ...Object.fromEntries(pairs) };
 }
 
 function amend(value: Value, flags: McpoFlags, environment: Record<string, string>): Value {

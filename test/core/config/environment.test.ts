@@ -94,6 +94,13 @@ describe(".env", () => {
     expect(process.env["C"]).toBeUndefined();
   });
 
+  it("rest-11: of an editor that begins a file with a byte order mark have their names", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "propylon-bom-"));
+    const file = join(folder, ".env");
+    await writeFile(file, "\uFEFFKEY_A=one\r\nKEY_B=two\r\n");
+    expect(await readEnvironment(file, {})).toEqual({ KEY_A: "one", KEY_B: "two" });
+  });
+
   it("need not exist", async () => {
     expect(await readEnvironment(join(tmpdir(), "propylon-none", ".env"), { A: "1" })).toEqual({
       A: "1",

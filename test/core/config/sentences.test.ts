@@ -94,3 +94,21 @@ it.each(["127.0.0.1:8080", "localhost:8080/mcp", "[::1]:8080", "gateway.internal
     });
   },
 );
+
+it("19: a number and a truth where a text is wanted are to be put in quotes, and are not repeated", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "sentences-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, "gateway.yaml");
+  await writeFile(
+    file,
+    "servers: { s: { command: node, args: [-p, 40817], env: { PIN: 40817, DEBUG: true } } }\n",
+  );
+  const error = await loadConfig(file).catch((thrown: unknown) => thrown);
+  const issues = issuesOf(toGatewayError(error));
+  expect(issues.map(({ hint }) => hint)).toEqual([
+    "Put it in quotes. Without them it is a number.",
+    "Put it in quotes. Without them it is a number.",
+    "Put it in quotes. Without them it is true or false.",
+  ]);
+  expect(JSON.stringify(issues)).not.toContain("40817");
+});

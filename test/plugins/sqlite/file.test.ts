@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { Kysely, sql } from "kysely";
 import { pino } from "pino";
 import { createGateway } from "propylon";
 import { expect, it, onTestFinished, vi } from "vitest";
@@ -109,6 +110,40 @@ it("that is full refuses writes, and is read and deleted from", async () => {
   expect(await driver.delete("bucket", "0")).toBe(true);
   expect(await driver.delete("bucket", "1")).toBe(true);
   expect(await driver.put("bucket", "again", "x".repeat(20_000))).toBeGreaterThan(0);
+  await driver.close();
+});
+
+it("rest-13: a transaction that a full file ends says why, and not that there is nothing to undo", async () => {
+  const driver = await openIn(createFolder(), { maxSize: "256KB" });
+  const fill = async (): Promise<void> => {
+    for (let step = 0; step < 100; step++)
+      await driver.append(
+        "log",
+        Array.from({ length: 5 }, () => "x".repeat(20_000)),
+      );
+  };
+  const error = await fill().catch((thrown: unknown) => thrown as Error);
+  expect(error).toMatchObject({ code: "unavailable", message: "The gateway's store is full." });
+  expect(String((error as Error).cause)).toMatch(/full/);
+  expect(String((error as Error).cause)).not.toMatch(/rollback/i);
+  await driver.close();
+});
+
+it("rest-13: a transaction over tables that a full file ends says why", async () => {
+  const driver = await openIn(createFolder(), {});
+  const db = new Kysely<{ note: { text: string } }>({ dialect: await driver.dialect() });
+  await db.schema.createTable("note").addColumn("text", "text").execute();
+  await sql`PRAGMA max_page_count = 8`.execute(db);
+  const filling = db.transaction().execute(async (queries) => {
+    for (let step = 0; step < 100; step++)
+      await queries
+        .insertInto("note")
+        .values({ text: "x".repeat(20_000) })
+        .execute();
+  });
+  await expect(filling).rejects.toThrow(/full/);
+  expect(await db.selectFrom("note").selectAll().execute()).toEqual([]);
+  await db.destroy();
   await driver.close();
 });
 

@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
+import admin from "../../../plugins/admin/index.ts";
+import gating from "../../../plugins/gating/index.ts";
 import sessions from "../../../plugins/sessions/index.ts";
 import ui from "../../../plugins/ui/index.ts";
 
@@ -15,3 +17,15 @@ it.each([
   const told = gateway.describe().warnings.map(({ message }) => message);
   expect(told.includes(WORDS)).toBe(isTold);
 });
+
+it.each([
+  ["without admin", { plugins: [ui], config: {} }, true],
+  ["with admin", { plugins: [ui, gating, admin], config: {} }, false],
+])(
+  "newcomer 9: a gateway %s says that the pages have nothing to show, or not",
+  async (_, options, isTold) => {
+    const { gateway } = await setupGateway({ ...options, client: false });
+    const told = gateway.describe().warnings.filter(({ path }) => path.join(".") === "plugins.ui");
+    expect(told.map(({ hint }) => hint)).toEqual(isTold ? ["Add admin: {} to plugins."] : []);
+  },
+);
