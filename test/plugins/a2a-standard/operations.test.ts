@@ -180,6 +180,27 @@ describe.each(BINDINGS)("A2A 1.0 through %s", (binding) => {
     expect(tasks[0]).toMatchObject({ artifacts: [{ parts: [{}] }], history: [] });
   });
 
+  it("S1-4: the message of one principal is no message of another", async () => {
+    const keys = { one: "one-key-0123456789", two: "two-key-0123456789" };
+    const auth = {
+      keys: Object.fromEntries(Object.entries(keys).map(([name, key]) => [name, keyFor(key)])),
+    };
+    const { url } = await startTck({ config: { auth } });
+    const message = rawMessage();
+    const made = await Promise.all(
+      Object.values(keys).map((key) =>
+        rpc(url, "SendMessage", { message }, { authorization: `Bearer ${key}` }),
+      ),
+    );
+    const [one, two] = made.map(({ body }) => body.result!.task);
+    expect(one!.id).not.toBe(two!.id);
+    expect(one!.contextId).not.toBe(two!.contextId);
+    for (const { body } of made)
+      expect(body).toMatchObject({
+        result: { task: { status: { state: "TASK_STATE_COMPLETED" } } },
+      });
+  });
+
   it("T4: finds no task of another principal", async () => {
     const keys = { one: "one-key-0123456789", two: "two-key-0123456789" };
     const auth = {
