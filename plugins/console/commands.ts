@@ -1,6 +1,7 @@
 import type { CommandDefinition, CommandInput } from "propylon";
 import { SEND_KEY_FLAG } from "propylon/cli";
 import type { ProvisionFlags } from "./provision-teams.ts";
+import type { HostFlags } from "./register-host.ts";
 
 const PROVISION: CommandDefinition = {
   description:
@@ -27,10 +28,41 @@ const PROVISION: CommandDefinition = {
   },
 };
 
+const REGISTER: CommandDefinition = {
+  description: "Register a host of agents at a running console, and print its id.",
+  arguments: "<registry>",
+  flags: [
+    {
+      flag: "--url <url>",
+      description: "the gateway, with a key of role operator",
+      read: "url",
+      default: "http://127.0.0.1:8080",
+    },
+    SEND_KEY_FLAG,
+    { flag: "--name <name>", description: "how the team is called (default: its host)" },
+    {
+      flag: "--host-key <key>",
+      description: "bearer token that the host wants",
+      env: "HOST_KEY",
+      read: "key",
+    },
+    {
+      flag: "--timeout <duration>",
+      description: "longest wait for the answer",
+      read: "duration",
+      default: "60s",
+    },
+  ],
+  async run({ flags, arguments: [registry = ""] }: CommandInput<Omit<HostFlags, "registry">>) {
+    const { registerHost } = await import("./register-host.ts");
+    return registerHost({ ...flags, registry });
+  },
+};
+
 /** What is done with the console from the command line. */
 export const commands = {
   console: {
     description: "Work with the console of a running gateway.",
-    commands: { "provision-teams": PROVISION },
+    commands: { "provision-teams": PROVISION, register: REGISTER },
   },
 } satisfies Record<string, CommandDefinition>;

@@ -1,25 +1,11 @@
-import { type ErrorCode, GatewayError, toGatewayError } from "propylon";
-import {
-  ERROR_STATUS,
-  HttpClient,
-  networkReason,
-  parseDuration,
-  parseJson,
-  timeoutSignal,
-} from "propylon/kit";
-import { z, type ZodType } from "zod";
+import { toGatewayError } from "propylon";
+import { z } from "zod";
+import { type ConsoleAccess, ConsoleApi } from "./console-api.ts";
 
 /** Flags of `propylon console provision-teams`. */
-export interface ProvisionFlags {
-  readonly url: string;
-  readonly apiKey?: string;
-  readonly timeout: string;
+export interface ProvisionFlags extends ConsoleAccess {
   readonly json?: boolean;
 }
-
-/** Largest answer in bytes, and its deepest nesting. */
-const MAX_ANSWER = 256 * 1024 * 1024;
-const MAX_DEPTH = 32;
 
 const instanceSchema = z.object({
   id: z.string(),
@@ -30,14 +16,6 @@ const instanceSchema = z.object({
 });
 const listSchema = z.object({ instances: z.array(instanceSchema) });
 const tokenSchema = z.object({ jwt: z.string() });
-const refusalSchema = z.object({
-  error: z.object({
-    code: z.string(),
-    message: z.string(),
-    hint: z.string().optional(),
-  }),
-});
-
 type Instance = z.output<typeof instanceSchema>;
 
 /** What became of one instance. */
@@ -98,67 +76,4 @@ function toLine({ id, outcome, name, jwt, reason }: ProvisionRow): string {
 
 function line(id: string, outcome: string, name: string, last: string): string {
   return `${id.padEnd(36)}  ${outcome.padEnd(11)}  ${name.padEnd(24)}  ${last}`.trimEnd();
-}
-
-/** The REST of a console. */
-class ConsoleApi {
-  readonly #flags: ProvisionFlags;
-  readonly #http = new HttpClient({
-    maxResult: MAX_ANSWER,
-    network: (error) => unreachable(networkReason(error)),
-    tooLarge: () => unreachable("its answer is too large"),
-  });
-
-  constructor(flags: ProvisionFlags) {
-    this.#flags = flags;
-  }
-
-  /** @throws {GatewayError} as the gateway refused; `upstream_error`, `timeout` */
-  async ask<T>(method: string, path: string, schema: ZodType<T>): Promise<T> {
-    const { url, apiKey, timeout } = this.#flags;
-    const target = new URL(`${url.replace(/\/+$/, "")}/api/v1/pallas${path}`);
-    const limit = timeoutSignal(parseDuration(timeout, "s")!);
-    const headers = {
-      accept: "application/json",
-      ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }),
-    };
-    try {
-      const reply = await this.#http.send(target, { method, headers, signal: limit });
-      const body = readBody(await reply.bytes());
-      const { data, error } = schema.safeParse(body);
-      if (reply.status < 300 && !error) return data;
-      throw refusalOf(reply.status, body);
-    } catch (error) {
-      if (!limit.aborted) throw error;
-      throw new GatewayError("timeout", `The gateway did not answer within ${timeout}.`);
-    }
-  }
-
-  close(): Promise<void> {
-    return this.#http.destroy();
-  }
-}
-
-/** @returns `undefined` for what is not JSON */
-function readBody(bytes: Buffer): unknown {
-  try {
-    return parseJson(bytes, MAX_DEPTH);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What the gateway said, with its own code where that is one. */
-function refusalOf(status: number, body: unknown): GatewayError {
-  const { data } = refusalSchema.safeParse(body);
-  if (!data) return unreachable(`it answered with HTTP ${status} and is not a console`);
-  const { code, message, hint } = data.error;
-  const known = Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "upstream_error";
-  return new GatewayError(known, message, { ...(hint !== undefined && { hint }) });
-}
-
-function unreachable(why: string): GatewayError {
-  return new GatewayError("upstream_error", `The gateway cannot be used: ${why}.`, {
-    hint: "Give its URL with --url, e.g. http://127.0.0.1:8080.",
-  });
 }

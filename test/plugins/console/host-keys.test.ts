@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { propylon } from "../../core/cli/propylon.ts";
 import { startHost, type AgentHost } from "./agent-host.ts";
 import {
   type AgentView,
@@ -109,6 +110,26 @@ it("shows the key of a host to no other address that its registry names", async 
   expect(host.shown).toEqual(host.shown.map(() => `Bearer ${KEY}`));
   expect(other.shown.length).toBeGreaterThan(0);
   expect(other.shown).toEqual(other.shown.map(() => undefined));
+});
+
+it("newcomer 5: propylon console register takes the key of the host from the environment, too", async () => {
+  const host = await startHost(["harper"]);
+  host.key = KEY;
+  const { url, ask } = await setupConsole(OPTIONS);
+  const made = await propylon(["console", "register", host.url, "--url", url, "--name", "Kottos"], {
+    env: { HOST_KEY: KEY },
+  });
+  expect([made.code, made.stdout]).toEqual([
+    0,
+    expect.stringMatching(/^[\da-f-]{36} {2}Kottos {2}\S/) as string,
+  ]);
+  const { body } = await ask<{ instances: View[] }>("GET", "/instances");
+  expect(body.instances).toMatchObject([{ name: "Kottos", host_key: "set" }]);
+  const again = await propylon(["console", "register", host.url, "--url", url]);
+  expect([again.code, again.stderr]).toEqual([
+    1,
+    expect.stringContaining("There is an instance with this registry already.") as string,
+  ]);
 });
 
 it("refuses a key of a host where nothing seals it, and one that cannot stand in a header", async () => {
