@@ -16,16 +16,18 @@ export function gateOf(
 function verdictOf(
   { control, services: { gating } }: LadderGateway,
   principal: Principal,
-  { server, tool }: AccessQuestion,
+  { server, tool, asker }: AccessQuestion,
 ): Verdict {
   const found = control.servers.get(server);
   if (!found) return fail(`There is no server ${server}.`, "Check its name in servers.");
-  if (!found.catalogue.tools.some(({ name }) => name === tool))
+  const item = { server, kind: "tool", name: tool } as const;
+  // What is kept from whoever asks is not there for them: this answer must not tell what a call does not.
+  if (!found.catalogue.tools.some(({ name }) => name === tool) || !control.exists(item, asker))
     return fail(
       `Server ${server} (${found.status.state}) has no tool ${tool}.`,
       "Use the name that the tool has at its own server.",
     );
-  if (!control.exists({ server, kind: "tool", name: tool }, principal))
+  if (!control.exists(item, principal))
     return fail(
       "A plugin keeps it from this principal.",
       "Look at plugins.gating.reserved and at plugins of your own.",

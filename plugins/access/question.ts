@@ -1,4 +1,4 @@
-import type { PluginContext } from "propylon";
+import type { PluginContext, Principal } from "propylon";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import type { AccountsService } from "./service.ts";
@@ -8,6 +8,8 @@ export interface AccessQuestion {
   readonly server: string;
   readonly tool: string;
   readonly library?: string | undefined;
+  /** Who asks, who may be another than whom it is about. */
+  readonly asker: Principal;
   /** Whether rules may be shown: they name other people. */
   readonly showsRules: boolean;
 }

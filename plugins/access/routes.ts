@@ -41,7 +41,7 @@ export function registerRoutes(
         ref === asker.ref
           ? subjectOf(asker)
           : await findSubject(ref, role, { control: gateway.control, accounts });
-      return { ok: true, ...ladder.explain(subject, { ...asked, showsRules: isOperator }) };
+      return { ok: true, ...ladder.explain(subject, { ...asked, asker, showsRules: isOperator }) };
     },
   );
 }

@@ -121,14 +121,13 @@ export class Administration {
   }
 
   /**
-   * The tools of a server, sorted by name; none of one that the config leaves out.
+   * The tools of a server that are there for whoever asks, sorted by name; none of one that the config leaves out.
    * @throws {GatewayError} `not_found`
    */
-  tools(server: string): ToolView[] {
+  tools(server: string, asker: Principal): ToolView[] {
     if (this.#isLeftOut(server)) return [];
-    const { catalogue } = this.find(server);
     const isOn = this.#gating.isServerEnabled(server);
-    return catalogue.tools
+    return this.#toolsFor(this.find(server), asker)
       .map((tool) => toToolView(tool, this.#gating.isToolEnabled(server, tool.name), isOn))
       .toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   }
@@ -188,13 +187,22 @@ export class Administration {
     return this.#gateway.control.serverConfig(name) !== undefined;
   }
 
+  /** Tools that are reserved for others are in no list. */
+  #toolsFor({ name: server, catalogue }: Server, asker: Principal): Tool[] {
+    const { control } = this.#gateway;
+    return catalogue.tools.filter(({ name }) =>
+      control.exists({ server, kind: "tool", name }, asker),
+    );
+  }
+
   #isLeftOut(name: string): boolean {
     return !this.#gateway.control.servers.has(name) && this.isConfigured(name);
   }
 
   #view(server: Server, asker: Principal): ServerView {
     const { name, status, catalogue } = server;
-    const { tools, resources, resourceTemplates, prompts, serverInfo } = catalogue;
+    const { resources, resourceTemplates, prompts, serverInfo } = catalogue;
+    const tools = this.#toolsFor(server, asker);
     const { reason = null, lastError = null } = troubleFor(asker, status);
     const enabledTools = tools.filter((tool) => this.#gating.isToolEnabled(name, tool.name));
     return {

@@ -54,14 +54,18 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
     "GET",
     "/_meta/state",
     { access: "viewer", mutates: false, management: true },
-    ({ context }) => ({ ok: true, state: stateFor(gating.export(), context.principal) }),
+    ({ context }) => ({ ok: true, state: stateFor(gateway, gating.export(), context.principal) }),
   );
 }
 
-function stateFor(state: GatingState, asker: Principal): object {
+/** Why a server is not well is for operators, and tools that are reserved for others are not there. */
+function stateFor({ control }: PluginContext, state: GatingState, asker: Principal): object {
   const servers = Object.entries(state.servers).map(([name, facts]) => {
     const { lastError = null, ...shown } = troubleFor(asker, facts);
-    return [name, { ...shown, lastError }] as const;
+    const tools = Object.entries(facts.tools).filter(([tool]) =>
+      control.exists({ server: name, kind: "tool", name: tool }, asker),
+    );
+    return [name, { ...shown, lastError, tools: Object.fromEntries(tools) }] as const;
   });
   return { ...state, servers: Object.fromEntries(servers) };
 }

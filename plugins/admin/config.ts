@@ -1,4 +1,4 @@
-import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { additionSchema, toEntry } from "./addition.ts";
 import { ServerAddresses } from "./addresses.ts";
@@ -69,10 +69,37 @@ async function addServer(
   if ("command" in addition) checkCommand([addition.command, ...addition.args], options);
   else await addresses.check(addition.url);
   const entry = { ...toEntry(addition), ...("url" in addition && addresses.entry) };
-  await gateway.control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
+  await writeEntry(gateway, name, entry);
   if (!addition.enabled) return { name, enabled: false };
   await whenSettled(gateway.control.servers.get(name), options.settleTimeout * 1_000, signal);
   return administration.server(name, event.context.principal);
+}
+
+/** @throws {GatewayError} `invalid` for an entry that the config refuses: it is the request that is wrong, and nothing failed here */
+async function writeEntry(
+  { control }: PluginContext,
+  name: string,
+  entry: Record<string, unknown>,
+): Promise<void> {
+  try {
+    await control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
+  } catch (error) {
+    if (!isGatewayError(error) || error.data?.["reason"] !== "invalid") throw error;
+    const issues = (error.data["issues"] ?? []) as readonly ConfigProblem[];
+    const [first] = issues;
+    throw new GatewayError("invalid", first?.message ?? error.message, {
+      data: { issues: issues.map(({ message, place }) => ({ path: place?.path, message })) },
+      hint: first?.hint ?? "Correct the entry, and send it again.",
+      cause: error,
+    });
+  }
+}
+
+/** One problem in `data.issues` of a config that was refused. */
+interface ConfigProblem {
+  readonly message: string;
+  readonly hint: string;
+  readonly place?: { readonly path?: string };
 }
 
 function checkRemoval(administration: Administration, name: string): void {

@@ -28,7 +28,7 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
   }));
   gateway.route("GET", "/_meta/servers/:server/tools", READ, (event) => {
     const server = pathParameter(event, "server");
-    return { ok: true, server, tools: administration.tools(server) };
+    return { ok: true, server, tools: administration.tools(server, event.context.principal) };
   });
   gateway.route("GET", "/_meta/servers/:server/tools/:tool/names", READ, (event) => ({
     ok: true,

@@ -70,8 +70,13 @@ export class Channel {
   }
 
   /** Tells everyone, and keeps it for who comes back. */
-  publish<K extends TopicKind>(kind: K, data: EventData[K], bounds: RingBounds): void {
-    this.#keep(kind, data, {}, bounds);
+  publish<K extends TopicKind>(
+    kind: K,
+    data: EventData[K],
+    bounds: RingBounds,
+    details: Partial<Pick<EventDetails, "access">> = {},
+  ): void {
+    this.#keep(kind, data, details, bounds);
   }
 
   /** Tells those who may see it of something that a plugin says, and keeps it for them. */

@@ -1,7 +1,14 @@
-import type { Answer, Call, Middleware, PluginContext } from "propylon";
+import {
+  type Answer,
+  type Call,
+  createPrincipal,
+  type Middleware,
+  type PluginContext,
+} from "propylon";
 import { amendCall, endOf, outcomeOf } from "propylon/kit";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
+import type { EventDetails } from "./event.ts";
 import { TAKEN, type CallProgress, type EventData, type TopicKind } from "./kinds.ts";
 import type { RingBounds } from "./ring.ts";
 import { levelOf } from "./subscription.ts";
@@ -42,7 +49,9 @@ export function registerSources(
   });
   gateway.hook("gating:changed", ({ server, tool, enabled, elsewhere }: FlagChange) => {
     // Told by the gateway that switched it, for all.
-    if (!elsewhere) publish("state_changed", { server, tool: tool ?? null, enabled });
+    if (elsewhere) return;
+    const data = { server, tool: tool ?? null, enabled };
+    channel.publish("state_changed", data, bounds, accessOf(gateway, server, tool));
   });
   gateway.hook("breaker:state", (server, status) => publish("breaker", { server, ...status }));
   gateway.hook("plugin:event", (event) => {
@@ -54,6 +63,19 @@ export function registerSources(
   });
   gateway.use("observe", whileRead(channel, "call_end", watchEnd));
   gateway.use("dispatch", whileRead(channel, "progress", watchProgress));
+}
+
+/** A caller like any other. */
+const CALLER = createPrincipal({ id: "caller", kind: "anonymous", roles: new Set(["caller"]) });
+
+/** A tool that is not there for callers is not told to them. */
+function accessOf(
+  { control }: Pick<PluginContext, "control">,
+  server: string,
+  name: string | undefined,
+): Partial<Pick<EventDetails, "access">> {
+  const isOpen = name === undefined || control.exists({ server, kind: "tool", name }, CALLER);
+  return isOpen ? {} : { access: "operator" };
 }
 
 /** Tells which servers came and went, before anything else is told of them. */

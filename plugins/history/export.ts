@@ -1,5 +1,5 @@
 import { Entry, showEntry } from "./entry.ts";
-import { isWanted, type Filter } from "./query.ts";
+import { isWanted, type Filter, type MayKnow } from "./query.ts";
 import type { Ring } from "./ring.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -14,6 +14,7 @@ export interface ExportSource {
   readonly secrets: Secrets;
   readonly filter: Filter;
   readonly isOperator: boolean;
+  readonly mayKnow: MayKnow;
 }
 
 /**
@@ -25,6 +26,7 @@ export function exportLines({
   secrets,
   filter,
   isOperator,
+  mayKnow,
 }: ExportSource): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const end = ring.next;
@@ -35,7 +37,7 @@ export function exportLines({
     const stop = Math.min(end, number + LOOKED_AT);
     for (; number < stop && text.length < CHUNK; number++) {
       const entry = new Entry(number, ring.read(number)!);
-      if (isWanted(entry, filter))
+      if (isWanted(entry, filter) && mayKnow(entry))
         text += `${JSON.stringify(showEntry(entry, secrets, isOperator))}\n`;
     }
     return text;

@@ -30,6 +30,9 @@ export const pageSchema = filterSchema.extend({
 /** Which calls somebody wants to see. */
 export type Filter = z.output<typeof filterSchema>;
 
+/** Whether whoever asks may know of a call. */
+export type MayKnow = (entry: Entry) => boolean;
+
 /** Which of them at once. */
 export type Paging = z.output<typeof pageSchema>;
 
@@ -56,7 +59,7 @@ export function isWanted(
 }
 
 /** One page of what a query asks for. Reads no more than it takes to fill it. */
-export function findPage(ring: Ring, query: Paging): Found {
+export function findPage(ring: Ring, query: Paging, mayKnow: MayKnow): Found {
   const { limit } = query;
   const entries: Entry[] = [];
   for (
@@ -65,7 +68,7 @@ export function findPage(ring: Ring, query: Paging): Found {
     number--
   ) {
     const entry = new Entry(number, ring.read(number)!);
-    if (!isWanted(entry, query)) continue;
+    if (!isWanted(entry, query) || !mayKnow(entry)) continue;
     if (entries.length === limit) return { entries, last: entries.at(-1)! };
     entries.push(entry);
   }

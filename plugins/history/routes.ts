@@ -3,7 +3,7 @@ import { checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
 import type { CallJournal } from "./journal.ts";
-import { cursorOf, filterSchema, findEntry, findPage, pageSchema } from "./query.ts";
+import { cursorOf, filterSchema, findEntry, findPage, type MayKnow, pageSchema } from "./query.ts";
 import type { Recorder } from "./recorder.ts";
 import { replay } from "./replay.ts";
 import type { Ring } from "./ring.ts";
@@ -20,7 +20,7 @@ export interface History {
 
 /** Registers the history API below `/_meta/history`. */
 export function registerRoutes(
-  gateway: Pick<PluginContext, "route" | "call">,
+  gateway: Pick<PluginContext, "route" | "call" | "control">,
   { ring, secrets, recorder, journal }: History,
 ): void {
   const route = (
@@ -35,12 +35,19 @@ export function registerRoutes(
       return answer(event, (await journal?.shown()) ?? ring);
     });
   };
+  /** Operators know of every call, others of their own, and of those of tools that their lists show. */
+  const knowledgeOf = (event: RouteEvent): MayKnow => {
+    const { principal } = event.context;
+    if (isOperator(event)) return () => true;
+    return ({ head: { server, tool: name, principal: ref } }) =>
+      ref === principal.ref || gateway.control.shows({ server, kind: "tool", name }, principal);
+  };
   const show = (entry: Entry, event: RouteEvent): object =>
     showEntry(entry, secrets, isOperator(event));
 
   route("GET", "", "viewer", (event, shown) => {
     const query = checkInput(queryOf(event), pageSchema);
-    const page = findPage(shown, query);
+    const page = findPage(shown, query, knowledgeOf(event));
     const showsAll = query.brief === "0" && isOperator(event);
     return {
       ok: true,
@@ -50,7 +57,9 @@ export function registerRoutes(
   });
   route("GET", "/export", "viewer", (event, shown) => {
     const filter = checkInput(queryOf(event), filterSchema);
-    const lines = exportLines({ ring: shown, secrets, filter, isOperator: isOperator(event) });
+    const mayKnow = knowledgeOf(event);
+    const source = { ring: shown, secrets, filter, isOperator: isOperator(event), mayKnow };
+    const lines = exportLines(source);
     return new Response(lines, {
       headers: {
         "content-type": "application/x-ndjson; charset=utf-8",
@@ -61,10 +70,15 @@ export function registerRoutes(
   });
   route("GET", "/:id", "viewer", (event, shown) => ({
     ok: true,
-    entry: show(find(shown, event), event),
+    entry: show(find(shown, event, knowledgeOf(event)), event),
   }));
   route("POST", "/:id/replay", "admin", (event, shown) =>
-    replay(find(shown, event), event, gateway, recorder),
+    replay(
+      find(shown, event, () => true),
+      event,
+      gateway,
+      recorder,
+    ),
   );
   route("DELETE", "", "admin", async () => ({
     ok: true,
@@ -77,9 +91,9 @@ function queryOf({ url }: RouteEvent): object {
 }
 
 /** @throws {GatewayError} `not_found` */
-function find(ring: Ring, { context }: RouteEvent): Entry {
+function find(ring: Ring, { context }: RouteEvent, mayKnow: MayKnow): Entry {
   const entry = findEntry(ring, context.params?.["id"] ?? "");
-  if (entry) return entry;
+  if (entry && mayKnow(entry)) return entry;
   throw new GatewayError("not_found", "There is no such call in the history.", {
     hint: "It may have made room for newer ones; GET /_meta/history lists what is there.",
   });
