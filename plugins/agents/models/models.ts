@@ -6,7 +6,7 @@ import type { ProviderOptions } from "./options.ts";
 import { checkProvider } from "./preflight.ts";
 import { loadModelSdk, openModel } from "./provider.ts";
 import { retry, type Attempt } from "./retries.ts";
-import { streamStep, takeStep, type ModelAccess } from "./step.ts";
+import { takeStep, type ModelAccess } from "./step.ts";
 import { traceChat } from "../trace.ts";
 
 /**
@@ -113,12 +113,11 @@ class ProviderModel implements Model {
     let shown = false;
     try {
       const { onText } = request;
-      if (!onText) return { value: await takeStep(step, request, bound.signal) };
       const show = (delta: string): void => {
         shown = true;
-        onText(delta);
+        onText!(delta);
       };
-      return { value: await streamStep(step, request, bound.signal, show) };
+      return { value: await takeStep(step, request, bound.signal, onText && show) };
     } catch (thrown) {
       if (signal.aborted) throw cancelled();
       if (bound.signal.aborted) return { failure: describeTimeout(timeout, this.#asked) };

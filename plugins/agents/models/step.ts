@@ -45,27 +45,15 @@ function toTools({ jsonSchema, tool }: ModelSdk, { tools }: ModelRequest): ToolS
   );
 }
 
-/** Asks and waits for the whole answer. */
+/**
+ * Asks, and passes text on while it is written. Nobody may be listening: the answer is streamed all the same, because the package
+ * looks tool calls of a whole answer up by their ids, and ran the first of two calls with one id twice and the second never.
+ */
 export async function takeStep(
   step: ModelAccess,
   request: ModelRequest,
   signal: AbortSignal,
-): Promise<ModelReply> {
-  const result = await step.sdk.generateText(settingsOf(step, request, signal));
-  const reply = new ReplyParts();
-  for (const part of result.content) {
-    if (part.type === "text") reply.text(part.text, part.providerMetadata);
-    if (part.type === "tool-call") reply.call(part);
-  }
-  return reply.finish(result.finishReason, result.usage, () => sizeOf(request));
-}
-
-/** Asks and passes text on while it is written. */
-export async function streamStep(
-  step: ModelAccess,
-  request: ModelRequest,
-  signal: AbortSignal,
-  onText: (delta: string) => void,
+  onText: ((delta: string) => void) | undefined,
 ): Promise<ModelReply> {
   const settings = settingsOf(step, request, signal);
   // Without a listener the package writes errors, requests and all, to the console.
@@ -74,7 +62,7 @@ export async function streamStep(
   for await (const part of result.fullStream) {
     if (part.type === "text-delta" && part.text !== "") {
       reply.text(part.text, part.providerMetadata);
-      onText(part.text);
+      onText?.(part.text);
     } else if (part.type === "tool-call") reply.call(part);
     else if (part.type === "error") throw part.error;
     else if (part.type === "abort") signal.throwIfAborted();

@@ -85,11 +85,63 @@ describe("a request to a model", () => {
       { index: 0, message: { role: "assistant", content: "x".repeat(400) }, finish_reason: "stop" },
     ];
     const server = await start([
-      { raw: JSON.stringify({ id: "1", created: 0, model: "m", choices }) },
+      {
+        raw: JSON.stringify({ id: "1", created: 0, model: "m", choices }),
+        headers: { "content-type": "application/json" },
+      },
     ]);
     const { usage } = await modelOf(server).generate(REQUEST, never);
     expect(usage.outputTokens).toBeGreaterThanOrEqual(100);
     expect(usage.inputTokens).toBeGreaterThan(5);
+  });
+});
+
+describe("a provider that does not stream", () => {
+  const headers = { "content-type": "application/json" };
+
+  it("issue line 6: answers as one that does, also with two calls of one id", async () => {
+    const call = (name: string, args: string) => ({
+      id: "",
+      type: "function",
+      function: { name, arguments: args },
+    });
+    const message = {
+      role: "assistant",
+      content: "Both.",
+      tool_calls: [call("t", "{}"), call("u", '{"x":1}')],
+    };
+    const choices = [{ index: 0, message, finish_reason: "tool_calls" }];
+    const raw = JSON.stringify({
+      id: "1",
+      object: "chat.completion",
+      created: 0,
+      model: "m",
+      choices,
+    });
+    const server = await start([{ raw, headers }]);
+    const tools = ["t", "u"].map((name) => ({
+      name,
+      description: "",
+      inputSchema: { type: "object" },
+    }));
+    const { parts, finish } = await modelOf(server).generate({ ...REQUEST, tools }, never);
+    expect(finish).toBe("tool-calls");
+    expect(parts).toMatchObject([
+      { type: "text", text: "Both." },
+      { type: "tool-call", name: "t", args: {} },
+      { type: "tool-call", name: "u", args: { x: 1 } },
+    ]);
+  });
+
+  it("bugs-rest 14: tells the error that it answers with status 200", async () => {
+    const raw = JSON.stringify({
+      error: { message: "No endpoints found that support tool use", code: 404 },
+    });
+    const server = await start(() => ({ raw, headers }));
+    await expect(modelOf(server).generate(REQUEST, never)).rejects.toMatchObject({
+      code: "upstream_error",
+      message: expect.stringContaining("No endpoints found that support tool use") as string,
+    });
   });
 });
 

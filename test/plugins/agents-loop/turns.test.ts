@@ -160,13 +160,23 @@ describe("what models get wrong", () => {
     };
     const server = await start([twice, twice, { text: "Done." }]);
     const { result } = await run({ model: modelOf(server) });
-    expect(resultsIn(result.messages).map(({ id }) => id)).toEqual([
-      "call_0",
-      "call_0_2",
-      "call_0_3",
-      "call_0_4",
-    ]);
+    const ids = resultsIn(result.messages).map(({ id }) => id);
+    expect(ids).toHaveLength(4);
+    expect(new Set(ids).size).toBe(4);
+    expect(ids[0]).toBe("call_0");
   });
+
+  it.each(["", "a"])(
+    "issue line 6: two calls with the id %j run once each, with their own arguments",
+    async (id) => {
+      const calls = ["a.txt", "b.txt"].map((path) => ({ ...READ, args: { path }, id }));
+      const server = await start([{ calls }, { text: "Done." }]);
+      const made = await run({ model: modelOf(server) });
+      expect(made.calls.map(({ args }) => args)).toEqual([{ path: "a.txt" }, { path: "b.txt" }]);
+      const told = resultsIn(made.result.messages);
+      expect(new Set(told.map((each) => each.id)).size).toBe(2);
+    },
+  );
 
   it("a refusal without a word gets one", async () => {
     const server = await start([{ finish: "content_filter" }]);
