@@ -1,4 +1,4 @@
-import { isObject } from "propylon/kit";
+import { isObject, SSE_HEADERS, sseFrame } from "propylon/kit";
 
 /**
  * A whole answer as a stream of one event. Answers are always streamed, and a proxy or a small server that cannot stream sends the
@@ -10,9 +10,8 @@ export async function streamWholeAnswer(response: Response): Promise<Response> {
   const isJson = /^application\/json\b/i.test(response.headers.get("content-type") ?? "");
   if (!response.ok || !isJson) return response;
   const text = await response.text();
-  const events = `data: ${JSON.stringify(toChunk(parse(text)))}\n\ndata: [DONE]\n\n`;
-  const headers = { "content-type": "text/event-stream" };
-  return new Response(events, { status: response.status, headers });
+  const events = sseFrame(JSON.stringify(toChunk(parse(text)))) + sseFrame("[DONE]");
+  return new Response(events, { status: response.status, headers: SSE_HEADERS });
 }
 
 function parse(text: string): unknown {
