@@ -91,7 +91,7 @@ export const LONG: readonly string[] = [
   "test/plugins/postgres/**/*.test.ts",
   "test/plugins/ratelimit/fleet.test.ts",
   "test/plugins/redis/**/*.test.ts",
-  "test/plugins/servers/{connection-option,placement}.test.ts",
+  "test/plugins/servers/{connection-option,placement,starting}.test.ts",
   "test/plugins/sidecar/{access,cli,faults,hostile,owners,retry-pauses}.test.ts",
   "test/plugins/tasks/{mcp-tasks,server-tasks}.test.ts",
   "test/plugins/team-auth/{at-rest,replicas}.test.ts",

@@ -1,3 +1,4 @@
+import { connectTimeoutOf } from "../config/server-schema.ts";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../config/check.ts";
@@ -78,7 +79,7 @@ async function findRunning(
     const slowest = Math.max(
       0,
       ...Object.values(config.values.servers).map((server) =>
-        "type" in server ? TYPED_CONNECT_MS : server.connectTimeout,
+        "type" in server ? TYPED_CONNECT_MS : connectTimeoutOf(server, true),
       ),
     );
     if (connect) await whenSettled(gateway, slowest + TURN_AND_END_MS);

@@ -112,8 +112,10 @@ export function readConnection(option: z.output<typeof connectionOption>): Serve
 export const serverCommon = {
   ...entryCommon,
   connectTimeout: duration()
-    .default(10_000)
-    .describe("Longest handshake; a bare number is seconds."),
+    .optional()
+    .describe(
+      "Longest handshake; a bare number is seconds. Default: 10 s, and 60 s or more for a child that has never connected.",
+    ),
   ping: duration()
     .default(30_000)
     .describe(
@@ -207,6 +209,23 @@ export const httpServerSchema = z
     path: ["auth"],
     message: "The server has both a login and a header Authorization.",
   });
+
+/** Longest handshake where the entry says nothing, in milliseconds; what starts a child may have to install it first. */
+const CONNECT_MS = { usual: 10_000, firstOfChild: 60_000 };
+
+/**
+ * How long the handshake with a server may take, in milliseconds.
+ *
+ * @param isFirst whether it has never connected; default: it has
+ * @example const limit = connectTimeoutOf(entry, isFirst);
+ */
+export function connectTimeoutOf(
+  entry: Pick<HttpServerConfig | StdioServerConfig, "connectTimeout">,
+  isFirst = false,
+): number {
+  const isLong = isFirst && "command" in entry;
+  return entry.connectTimeout ?? (isLong ? CONNECT_MS.firstOfChild : CONNECT_MS.usual);
+}
 
 /**
  * Whether requests to a server differ with who calls.

@@ -241,6 +241,7 @@ export {
   type HttpServerConfig,
   type StdioServerConfig,
   httpServerSchema,
+  connectTimeoutOf,
   isPersonal,
   readConnection,
   type ServerConnection,

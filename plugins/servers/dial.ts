@@ -43,6 +43,8 @@ export interface DialOptions {
   readonly stderr?: RingBuffer | undefined;
   /** Kills a child, whatever it does, when it aborts. */
   readonly kill?: AbortSignal | undefined;
+  /** How long it may take, in milliseconds. */
+  readonly limit: number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
   /** Whose requests the connection carries; default: the headers of the config, and no login. */
@@ -50,7 +52,7 @@ export interface DialOptions {
 }
 
 /**
- * Opens a connection and agrees on an era, within the server's `connectTimeout`; a child's begins when it is its turn to start.
+ * Opens a connection and agrees on an era, within its time; a child's begins when it is its turn to start.
  * Leaves nothing behind when it fails.
  * @throws {GatewayError} `upstream_error`, `timeout` or `cancelled`
  */
@@ -67,17 +69,18 @@ export async function dial(options: DialOptions): Promise<Connection> {
 }
 
 async function dialNow(options: DialOptions): Promise<Connection> {
-  const { config, name, signal } = options;
+  const { name, signal } = options;
   const limit = new AbortController();
-  const seconds = config.connectTimeout / 1000;
+  const seconds = options.limit / 1000;
   const expire = (): void =>
     limit.abort(
       new GatewayError(
         "timeout",
         `Server "${name}" did not finish the handshake within ${seconds} s.`,
+        { hint: `A longer time is servers.${name}.connectTimeout.` },
       ),
     );
-  const timer = setTimer(expire, config.connectTimeout);
+  const timer = setTimer(expire, options.limit);
   const forward = (): void => limit.abort(signal.reason);
   signal.addEventListener("abort", forward, { once: true });
   try {

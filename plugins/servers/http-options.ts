@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { AllowedAddresses, type HttpServerConfig } from "propylon/kit";
+import { AllowedAddresses, connectTimeoutOf, type HttpServerConfig } from "propylon/kit";
 import type { HttpPoolOptions } from "./http-pool.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
@@ -10,10 +10,9 @@ const OWN_HEADERS =
  * How connections to a server are made; a server that somebody else added reaches allowed addresses only.
  * @throws {GatewayError} `upstream_error` when the URL has another address in place of a name
  */
-export function connectOptions(
-  name: string,
-  { url, connectTimeout: timeout, allowAddresses }: HttpServerConfig,
-): HttpPoolOptions {
+export function connectOptions(name: string, config: HttpServerConfig): HttpPoolOptions {
+  const { url, allowAddresses } = config;
+  const timeout = connectTimeoutOf(config);
   if (allowAddresses === undefined) return { timeout };
   const addresses = new AllowedAddresses(allowAddresses, `servers.${name}.allowAddresses`);
   const refusal = (): GatewayError =>

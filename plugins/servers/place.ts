@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import type { Store } from "propylon/kit";
+import { connectTimeoutOf, type Store } from "propylon/kit";
 import type { UpstreamConfig } from "./dial.ts";
 import { PlacedServer } from "./placed-server.ts";
 import { Placements } from "./placements.ts";
@@ -36,7 +36,7 @@ export function place(
     placements,
     catalogue,
     maxDepth,
-    patience: config.connectTimeout,
+    patience: connectTimeoutOf(config),
     create: (known) => new Upstream({ ...options, ...known }),
   });
 }

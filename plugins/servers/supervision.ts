@@ -22,6 +22,8 @@ export interface SupervisionOptions {
   dial(signal: AbortSignal): Promise<Connection>;
   /** Does what a new connection needs; resolves with what is wrong with it as a sentence, if anything. */
   prepare(connection: Connection): Promise<string | undefined>;
+  /** What to add to the words of an attempt that may take long. */
+  words?(): string | undefined;
   /** The state changed. */
   changed(status: ServerStatus): void;
   /** What to say in place of a failure that keeps no call from its server; default: every failure does. */
@@ -199,8 +201,9 @@ export class Supervision {
     this.#attempt = attempt;
     connected.catch(() => undefined);
     this.#endWait();
+    const words = this.#options.words?.();
     this.#enter("connecting", {
-      reason,
+      reason: words === undefined ? reason : `${reason} ${words}`,
       nextRetryAt: undefined,
       pid: undefined,
       ...(error && { lastError: reasonOf(error) }),

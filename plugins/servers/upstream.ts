@@ -11,8 +11,10 @@ import {
   type ServerStatus,
   type Principal,
   StatusTracker,
+  toGatewayError,
 } from "propylon";
 import {
+  connectTimeoutOf,
   EMPTY_CATALOGUE,
   type ListName,
   LISTS,
@@ -29,6 +31,7 @@ import { Carrier } from "./carrier.ts";
 import { dial, type DialOptions, type UpstreamConfig } from "./dial.ts";
 import type { Exchange } from "./exchange.ts";
 import { statusOf } from "./faults.ts";
+import { FirstStart } from "./first-start.ts";
 import { Listing } from "./listing.ts";
 import { LogLevel } from "./log-level.ts";
 import { OwnConnections } from "./own-connections.ts";
@@ -97,12 +100,14 @@ export class Upstream implements OwnServer, Watching {
   readonly #credentials: ServerCredentials | undefined;
   #era: Era | undefined;
   readonly #logLevel: LogLevel;
+  readonly #firstStart: FirstStart;
 
   constructor(options: UpstreamOptions) {
     const { name, config, log } = options;
     const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
     this.#options = options;
+    this.#firstStart = new FirstStart(config);
     this.#era = options.era;
     this.#credentials = credentialsOf(name, config, options.accountOf ?? (() => undefined));
     this.#clock = options.clock ?? SYSTEM_CLOCK;
@@ -122,7 +127,7 @@ export class Upstream implements OwnServer, Watching {
       name,
       log,
       clock: this.#clock,
-      timeout: config.connectTimeout,
+      timeout: connectTimeoutOf(config),
       retry: config.backoff.max,
       catalogue: options.catalogue ?? EMPTY_CATALOGUE,
       current: () => this.#supervision.connection,
@@ -137,7 +142,7 @@ export class Upstream implements OwnServer, Watching {
     const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
     const dialled = (
       how: Pick<DialOptions, "config" | "host" | "remembered" | "signal" | "credentials">,
-    ) => dial({ ...options, ...inbound, ...how });
+    ) => this.#dial({ ...options, ...inbound, ...how, limit: this.#firstStart.limit });
     this.#supervision = new Supervision({
       name,
       transport,
@@ -153,6 +158,7 @@ export class Upstream implements OwnServer, Watching {
           credentials: credentials?.shared,
         }),
       prepare: (connection) => this.#prepare(connection),
+      words: () => this.#firstStart.words,
       changed: (status) => this.#tracker.announce(status),
       ...(credentials?.isSecret && { excuse: (error) => this.#excuse(error) }),
     });
@@ -343,6 +349,17 @@ export class Upstream implements OwnServer, Watching {
     if (statusOf(error) !== 401 && error.data?.["login"] !== true) return undefined;
     if (this.#listing.isRead) return "";
     return "What the server offers is known once somebody has logged in there.";
+  }
+
+  async #dial(options: DialOptions): Promise<Connection> {
+    try {
+      const connection = await dial(options);
+      this.#firstStart.connected();
+      return connection;
+    } catch (error) {
+      if (toGatewayError(error).code === "timeout") this.#firstStart.late();
+      throw error;
+    }
   }
 
   async #prepareBeside(connection: Connection): Promise<void> {

@@ -37,7 +37,6 @@ describe("loadConfig", () => {
     );
     expect(config.values.servers["a"]).toMatchObject({
       timeout: 30_000,
-      connectTimeout: 10_000,
       args: [],
     });
     expect(config.values.limits.body).toBe(1_048_576);

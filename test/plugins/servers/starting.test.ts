@@ -2,6 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
+import { serverSchema, stdioServerSchema } from "../../../core/config/server-schema.ts";
+import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
+import { FirstStart } from "../../../plugins/servers/first-start.ts";
 import { makeUpstream, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
@@ -43,4 +46,67 @@ it("no more than four children are starting at once, whatever the number of serv
   expect(starting).toBe(0);
   expect(most).toBeGreaterThan(1);
   expect(most).toBeLessThanOrEqual(4);
+});
+
+/** Begins as a package does that is installed first; what it has, a later start finds. */
+const COLD = `
+import { existsSync, writeFileSync } from "node:fs";
+if (!existsSync(process.argv[2])) {
+  await new Promise((resolve) => setTimeout(resolve, Number(process.argv[3])));
+  writeFileSync(process.argv[2], "");
+}
+await import("./child.mjs");
+`;
+
+it("mcp-14: a child's first start has the time that an installation takes, and says so", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-cold-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [file, cache] = [join(folder, "cold.mjs"), join(folder, "cache")];
+  writeFileSync(file, COLD);
+  writeFileSync(join(folder, "child.mjs"), CHILD);
+  const args = [file, cache, "11000"];
+  const upstream = use(makeUpstream({ command: process.execPath, args }));
+  upstream.start();
+  expect(upstream.status).toMatchObject({
+    state: "connecting",
+    reason: "Connecting. The first start may take up to 60 s; connectTimeout sets this.",
+  });
+  await reached(upstream, "ready", "backoff");
+  expect(upstream.status.state).toBe("ready");
+  void upstream.reconnect();
+  await reached(upstream, "connecting");
+  expect(upstream.status.reason).toBe("Connecting again because somebody asked for it.");
+});
+
+it("mcp-14: one that was ended has twice the time, until it has connected once", () => {
+  const first = new FirstStart(stdioServerSchema.parse({ command: "npx" }));
+  const limits = [60_000, 120_000, 240_000, 300_000, 300_000].map((limit) => {
+    const is = first.limit;
+    first.late();
+    return [is, limit];
+  });
+  for (const [is, limit] of limits) expect(is).toBe(limit);
+  first.connected();
+  expect([first.limit, first.words]).toEqual([10_000, undefined]);
+});
+
+it.each([
+  ["a child with a time of its own", { command: "docker", connectTimeout: "90s" }, 90_000],
+  ["a server over HTTP", { url: "http://127.0.0.1/mcp" }, 10_000],
+])("mcp-14: %s has that time, the first time and later", (_what, entry, limit) => {
+  const first = new FirstStart(serverSchema.parse(entry) as UpstreamConfig);
+  first.late();
+  expect([first.limit, first.words]).toEqual([limit, undefined]);
+});
+
+it("mcp-14: the state names the option when the time was too short", async () => {
+  const args = ["-e", "setTimeout(() => {}, 60_000)"];
+  const upstream = use(
+    makeUpstream({ command: process.execPath, args, connectTimeout: "300ms", protocol: "legacy" }),
+  );
+  upstream.start();
+  await reached(upstream, "backoff");
+  expect(upstream.status.reason).toBe(
+    'Server "test" did not finish the handshake within 0.3 s. A longer time is servers.test.connectTimeout.',
+  );
 });
