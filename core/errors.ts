@@ -25,6 +25,7 @@ export const ERROR_STATUS = {
   bad_request: 400,
   method_not_allowed: 405,
   not_acceptable: 406,
+  not_implemented: 501,
   circuit_open: 503,
   unavailable: 503,
   draining: 503,

@@ -25,6 +25,9 @@ import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
 import { WebSockets, type WebSocketHandshake } from "./websockets.ts";
 
+/** Codings below `chunked`; where it is not the last, the body has no certain end and Node refuses it. */
+const CODED = /,[\t ]*chunked$/i;
+
 /** What a listener needs to know besides its own config. */
 export interface ListenerOptions extends Custody {
   readonly limits: GatewayConfig["limits"];
@@ -157,6 +160,8 @@ export class Listener {
 
   /** Host and Origin, on every route and before anything else. */
   #check(req: IncomingMessage): GatewayError | undefined {
+    const coding = req.headers["transfer-encoding"];
+    if (coding !== undefined && CODED.test(coding)) return encodedTransfer();
     const { host, origin } = req.headers;
     if (host === undefined || host === "")
       return new GatewayError("bad_request", "The request has no Host header.");
@@ -294,4 +299,11 @@ export class Listener {
 /** Says who calls, and is set by the gateway alone: a plugin that passes headers on must not pass on what a client made up. */
 function dropIdentity({ headers }: IncomingMessage): void {
   if (headers["propylon-identity"] !== undefined) delete headers["propylon-identity"];
+}
+
+/** Node reads any coding before `chunked` as if it were not there; the body would be taken for what it is not (RFC 9112 section 6.1). */
+function encodedTransfer(): GatewayError {
+  return new GatewayError("not_implemented", "Only the transfer coding chunked is supported.", {
+    headers: { connection: "close" },
+  });
 }

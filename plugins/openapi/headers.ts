@@ -22,6 +22,23 @@ const NEVER = new Set([
   "accept-encoding",
 ]);
 
+/** Names that credentials have, those of proxies that log people in too: passed only where they are named in full. */
+const SECRETS = [
+  "*token*",
+  "*secret*",
+  "*password*",
+  "*credential*",
+  "*assertion*",
+  "*jwt*",
+  "*api-key*",
+  "*apikey*",
+  "*auth*",
+  "*session*",
+  "*cookie*",
+  "*signature*",
+  "*client-cert*",
+];
+
 /** The headers of a request that a server is to get, for `_meta` of the call; `undefined` without any. */
 export function forwardedHeaders(
   rule: OpenapiOptions["forwardHeaders"][string] | undefined,
@@ -29,9 +46,14 @@ export function forwardedHeaders(
 ): Json | undefined {
   if (!rule) return undefined;
   const kept = [...headers].filter(
-    ([name]) => !NEVER.has(name) && matches(rule.allow, name) && !matches(rule.deny, name),
+    ([name]) => !NEVER.has(name) && isAllowed(rule.allow, name) && !matches(rule.deny, name),
   );
   return kept.length === 0 ? undefined : { headers: Object.fromEntries(kept) };
+}
+
+function isAllowed(patterns: readonly string[], name: string): boolean {
+  if (!matches(SECRETS, name)) return matches(patterns, name);
+  return patterns.some((pattern) => pattern.toLowerCase() === name);
 }
 
 function matches(patterns: readonly string[], name: string): boolean {

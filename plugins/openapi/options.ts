@@ -49,7 +49,7 @@ export const optionsSchema = z.strictObject({
     )
     .default({})
     .describe(
-      "Headers of clients that a server gets with a call, by server, as `_meta.headers`. Never credentials, cookies and headers of the connection.",
+      "Headers of clients that a server gets with a call, by server, as `_meta.headers`. Never what is for the gateway: its credentials, cookies and headers of the connection. Names that look like a credential, those of proxies as well, only where `allow` has them in full.",
     ),
   invokeAbove: z
     .int()

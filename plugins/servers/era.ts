@@ -15,6 +15,9 @@ export const LEGACY_VERSIONS: readonly string[] = [
   "2024-11-05",
 ];
 
+/** Those that are offered one after the other, where a server refuses one. */
+const OFFERED = LEGACY_VERSIONS.slice(0, 3);
+
 /** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
 const DISCOVER_TIMEOUT = 3_000;
 /** JSON-RPC code with which a server turns down the revision of a request (2026-07-28). */
@@ -147,12 +150,8 @@ async function initialize(
   { clientInfo, signal }: NegotiateOptions,
 ): Promise<Handshake> {
   connection.probe(undefined);
-  const params = {
-    protocolVersion: LEGACY_VERSIONS[0],
-    capabilities: CLIENT_CAPABILITIES,
-    clientInfo,
-  };
-  const { result, error } = await connection.request("initialize", params, { signal });
+  const self = { capabilities: CLIENT_CAPABILITIES, clientInfo };
+  const { result, error } = await offer(connection, self, signal);
   if (error) {
     const modern =
       error.code === UNSUPPORTED_VERSION && isObject(error.data) && offers(error.data["supported"]);
@@ -180,6 +179,31 @@ async function initialize(
   connection.agree(handshake);
   connection.notify("notifications/initialized");
   return handshake;
+}
+
+/** A server should name a revision of its own (2025-11-25, Version Negotiation); some answer a newer one with HTTP 400. */
+async function offer(connection: Connection, self: Json, signal: AbortSignal): Promise<Answer> {
+  let first: GatewayError | undefined;
+  for (const protocolVersion of OFFERED) {
+    try {
+      const answer = await connection.request(
+        "initialize",
+        { protocolVersion, ...self },
+        { signal },
+      );
+      if (!refusesVersion(answer) || protocolVersion === OFFERED.at(-1)) return answer;
+    } catch (error) {
+      if (!isGatewayError(error) || statusOf(error) !== 400) throw error;
+      first ??= error;
+    }
+  }
+  throw first!;
+}
+
+function refusesVersion({ error }: Answer): boolean {
+  return (
+    error !== undefined && error.code !== UNSUPPORTED_VERSION && /version/i.test(error.message)
+  );
 }
 
 function about(result: Json): Pick<Handshake, "capabilities" | "instructions"> {

@@ -56,6 +56,8 @@ export class Exchange implements Awaited {
   readonly takesTask: boolean;
   /** Whether it was sent a second time; there is no third. */
   resent = false;
+  /** How often it was sent to another place of its server. */
+  redirects = 0;
   /** How often it was sent with other credentials. */
   renewals = 0;
   /** Whether the outcome is known. */

@@ -24,6 +24,14 @@ export class Faults {
     });
   }
 
+  /** The server redirects to where nothing is sent. For those who can change the config: callers need not know the place. */
+  redirect(status: number, { origin, pathname }: URL): GatewayError {
+    return serverFault(this.#name, `redirects (HTTP ${status}), which is not followed`, {
+      data: { status },
+      hint: `It redirects to ${origin}${pathname}. Put that URL into the config if it is the right one.`,
+    });
+  }
+
   /** What the server sent is not what the protocol says. */
   protocol(what: string): GatewayError {
     return serverFault(this.#name, what);

@@ -9,7 +9,8 @@ const MAX_MS = 300_000;
  */
 export class FirstStart {
   readonly #config: StdioServerConfig | HttpServerConfig;
-  #late = 0;
+  /** Doubled by each attempt that was ended. */
+  #factor = 1;
   #isOver = false;
 
   constructor(config: StdioServerConfig | HttpServerConfig) {
@@ -19,7 +20,7 @@ export class FirstStart {
   /** Milliseconds for the next attempt. */
   get limit(): number {
     const limit = connectTimeoutOf(this.#config, !this.#isOver);
-    return this.#isLong ? Math.min(limit * 2 ** this.#late, MAX_MS) : limit;
+    return this.#isLong ? Math.min(limit * this.#factor, MAX_MS) : limit;
   }
 
   /** What to say meanwhile, if it may take long. */
@@ -39,6 +40,6 @@ export class FirstStart {
 
   /** An attempt was ended because it took too long. */
   late(): void {
-    this.#late++;
+    this.#factor += this.#factor;
   }
 }

@@ -12,12 +12,14 @@ const OTHER_ERA = [400, 404];
  * with 400, 404 or a JSON-RPC error.
  *
  * @param remembered what it spoke last time; asked for first
+ * @param version of the legacy era to ask for
  * @throws {GatewayError} `upstream_error` when it speaks neither. Without the server's own words, which may quote credentials
  */
 export async function greet(
   connection: Connection,
   protocol: "auto" | Era,
   remembered: Era | undefined,
+  version = LEGACY_VERSIONS[0]!,
 ): Promise<Era> {
   const eras: readonly Era[] =
     protocol !== "auto"
@@ -27,16 +29,21 @@ export async function greet(
         : ["legacy", "modern"];
   let refusal: GatewayError | undefined;
   for (const era of eras) {
-    const refused = await (era === "legacy" ? initialize(connection) : discover(connection));
+    const refused = await (era === "legacy"
+      ? initialize(connection, version)
+      : discover(connection));
     if (refused === undefined) return era;
     refusal ??= refused;
   }
   throw refusal!;
 }
 
-async function initialize(connection: Connection): Promise<GatewayError | undefined> {
+async function initialize(
+  connection: Connection,
+  protocolVersion: string,
+): Promise<GatewayError | undefined> {
   const params = {
-    protocolVersion: LEGACY_VERSIONS[0],
+    protocolVersion,
     capabilities: {},
     clientInfo: connection.clientInfo,
   };

@@ -5,6 +5,7 @@ import { valuesOf } from "./http-parser.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
 import { parseMessage } from "./message.ts";
+import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
 import type { ServerRefusal } from "./service.ts";
 import { isSessionLoss } from "./session-loss.ts";
 import type { Dialect } from "./wire.ts";
@@ -21,6 +22,10 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
   ended(reply: ServerReply): void;
   resume(exchange: Exchange, lastEventId: string, retry: number | undefined): void;
   readonly hasAccount: boolean;
+  /** Where requests go. */
+  readonly href: string;
+  /** Sends it again, and all that comes later, to this place of the origin. */
+  follow(exchange: Exchange, target: URL): void;
   /** Sends it again with other credentials, where there are any. */
   renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean>;
 }
@@ -37,6 +42,7 @@ export class ServerReply implements ResponseReader, SseSink {
   #aborted = false;
   #status = 0;
   #retryAfter: string | undefined;
+  #location: string | undefined;
   #challenge = "";
   readonly #authorization: string | undefined;
   #sse: SseParser | undefined;
@@ -62,8 +68,10 @@ export class ServerReply implements ResponseReader, SseSink {
 
   onResponseStart(status: number, headers: readonly string[]): void {
     this.#status = status;
-    if (status >= 300) [this.#retryAfter] = valuesOf(headers, "retry-after");
-    else if (this.#exchange.method === "initialize") this.#onSession(headers);
+    if (status >= 300) {
+      [this.#retryAfter] = valuesOf(headers, "retry-after");
+      [this.#location] = valuesOf(headers, "location");
+    } else if (this.#exchange.method === "initialize") this.#onSession(headers);
     if (status === 401 || status === 403)
       this.#challenge = valuesOf(headers, "www-authenticate").join(", ");
     const [encoding] = valuesOf(headers, "content-encoding");
@@ -164,6 +172,8 @@ export class ServerReply implements ResponseReader, SseSink {
   }
 
   #onFinalRefusal(): void {
+    const target = readRedirect(this.#status, this.#location, this.#wire.href);
+    if (target) return this.#onRedirect(target);
     const error = this.#rpcError();
     if (this.#hadSession && isSessionLoss(this.#status, error?.error)) {
       this.#wire.session = undefined;
@@ -178,6 +188,19 @@ export class ServerReply implements ResponseReader, SseSink {
     }
     if (error && this.#status < 500 && this.#status !== 403) this.#exchange.settle(error);
     else this.#exchange.fail(fault);
+  }
+
+  #onRedirect(target: URL): void {
+    const { call, redirects } = this.#exchange;
+    if (redirects < MAX_REDIRECTS && isFollowed(this.#status, target, this.#wire.href)) {
+      this.#exchange.redirects++;
+      return this.#wire.follow(this.#exchange, target);
+    }
+    const { faults } = this.#wire;
+    const isCallers = call !== undefined;
+    this.#exchange.fail(
+      isCallers ? faults.status(this.#status) : faults.redirect(this.#status, target),
+    );
   }
 
   #rpcError(): Answer | undefined {

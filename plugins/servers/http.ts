@@ -46,7 +46,9 @@ export class HttpWire implements Wire {
   session: string | undefined;
   dialect: Dialect | undefined;
   readonly #pool: HttpPool;
-  readonly #path: string;
+  /** Where requests go. */
+  href: string;
+  #path: string;
   readonly #base: readonly string[];
   readonly #readers = new InFlightSet<Reader>();
   readonly #lingering = new InFlightSet<Reader>();
@@ -63,6 +65,7 @@ export class HttpWire implements Wire {
     this.faults = new Faults(name);
     this.maxResult = config.maxResult;
     this.log = log;
+    this.href = url.href;
     this.#path = `${url.pathname}${url.search}`;
     this.#base = baseHeaders(url, credentials?.headers ?? config.headers, userAgent);
     this.#account = credentials?.account;
@@ -102,6 +105,13 @@ export class HttpWire implements Wire {
     if (!(await this.#account.refused(refusal))) return false;
     if (!exchange.done) this.send(exchange);
     return true;
+  }
+
+  /** A server whose path ends with a slash, or without one, redirects to the other: asked for once. */
+  follow(exchange: Exchange, target: URL): void {
+    this.href = target.href;
+    this.#path = `${target.pathname}${target.search}`;
+    if (!exchange.done) this.send(exchange);
   }
 
   /** Whether other credentials can be had. */

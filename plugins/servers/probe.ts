@@ -136,7 +136,10 @@ export class Probe {
     connection.attach(wire);
     // Opened in the very moment in which it was given up.
     if (signal.aborted) await wire.close();
-    return greet(connection, isOld ? "legacy" : config.protocol, this.#era);
+    const { era, protocolVersion } = this.#options.status();
+    // Some servers refuse all versions but their own.
+    const version = era === "legacy" ? protocolVersion : undefined;
+    return greet(connection, isOld ? "legacy" : config.protocol, this.#era, version);
   }
 
   /**

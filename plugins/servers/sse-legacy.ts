@@ -7,6 +7,8 @@ import { callHeaders } from "./envelope.ts";
 import type { HttpWireOptions } from "./http.ts";
 import { baseHeaders, connectOptions } from "./http-options.ts";
 import { HttpPool, type RequestControl, type ResponseReader } from "./http-pool.ts";
+import { valuesOf } from "./http-parser.ts";
+import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
 import type { Dialect, Wire } from "./wire.ts";
 
 interface Settle {
@@ -33,6 +35,8 @@ export class SseWire implements Wire, ResponseReader, SseSink {
   #endpoint: string | undefined;
   #control: RequestControl | undefined;
   #status = 0;
+  #location: string | undefined;
+  #redirects = 0;
   #closed = false;
 
   private constructor(options: HttpWireOptions) {
@@ -56,11 +60,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
     const wire = new SseWire(options);
     const abort = (): void => wire.#ready.reject(signal.reason as GatewayError);
     signal.addEventListener("abort", abort, { once: true });
-    const headers = [...wire.#base, "accept", "text/event-stream"];
-    wire.#pool.dispatch(
-      { path: `${wire.#url.pathname}${wire.#url.search}`, method: "GET", headers, body: null },
-      wire,
-    );
+    wire.#open(wire.#url);
     try {
       await wire.#opened;
       return wire;
@@ -106,8 +106,9 @@ export class SseWire implements Wire, ResponseReader, SseSink {
     this.#control = control;
   }
 
-  onResponseStart(status: number): void {
+  onResponseStart(status: number, headers: readonly string[]): void {
     this.#status = status;
+    [this.#location] = valuesOf(headers, "location");
   }
 
   onResponseData(chunk: Buffer): void {
@@ -115,11 +116,18 @@ export class SseWire implements Wire, ResponseReader, SseSink {
   }
 
   onResponseEnd(): void {
-    this.#end(
-      this.#status === 200
-        ? this.#faults.protocol("ended its event stream")
-        : this.#faults.status(this.#status),
-    );
+    if (this.#status === 200) return this.#end(this.#faults.protocol("ended its event stream"));
+    const target = readRedirect(this.#status, this.#location, this.#url.href);
+    if (!target) return this.#end(this.#faults.status(this.#status));
+    if (this.#redirects++ < MAX_REDIRECTS && isFollowed(this.#status, target, this.#url.href))
+      return this.#open(target);
+    this.#end(this.#faults.redirect(this.#status, target));
+  }
+
+  #open({ pathname, search }: URL): void {
+    if (this.#closed) return;
+    const headers = [...this.#base, "accept", "text/event-stream"];
+    this.#pool.dispatch({ path: `${pathname}${search}`, method: "GET", headers, body: null }, this);
   }
 
   onResponseError(error: Error): void {

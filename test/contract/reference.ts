@@ -27,6 +27,10 @@ const MEANING: Readonly<Record<ErrorCode, readonly [meaning: string, guidance: s
     "The answer exists only in a form that the request does not accept.",
     "Send the Accept or Accept-Encoding header that the message names.",
   ],
+  not_implemented: [
+    "The body has a transfer coding besides chunked.",
+    "Send the body as it is, or with Content-Encoding where the route takes one.",
+  ],
   unavailable: [
     "The gateway's store does not answer, so nothing was changed.",
     "Try again in a few seconds; calls that change nothing go on.",

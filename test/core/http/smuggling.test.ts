@@ -99,6 +99,27 @@ describe("T11: request smuggling", () => {
     },
   );
 
+  it.each(["gzip, chunked", "identity, chunked", "deflate,chunked", "xyz, CHUNKED"])(
+    "S4: the transfer coding %s is 501, and the connection ends",
+    async (coding) => {
+      const head = `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${rig.port}\r\nTransfer-Encoding: ${coding}`;
+      const said = await exchange(rig.port, `${head}\r\n\r\n3\r\nabc\r\n${CHUNKS}`);
+      expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1);
+      expect(parseAnswer(said).status).toBe(501);
+      expect(said.toLowerCase()).toContain("connection: close");
+      expect(rig.reached).toEqual([]);
+    },
+  );
+
+  it("S4: chunked in other letters is read", async () => {
+    const head = `POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:${rig.port}\r\nConnection: close`;
+    const said = await exchange(
+      rig.port,
+      `${head}\r\nTransfer-Encoding: CHUNKED\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
+    );
+    expect(said).toContain("size 3");
+  });
+
   it("reads no more of a body than Content-Length says, and takes the rest for the next request it is", async () => {
     const host = `Host: 127.0.0.1:${rig.port}`;
     const said = await exchange(

@@ -102,6 +102,44 @@ describe("era negotiation (decision 0002)", () => {
     expect(methods(server)).toEqual(["server/discover", "initialize"]);
   });
 
+  it.each<[string, Handler]>([
+    ["HTTP 400", (_req, res) => void res.writeHead(400).end("Bad Request")],
+    [
+      "HTTP 400 and words",
+      (_req, res, body) =>
+        void res.writeHead(400, { "content-type": "application/json" }).end(
+          JSON.stringify({
+            jsonrpc: "2.0",
+            id: body.id,
+            error: { code: -32000, message: "Bad Request: Unsupported protocol version" },
+          }),
+        ),
+    ],
+  ])(
+    "rest-10: a server that refuses newer revisions with %s is offered older ones",
+    async (_how, refuse) => {
+      const server = await serve({
+        initialize: (req, res, body) =>
+          body.params["protocolVersion"] === "2025-03-26"
+            ? rpc(res, body.id, {
+                protocolVersion: "2025-03-26",
+                capabilities: {},
+                serverInfo: { name: "x", version: "1" },
+              })
+            : refuse(req, res, body),
+      });
+      const upstream = await connect(server, { protocol: "legacy" });
+      expect(upstream.status).toMatchObject({ protocolVersion: "2025-03-26" });
+      await upstream.probe(AbortSignal.timeout(10_000));
+      expect(
+        server.requests
+          .map(({ body }) => body as { method?: string; params?: Record<string, unknown> })
+          .filter((body) => body?.method === "initialize")
+          .map(({ params }) => params!["protocolVersion"]),
+      ).toEqual(["2025-11-25", "2025-06-18", "2025-03-26", "2025-03-26"]);
+    },
+  );
+
   it("auto falls back when server/discover gets no answer within 3 s", async () => {
     const server = await serve({ "server/discover": () => undefined, initialize: legacy });
     const upstream = await connect(server);

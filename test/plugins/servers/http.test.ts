@@ -409,6 +409,84 @@ describe("faults over HTTP", () => {
     });
   });
 
+  it.each([307, 308])(
+    "mcp-09: a path that redirects (HTTP %d) within its origin is followed, with the credentials",
+    async (status) => {
+      const server = await serveLegacy((_req, res, body) =>
+        rpc(res, body.id, { content: [{ type: "text", text: "moved" }] }),
+      );
+      const seen: (string | undefined)[] = [];
+      const front = use(
+        await serveHttp((req, res, body) => {
+          if (req.url === "/mcp")
+            return void res.writeHead(status, { location: "/mcp/?a=1" }).end();
+          seen.push(`${req.url} ${req.headers.authorization}`);
+          if (req.method === "GET") return void res.writeHead(405).end();
+          void fetch(server.url, {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+          }).then(async (answered) => {
+            res.writeHead(answered.status, { "content-type": "application/json" });
+            res.end(await answered.text());
+          });
+        }),
+      );
+      const upstream = await ready({ url: front.url, headers: { authorization: "Bearer x" } });
+      expect(await callText(upstream, "t")).toBe("moved");
+      expect(new Set(seen)).toEqual(new Set(["/mcp/?a=1 Bearer x"]));
+      expect((await upstream.probe(AbortSignal.timeout(5_000))).era).toBe("legacy");
+    },
+  );
+
+  it.each([
+    ["another origin", 307, "http://u:secret@127.0.0.2:9/mcp?key=secret", "http://127.0.0.2:9/mcp"],
+    ["a method that changes", 302, "/other", undefined],
+    ["itself", 308, "/mcp", undefined],
+  ])(
+    "mcp-09: a redirect to %s is not followed, and the state says where it leads",
+    async (_what, status, location, shown) => {
+      let count = 0;
+      const server = use(
+        await serveHttp((_req, res) => {
+          count++;
+          res.writeHead(status, { location }).end();
+        }),
+      );
+      const upstream = use(makeUpstream({ url: server.url, protocol: "legacy" }));
+      upstream.start();
+      await reached(upstream, "backoff");
+      const target = shown ?? new URL(location, server.url).href;
+      expect(upstream.status.reason).toBe(
+        `Server "test" redirects (HTTP ${status}), which is not followed. It redirects to ${target}. Put that URL into the config if it is the right one.`,
+      );
+      expect(count).toBeLessThanOrEqual(4);
+      await expect(callText(upstream, "t")).rejects.not.toThrow(/127\.0\.0/);
+    },
+  );
+
+  it("mcp-09: HTTP+SSE follows too", async () => {
+    const server = use(
+      await serveHttp((req, res, body) => {
+        if (req.url === "/mcp") return void res.writeHead(307, { location: "/sse" }).end();
+        if (req.method === "GET") {
+          sse(res).write("event: endpoint\ndata: /post\n\n");
+          return void stream.push(res);
+        }
+        res.writeHead(202).end();
+        if (body.id === undefined) return;
+        const result =
+          body.method === "initialize"
+            ? { protocolVersion: "2024-11-05", capabilities: {}, serverInfo: {} }
+            : {};
+        stream[0]!.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id: body.id, result })}\n\n`);
+      }),
+    );
+    const stream: ServerResponse[] = [];
+    const upstream = await ready({ url: server.url, transport: "sse" });
+    expect(upstream.status.state).toBe("ready");
+  });
+
   it("SEP-1699: a stream that ends after its first event id is read on by GET, and the call is not repeated", async () => {
     let calls = 0;
     let pending = "";
