@@ -193,6 +193,28 @@ export const httpServerSchema = z
       .describe(
         "Logs in at the server with OAuth; `oauth` alone is every default. Default: no login.",
       ),
+    proxy: z
+      .union([z.literal("environment"), z.url({ protocol: /^https?$/ })])
+      .optional()
+      .describe(
+        "HTTP proxy to reach the server by: its URL, or `environment` for HTTP_PROXY, HTTPS_PROXY and NO_PROXY. Default: none.",
+      ),
+    tls: z
+      .strictObject({
+        ca: z
+          .string()
+          .optional()
+          .describe("File with the authorities to trust, in place of those of Node; PEM."),
+        cert: z.string().optional().describe("File with the gateway's certificate; PEM."),
+        key: z.string().optional().describe("File with the key of that certificate; PEM."),
+      })
+      .refine(({ cert, key }) => (cert === undefined) === (key === undefined), {
+        message: "A certificate and its key belong together.",
+      })
+      .optional()
+      .describe(
+        "Certificates for this server. Relative paths start from the folder of the config file.",
+      ),
     allowAddresses: z
       .array(z.string())
       .optional()
@@ -204,6 +226,10 @@ export const httpServerSchema = z
   .refine(({ auth, transport }) => auth === undefined || transport === "streamable-http", {
     path: ["auth"],
     message: "A login needs transport: streamable-http.",
+  })
+  .refine(({ proxy, allowAddresses }) => proxy === undefined || allowAddresses === undefined, {
+    path: ["proxy"],
+    message: "A proxy looks names up itself, so allowAddresses could not be kept.",
   })
   .refine(({ auth, headers }) => auth === undefined || !hasAuthorization(headers), {
     path: ["auth"],

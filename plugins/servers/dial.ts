@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { resolve } from "node:path";
+import type { SecureContext } from "node:tls";
 import { type Era, GatewayError, toGatewayError } from "propylon";
 import {
   type HttpServerConfig,
@@ -14,6 +15,7 @@ import type { ClientInfo } from "./envelope.ts";
 import { negotiate } from "./era.ts";
 import { HttpWire } from "./http.ts";
 import type { Credentials } from "./personal.ts";
+import { readSecureContext } from "./tls-files.ts";
 import { StdioWire } from "./stdio-wire.ts";
 import { SseWire } from "./sse-legacy.ts";
 import type { Wire, WireReceiver } from "./wire.ts";
@@ -139,6 +141,27 @@ async function openWire(
     log,
     receiver,
     credentials: options.credentials,
+    secureContext: secureContextOf(name, config, cwd),
   };
   return config.transport === "sse" ? SseWire.open(common, signal) : new HttpWire(common);
+}
+
+/** Callers may hear of it: which file it is, the config said when it was read. */
+function secureContextOf(
+  name: string,
+  config: HttpServerConfig,
+  cwd: string,
+): SecureContext | undefined {
+  try {
+    return readSecureContext(name, config, cwd);
+  } catch (cause) {
+    throw new GatewayError(
+      "upstream_error",
+      `The certificates of server "${name}" cannot be read.`,
+      {
+        cause,
+        data: { server: name },
+      },
+    );
+  }
 }

@@ -1,10 +1,24 @@
 import { GatewayError } from "propylon";
 import { AllowedAddresses, connectTimeoutOf, type HttpServerConfig } from "propylon/kit";
-import type { HttpPoolOptions } from "./http-pool.ts";
+import type { SecureContext } from "node:tls";
+import { HttpPool, type HttpPoolOptions, type Pool } from "./http-pool.ts";
+import { ProxiedPool } from "./proxied-pool.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
   /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate|propylon-identity)$/i;
+
+/** Connections to a server, in the way that its entry says. @throws {GatewayError} as {@link connectOptions} */
+export function openPool(
+  name: string,
+  config: HttpServerConfig,
+  secureContext: SecureContext | undefined,
+): Pool {
+  const url = new URL(config.url);
+  const options = { ...connectOptions(name, config), secureContext };
+  const { proxy } = config;
+  return proxy === undefined ? new HttpPool(url, options) : new ProxiedPool(url, proxy, options);
+}
 
 /**
  * How connections to a server are made; a server that somebody else added reaches allowed addresses only.

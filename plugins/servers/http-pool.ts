@@ -1,5 +1,5 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type SecureContext } from "node:tls";
 import { HEADER_NAME, HEADER_VALUE, setTimer, unbracket } from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
@@ -43,13 +43,21 @@ export interface HttpPoolOptions {
   /** For a connection and its handshake, in milliseconds. */
   readonly timeout: number;
   readonly lookup?: LookupFunction;
+  readonly secureContext?: SecureContext | undefined;
+}
+
+/** Connections to one origin. */
+export interface Pool {
+  dispatch(request: HttpRequest, reader: ResponseReader): void;
+  /** Closes every connection; requests under way fail. */
+  destroy(): Promise<void>;
 }
 
 /**
  * HTTP/1.1 to one origin, over connections that are kept. Holds nothing back and repeats nothing: the head is made in one string
  * and goes out with the body in one write (0059).
  */
-export class HttpPool {
+export class HttpPool implements Pool {
   readonly #url: URL;
   readonly #options: HttpPoolOptions;
   readonly #all = new Set<Connection>();
@@ -110,7 +118,7 @@ export class HttpPool {
   #connect(): Socket {
     const { hostname, port, protocol } = this.#url;
     const host = unbracket(hostname);
-    const { lookup } = this.#options;
+    const { lookup, secureContext } = this.#options;
     const isTls = protocol === "https:";
     const options = {
       host,
@@ -125,6 +133,7 @@ export class HttpPool {
       ...options,
       ALPNProtocols: ["http/1.1"],
       ...(isIP(host) === 0 && { servername: host }),
+      ...(secureContext && { secureContext }),
       ...(this.#session && { session: this.#session }),
     });
     return socket.on("session", (session: Buffer) => (this.#session = session));

@@ -1,16 +1,17 @@
+import type { SecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
 import { type HttpServerConfig, InFlightSet } from "propylon/kit";
 import { Discard } from "./discard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
-import { baseHeaders, connectOptions } from "./http-options.ts";
+import { baseHeaders, openPool } from "./http-options.ts";
 import { ServerReply } from "./http-reply.ts";
 import type { Credentials } from "./personal.ts";
 import type { ServerAccount, ServerRefusal } from "./service.ts";
 import { HttpStream } from "./http-stream.ts";
 import { callHeaders, encodeHeader } from "./envelope.ts";
-import { HttpPool, type HttpRequest, type ResponseReader } from "./http-pool.ts";
+import type { HttpRequest, Pool, ResponseReader } from "./http-pool.ts";
 import type { Dialect, Wire, WireReceiver } from "./wire.ts";
 
 /** How long a server may keep an event stream open after the answer, in milliseconds. */
@@ -25,6 +26,7 @@ export interface HttpWireOptions {
   readonly receiver: WireReceiver;
   /** Whose requests they are; default: the headers of the config, and no login. */
   readonly credentials?: Credentials | undefined;
+  readonly secureContext?: SecureContext | undefined;
 }
 
 /** How often a request is sent again with other credentials. */
@@ -45,7 +47,7 @@ export class HttpWire implements Wire {
   /** `Mcp-Session-Id` of a legacy server that gave one. */
   session: string | undefined;
   dialect: Dialect | undefined;
-  readonly #pool: HttpPool;
+  readonly #pool: Pool;
   /** Where requests go. */
   href: string;
   #path: string;
@@ -59,7 +61,8 @@ export class HttpWire implements Wire {
   /** What the last request had: for what is sent in passing. */
   #authorization: string | undefined;
 
-  constructor({ name, config, userAgent, log, receiver, credentials }: HttpWireOptions) {
+  constructor(options: HttpWireOptions) {
+    const { name, config, userAgent, log, receiver, credentials, secureContext } = options;
     const url = new URL(config.url);
     this.receiver = receiver;
     this.faults = new Faults(name);
@@ -69,7 +72,7 @@ export class HttpWire implements Wire {
     this.#path = `${url.pathname}${url.search}`;
     this.#base = baseHeaders(url, credentials?.headers ?? config.headers, userAgent);
     this.#account = credentials?.account;
-    this.#pool = new HttpPool(url, connectOptions(name, config));
+    this.#pool = openPool(name, config, secureContext);
     this.#rebuild();
   }
 

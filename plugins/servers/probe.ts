@@ -8,6 +8,7 @@ import type { ClientInfo } from "./envelope.ts";
 import { greet } from "./greeting.ts";
 import { HttpWire } from "./http.ts";
 import { toProbeFailure } from "./probe-failure.ts";
+import { readSecureContext } from "./tls-files.ts";
 import { SseWire } from "./sse-legacy.ts";
 
 /** How long an answer that came too late is still waited for, so that the session it opens can be ended, in milliseconds. */
@@ -22,6 +23,8 @@ export interface ProbeOptions {
   readonly config: UpstreamConfig;
   readonly clientInfo: ClientInfo;
   readonly log: Logger;
+  /** Directory that relative paths start from. */
+  readonly cwd: string;
   readonly dropped: Dropped;
   readonly maxDepth: number;
   /** Of the connection that carries calls. */
@@ -130,7 +133,8 @@ export class Probe {
   ): Promise<Era> {
     const { name, clientInfo, log } = this.#options;
     const userAgent = `${clientInfo.name}/${clientInfo.version}`;
-    const common = { name, config, userAgent, log, receiver: connection.receiver };
+    const secureContext = readSecureContext(name, config, this.#options.cwd);
+    const common = { name, config, userAgent, log, receiver: connection.receiver, secureContext };
     const isOld = config.transport === "sse";
     const wire = isOld ? await SseWire.open(common, signal) : new HttpWire(common);
     connection.attach(wire);

@@ -5,8 +5,8 @@ import type { Exchange } from "./exchange.ts";
 import { Discard } from "./discard.ts";
 import { callHeaders } from "./envelope.ts";
 import type { HttpWireOptions } from "./http.ts";
-import { baseHeaders, connectOptions } from "./http-options.ts";
-import { HttpPool, type RequestControl, type ResponseReader } from "./http-pool.ts";
+import { baseHeaders, openPool } from "./http-options.ts";
+import type { Pool, RequestControl, ResponseReader } from "./http-pool.ts";
 import { valuesOf } from "./http-parser.ts";
 import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
 import type { Dialect, Wire } from "./wire.ts";
@@ -26,7 +26,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
   readonly #options: HttpWireOptions;
   readonly #faults: Faults;
   readonly #url: URL;
-  readonly #pool: HttpPool;
+  readonly #pool: Pool;
   readonly #base: readonly string[];
   readonly #parser: SseParser;
   readonly #ready: Settle;
@@ -45,7 +45,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
     this.#faults = new Faults(name);
     this.#url = new URL(config.url);
     this.#base = baseHeaders(this.#url, credentials?.headers ?? config.headers, userAgent);
-    this.#pool = new HttpPool(this.#url, connectOptions(name, config));
+    this.#pool = openPool(name, config, options.secureContext);
     this.#parser = new SseParser(this, config.maxResult);
     let ready!: Settle;
     this.#opened = new Promise((resolve, reject) => (ready = { resolve, reject }));

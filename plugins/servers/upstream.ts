@@ -41,6 +41,7 @@ import { boundsOf, credentialsOf, type ServerCredentials } from "./personal.ts";
 import type { OwnServer, ServerAccount } from "./service.ts";
 import { Probe } from "./probe.ts";
 import { isWatching, Subscriptions, type Watching } from "./subscriptions.ts";
+import { readSecureContext } from "./tls-files.ts";
 import { Supervision } from "./supervision.ts";
 
 /** Bytes of stderr that are kept of a server's children together. */
@@ -107,6 +108,8 @@ export class Upstream implements OwnServer, Watching {
     const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
     this.#options = options;
+    // What cannot be read is found when the config is, not when the first caller comes.
+    if (!("command" in config)) readSecureContext(name, config, options.cwd);
     this.#firstStart = new FirstStart(config);
     this.#era = options.era;
     this.#credentials = credentialsOf(name, config, options.accountOf ?? (() => undefined));

@@ -50,6 +50,8 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     "core/kit/http-client.ts",
     "plugins/a2a/standard/push/webhook.ts",
     "plugins/agents/models/provider.ts",
+    // By way of a proxy, which the client of our own does not know.
+    "plugins/servers/proxied-pool.ts",
   ],
   "reader of HTTP responses": [/HTTP\\\/1/, "plugins/servers/http-parser.ts"],
 };
