@@ -49,6 +49,8 @@ export async function readApi(
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY },
   });
+  // Heard by whoever waits for a message; while nobody does, as at the end, it would end the gateway.
+  worker.on("error", () => {});
   try {
     const api = await converse(worker, texts, signal);
     // What is made of the lists behind it takes its time, too.

@@ -321,6 +321,12 @@ const CAMPAIGNS = {
     byHand: true,
     each: "official SDKs and agent frameworks as clients and servers, installed from the registries",
   },
+  "real-documents": {
+    args: ["test/campaign/real-documents/run.mjs"],
+    times: 1,
+    byHand: true,
+    each: "the OpenAPI documents of the folder DOCUMENTS, listed by the official SDKs and called against a mock of each",
+  },
   "hostile-server": {
     args: vitest("test/e2e/hostile/campaign.test.ts"),
     env: { HOSTILE_MESSAGES: "100000" },

@@ -110,7 +110,10 @@ function readOperation(
     description: text(operation["description"]) ?? text(item["description"]),
     deprecated: operation["deprecated"] === true,
     tags: list(operation["tags"]).filter((tag) => typeof tag === "string"),
-    parameters: readParameters(item["parameters"], operation["parameters"], references),
+    parameters: withPlaceholders(
+      path,
+      readParameters(item["parameters"], operation["parameters"], references),
+    ),
     body: readRequestBody(references.follow(operation["requestBody"]), references),
     responses: isObject(operation["responses"]) ? operation["responses"] : {},
     servers: operation["servers"] ?? item["servers"],
@@ -125,6 +128,28 @@ function readParameters(ofPath: unknown, own: unknown, references: References): 
     if (parameter) parameters.set(`${parameter.in} ${parameter.name}`, parameter);
   }
   return [...parameters.values()];
+}
+
+/** Documents forget to describe what stands in a path, and it cannot be left out. */
+function withPlaceholders(path: string, parameters: readonly Parameter[]): Parameter[] {
+  const known = new Set(parameters.filter((each) => each.in === "path").map(({ name }) => name));
+  const names = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name]) => name!);
+  const forgotten = [...new Set(names)].filter((name) => !known.has(name));
+  return [...parameters, ...forgotten.map((name) => placeholder(name))];
+}
+
+function placeholder(name: string): Parameter {
+  return {
+    name,
+    in: "path",
+    required: true,
+    description: undefined,
+    style: "simple",
+    explode: false,
+    allowReserved: false,
+    json: false,
+    schema: { type: "string" },
+  };
 }
 
 function readParameter(node: unknown, references: References): Parameter | undefined {

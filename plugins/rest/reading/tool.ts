@@ -3,7 +3,7 @@ import { isObject, toToolName, uniqueName } from "propylon/kit";
 import { isSafe, SafeNames } from "./names.ts";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";
-import type { References } from "./references.ts";
+import { broken, type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
 import { shrink } from "./shrink.ts";
 import { describeUpload, isBinary, PART } from "./uploads.ts";
@@ -13,6 +13,9 @@ const MAX_DESCRIPTION = 8_000;
 /** Characters of a tool's input schema: as many as can be, for all of them together are read by every client. */
 const ROOMS = [64, 32, 16, 8, 4, 2].map((kilo) => kilo * 1024);
 const ROOM_OF_ALL = 4 * 1024 * 1024;
+
+/** Characters of all tools together, whatever is left out of their schemas: the gateway has to hold and to send them. */
+const MAX_LIST = 12 * 1024 * 1024;
 
 /** A parameter as far as a request is written by it. */
 export type SentParameter = Omit<Parameter, "schema" | "description">;
@@ -28,6 +31,8 @@ export interface SentBody {
   readonly encoding: Readonly<Record<string, FieldEncoding>>;
   /** Properties that are bytes. */
   readonly files: readonly string[];
+  /** Whether the whole is bytes, in a content type that says nothing of it. */
+  readonly isBytes: boolean;
 }
 
 /** An operation as a tool, with the way back from arguments to a request. */
@@ -63,8 +68,11 @@ export interface ApiTools {
 /** The tools of operations, their names unique, in their order. */
 export function operationTools(operations: readonly Operation[], options: ToolOptions): ApiTools {
   const { references } = options;
+  // What is told before it is made: as much as a parameter with its way back takes at least.
+  checkSize(operations.map(({ parameters }) => 100 * parameters.length));
   const maker = new ToolMaker(options);
   const tools = maker.makeAll(operations, nameAll(operations));
+  checkSize(tools.map(({ tool }) => JSON.stringify(tool).length));
   const output = new OutputWriter(references, options.outputSchemas);
   return {
     tools: tools.map((each, at) => {
@@ -76,6 +84,19 @@ export function operationTools(operations: readonly Operation[], options: ToolOp
     shortened: [...maker.shortened],
     withoutOutput: output.dropped,
   };
+}
+
+/**
+ * One path of thousands of parameters can stand at thousands of addresses, in a few bytes each.
+ *
+ * @param sizes of tools, in characters
+ */
+function checkSize(sizes: readonly number[]): void {
+  if (sizes.reduce((sum, size) => sum + size, 0) <= MAX_LIST) return;
+  throw broken(
+    `The tools of the document take more than ${MAX_LIST} characters.`,
+    "Choose some of its operations with operations.",
+  );
 }
 
 /** Counts on where it stopped: to try number after number takes minutes for thousands of operations of one name. */
@@ -165,7 +186,9 @@ class ToolMaker {
     if (chooser !== undefined)
       properties[chooser] = { type: "string", enum: [...choices], default: contentType };
     const files = Object.keys(own).filter((key) => isBinary(own[key], references));
-    return { contentType, required: body.required, argument, chooser, encoding, files };
+    const isBytes =
+      !isObject(schema) || schema["type"] === undefined || isBinary(schema, references);
+    return { contentType, required: body.required, argument, chooser, encoding, files, isBytes };
   }
 
   #spread(body: Body, schema: unknown, properties: Json, required: string[]): void {

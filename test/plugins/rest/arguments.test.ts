@@ -358,6 +358,26 @@ describe("bodies are written as the document says (rest 11, 18)", () => {
     expect((form.get("file") as File).name).toBe("a.txt");
   });
 
+  it("a body of a type that says nothing of it is text or bytes by its schema", async () => {
+    const text = await start(operation("post", body("application/jwt", { type: "string" })));
+    expect((await text.call({ body: "a.b.c" })).body.toString()).toBe("a.b.c");
+    const map = await start(operation("post", body("application/x-own", { type: "object" })));
+    expect((await map.call({ body: { a: 1 } })).body.toString()).toBe('{"a":1}');
+    const bytes = { type: "string", format: "binary" };
+    const file = await start(operation("post", body("application/x-own", bytes)));
+    const data = Buffer.from("x").toString("base64");
+    expect((await file.call({ body: data })).body.toString()).toBe("x");
+    const pixel = await start(operation("post", body("image/png", { type: "string" })));
+    const sent = await pixel.call({ body: { data, contentType: "image/webp" } });
+    expect([sent.body.toString(), sent.headers["content-type"]]).toEqual(["x", "image/webp"]);
+  });
+
+  it("a place in the path that the document forgot to describe is an argument", async () => {
+    const get = { operationId: "op", responses: {}, parameters: [query("q")] };
+    const { call } = await start(documentOf({ "/a/{id}/{id}/{b}": { get } }));
+    expect((await call({ id: "1", b: "2/3", q: "x" })).url).toBe("/a/1/1/2%2F3?q=x");
+  });
+
   it("a patch is merged, not a list of steps, unless the caller chooses: Kubernetes", async () => {
     const schema = { type: "object" };
     const types = ["json-patch+json", "strategic-merge-patch+json", "merge-patch+json"];

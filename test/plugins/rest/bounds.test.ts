@@ -108,6 +108,21 @@ describe("S1-3: whoever writes a document does not hold the gateway", () => {
     expect(longest()).toBeLessThan(HELD);
   });
 
+  it("lists that would be larger than anybody can read are refused with a sentence", async () => {
+    const parameters = Array.from(
+      { length: 500 },
+      (_, at) => `{"name":"parameter${at}","in":"query","schema":{"type":"string"}}`,
+    );
+    const item = `{"get":{"responses":{},"parameters":[${parameters.join(",")}]}}`;
+    const paths = Array.from({ length: 1_500 }, (_, at) => `"/p${at}":{"$ref":"#/x-item"}`);
+    const document = `{${HEAD},"x-item":${item},"paths":{${paths.join(",")}}}`;
+    const gateway = await read(document, { connectTimeout: "120s" });
+    const longest = watchLoop();
+    await until(() => gateway.servers.get("pets")!.status.state === "failed", 100_000);
+    expect(gateway.servers.get("pets")!.status.reason).toContain("Choose some of its operations");
+    expect(longest()).toBeLessThan(HELD);
+  });
+
   it("what takes more memory than a thread may have is refused with a sentence", async () => {
     const document = `{${HEAD},"paths":{},"x":[${"[{}],".repeat(3_000_000)}[]]}`;
     const gateway = await read(document, { connectTimeout: "300s" });
