@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ZodType } from "zod";
 import { GatewayError } from "../errors.ts";
-import { problemText } from "../kit/problem-text.ts";
+import { checkShape } from "../kit/check-shape.ts";
+import { describeProblems, toProblems } from "../kit/problem-text.ts";
 import { parseJson } from "../kit/json.ts";
 import type { RouteEvent } from "./route.ts";
 
@@ -82,20 +83,18 @@ export function prefersEvents(accept: string | null): boolean {
 /**
  * A value of a request checked by a schema.
  *
- * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field
+ * @throws {GatewayError} `invalid` whose `data.issues` has a path and a sentence for each wrong field: the first ten, and the first
+ * alone of a large value
  *
  * @example const { dry } = checkInput(getQuery(event), z.object({ dry: z.literal("1").optional() }));
  */
 export function checkInput<T>(value: unknown, schema: ZodType<T>): T {
-  const checked = schema.safeParse(value);
+  const checked = checkShape(schema, value);
   if (checked.success) return checked.data;
-  const issues = checked.error.issues.map(({ path, message }) => ({
-    path: path.join("."),
-    message,
-  }));
-  const words = checked.error.issues.map((issue) => problemText(issue));
-  throw new GatewayError("invalid", `The request is not valid. ${words.join("; ")}.`, {
-    data: { issues },
+  const { issues } = checked.error;
+  const words = describeProblems(issues).join("; ");
+  throw new GatewayError("invalid", `The request is not valid. ${words}.`, {
+    data: { issues: toProblems(issues) },
     hint: "Correct the fields that are named.",
   });
 }

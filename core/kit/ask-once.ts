@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "./check-shape.ts";
 import type { ZodType } from "zod";
 import { GatewayError, isGatewayError } from "../errors.ts";
 import type { Store } from "../store/store.ts";
@@ -32,7 +33,7 @@ export async function askOnce<T>(
 ): Promise<T> {
   try {
     for await (const answer of store.ask(gateway, topic, body, timeoutSignal(timeout)))
-      return schema.parse(answer);
+      return schema.parse(answer, FIRST_PROBLEM);
   } catch (error) {
     if (isGatewayError(error)) throw error;
   }

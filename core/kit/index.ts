@@ -62,7 +62,9 @@ export {
   restorePrincipal,
 } from "./kept.ts";
 export { importOptional } from "./optional-import.ts";
-export { problemText } from "./problem-text.ts";
+export { boundedRecord } from "./bounded-record.ts";
+export { checkShape, FIRST_PROBLEM } from "./check-shape.ts";
+export { describeProblems, problemText, toProblems, type Problem } from "./problem-text.ts";
 export { listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
 export { cutSoon } from "../http/failure.ts";
@@ -262,7 +264,7 @@ export {
   type ProbeRung,
   type ServerPlacement,
 } from "../server/server.ts";
-export { toToolName, uniqueName } from "./tool-name.ts";
+export { toToolName, UniqueNames } from "./tool-name.ts";
 
 // Endpoints and the gateway as a whole
 export { addressSchema, type EndpointConfig, endpointSchema } from "../config/schema.ts";

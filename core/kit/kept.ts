@@ -1,3 +1,4 @@
+import { boundedRecord } from "./bounded-record.ts";
 import { z } from "zod";
 import type { Principal } from "../call/types.ts";
 import { ERROR_STATUS, type ErrorCode, GatewayError } from "../errors.ts";
@@ -10,8 +11,8 @@ import { createPrincipal, originOf, readRef } from "../http/auth/principal.ts";
  */
 export const keptPrincipalSchema = z.object({
   ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
-  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])),
-  claims: z.record(z.string(), z.unknown()).exactOptional(),
+  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])).max(16),
+  claims: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
   expiresAt: z.number().exactOptional(),
   /** Name of the authenticator that vouched for it, for `Control.renew`. */
   origin: z.string().exactOptional(),
@@ -60,7 +61,7 @@ export const keptErrorSchema = z.object({
   code: z.string(),
   message: z.string(),
   hint: z.string().optional(),
-  data: z.record(z.string(), z.unknown()).optional(),
+  data: boundedRecord(z.string(), z.unknown(), 10_000).optional(),
 });
 
 /**

@@ -15,6 +15,7 @@ const VARIABLES = ["MNEMOSYNE_FERNET_KEY", "SECRET_KEY"];
  */
 export const secretKeysSchema = z
   .array(z.string().min(32))
+  .max(1_000)
   .min(1)
   .optional()
   .describe(

@@ -17,16 +17,43 @@ export function toToolName(text: string): string {
     .slice(0, MAX_NAME);
 }
 
+/** Long names that begin alike count together, since what a number takes from their ends may be all that they differ in. */
+const MAX_STEM = 56;
+
 /**
- * A name, with a number at its end where it is taken; at most 64 characters.
+ * Names of which each is given once, with a number at its end where it was taken; at most 64 characters. A document of a stranger
+ * may name 30,000 operations alike, so the next number is remembered and not looked for.
  *
- * @example const free = uniqueName("search", (name) => tools.has(name)); // "search_2"
+ * @example
+ * const names = new UniqueNames();
+ * names.take("search"); // "search"
+ * names.take("search"); // "search_2"
  */
-export function uniqueName(name: string, isTaken: (name: string) => boolean): string {
-  let free = name;
-  for (let count = 2; isTaken(free); count++) {
-    const suffix = `_${count}`;
-    free = `${name.slice(0, MAX_NAME - suffix.length)}${suffix}`;
+export class UniqueNames {
+  readonly #taken: Set<string>;
+  readonly #counts = new Map<string, number>();
+
+  /** @param taken names that are given already */
+  constructor(taken: Iterable<string> = []) {
+    this.#taken = new Set(taken);
   }
-  return free;
+
+  /** Whether a name was given. */
+  has(name: string): boolean {
+    return this.#taken.has(name);
+  }
+
+  /** Gives a name to whoever wants it first, and one with a number to the others. */
+  take(wanted: string): string {
+    let name = wanted;
+    const stem = name.slice(0, MAX_STEM);
+    let count = this.#counts.get(stem) ?? 1;
+    while (this.#taken.has(name)) {
+      const suffix = `_${++count}`;
+      name = `${wanted.slice(0, MAX_NAME - suffix.length)}${suffix}`;
+    }
+    if (count > 1) this.#counts.set(stem, count);
+    this.#taken.add(name);
+    return name;
+  }
 }

@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "../kit/check-shape.ts";
 import { z } from "zod";
 import { GatewayError } from "../errors.ts";
 import { problemText } from "../kit/problem-text.ts";
@@ -62,7 +63,7 @@ export class DeclaredEvents {
    */
   check(kind: string, given: unknown): PluginEvent {
     const { plugin, access, data: schema, owner, once } = this.#kinds.get(kind)!;
-    const { data, error } = schema.safeParse(given);
+    const { data, error } = schema.safeParse(given, FIRST_PROBLEM);
     if (error) throw new GatewayError("invalid", problemText(error.issues[0]!));
     const size = JSON.stringify(data).length;
     if (size > MAX_DATA) throw new GatewayError("invalid", `It has ${size} characters of JSON.`);
@@ -94,8 +95,8 @@ export class DeclaredEvents {
 
 /** Plugins in files are run without a look at their types. */
 function checkDeclaration(plugin: string, kind: string, given: unknown): Declaration {
-  const name = nameSchema.safeParse(kind);
-  const declared = declarationSchema.safeParse(given);
+  const name = nameSchema.safeParse(kind, FIRST_PROBLEM);
+  const declared = declarationSchema.safeParse(given, FIRST_PROBLEM);
   const error = name.error ?? declared.error;
   if (error || !declared.data)
     throw new GatewayError(

@@ -1,5 +1,8 @@
+import { boundedRecord } from "../kit/bounded-record.ts";
 import { z } from "zod";
+import { FIRST_PROBLEM } from "../kit/check-shape.ts";
 import { isObject } from "../kit/json.ts";
+import { problemText } from "../kit/problem-text.ts";
 import type { EntryKind, LeftOut } from "./left-out-entry.ts";
 import { depthFlaw, outputFlaw } from "./schema-flaws.ts";
 import type { Catalogue } from "./server.ts";
@@ -10,7 +13,10 @@ const flag = z.boolean().optional();
 const common = {
   title: text,
   description: text,
-  icons: z.array(z.looseObject({ src: z.string() })).optional(),
+  icons: z
+    .array(z.looseObject({ src: z.string() }))
+    .max(1_000)
+    .optional(),
   _meta: z.looseObject({}).optional(),
 };
 const forResource = {
@@ -19,15 +25,15 @@ const forResource = {
   mimeType: text,
   annotations: z
     .looseObject({
-      audience: z.array(z.string()).optional(),
+      audience: z.array(z.string()).max(1_000).optional(),
       priority: z.number().optional(),
       lastModified: text,
     })
     .optional(),
 };
 const schemaMembers = {
-  properties: z.record(z.string(), z.looseObject({})).optional(),
-  required: z.array(z.string()).optional(),
+  properties: boundedRecord(z.string(), z.looseObject({}), 10_000).optional(),
+  required: z.array(z.string()).max(1_000).optional(),
 };
 
 /**
@@ -63,6 +69,7 @@ const SCHEMAS: Readonly<Record<EntryKind, z.ZodType>> = {
     name: z.string().min(1),
     arguments: z
       .array(z.looseObject({ name: z.string(), title: text, description: text, required: flag }))
+      .max(1_000)
       .optional(),
   }),
 };
@@ -92,8 +99,8 @@ export function usableEntries(
       void leftOut.push({ kind, name: nameOf(kind, item, index), why });
     const entry = kind === "tools" && isObject(tidy) ? withUsableSchemas(tidy, tell) : tidy;
     if (entry === undefined) continue;
-    const { error } = SCHEMAS[kind].safeParse(entry);
-    if (error) tell(whyOf(error));
+    const { error } = SCHEMAS[kind].safeParse(entry, FIRST_PROBLEM);
+    if (error) tell(problemText(error.issues[0]!));
     else entries.push(entry as Json);
   }
   return entries;
@@ -123,7 +130,7 @@ function isUsable(kind: EntryKind, item: unknown): boolean {
     )
       return false;
   }
-  return SCHEMAS[kind].safeParse(item).success;
+  return SCHEMAS[kind].safeParse(item, FIRST_PROBLEM).success;
 }
 
 /**
@@ -147,11 +154,6 @@ export function usableCatalogue(catalogue: Catalogue, leftOut: LeftOut[]): Catal
 function nameOf(kind: EntryKind, item: unknown, index: number): string {
   const name = isObject(item) ? item[IDENTITY[kind]] : undefined;
   return typeof name === "string" && name !== "" ? name.slice(0, 200) : `#${index + 1}`;
-}
-
-function whyOf({ issues }: z.ZodError): string {
-  const { path, message } = issues[0]!;
-  return path.length === 0 ? message : `${path.join(".").slice(0, 200)}: ${message}`;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Answer } from "../call/answer.ts";
 import { amendCall, type Call } from "../call/call.ts";
 import type { Json, Tool } from "../call/types.ts";
 import { isObject } from "../kit/json.ts";
-import { toToolName, uniqueName } from "../kit/tool-name.ts";
+import { toToolName, UniqueNames } from "../kit/tool-name.ts";
 import type { Logger } from "pino";
 import { makeCatalogue } from "./catalogue.ts";
 import { SAFE_KEY } from "./schema-doubts.ts";
@@ -71,14 +71,8 @@ function safeKeysOf({ inputSchema }: Tool): ReadonlyMap<string, string> | undefi
   const all = isObject(properties) ? Object.keys(properties) : [];
   const odd = all.filter((key) => !SAFE_KEY.test(key));
   if (odd.length === 0) return undefined;
-  const taken = new Set(all);
-  return new Map(
-    odd.map((key) => {
-      const safe = uniqueName(toToolName(key) || "key", (name) => taken.has(name));
-      taken.add(safe);
-      return [key, safe];
-    }),
-  );
+  const names = new UniqueNames(all);
+  return new Map(odd.map((key) => [key, names.take(toToolName(key) || "key")]));
 }
 
 function renamed(schema: Json, safe: ReadonlyMap<string, string>): Json {

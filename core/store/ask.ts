@@ -1,3 +1,4 @@
+import { boundedRecord } from "../kit/bounded-record.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -48,7 +49,7 @@ interface Waiting {
 type Handler = (body: never, signal: AbortSignal) => AsyncIterable<unknown>;
 
 /** What a gateway leaves behind: the last question of each other one that it heard. It begins none that comes later. */
-const leftSchema = z.object({ heard: z.record(z.string(), z.number()) });
+const leftSchema = z.object({ heard: boundedRecord(z.string(), z.number(), 10_000) });
 
 class Unheard extends GatewayError {}
 

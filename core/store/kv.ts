@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "../kit/check-shape.ts";
 import { GatewayError } from "../errors.ts";
 import { pause } from "../timers.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";
@@ -157,7 +158,7 @@ export class StoreKv<T> implements Kv<T> {
     const parsed = JSON.parse(text.slice(text.indexOf(":") + 1)) as unknown;
     const { schema } = this.#options;
     if (!schema) return { value: parsed as T, unknown: undefined };
-    const value = schema.parse(parsed);
+    const value = schema.parse(parsed, FIRST_PROBLEM);
     return { value, unknown: unknownFields(parsed, value) };
   }
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { problemText, digestOf, isSameHost, parseJson } from "propylon/kit";
+import { digestOf, FIRST_PROBLEM, isSameHost, parseJson, problemText } from "propylon/kit";
 import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
 import type { RemoteAgentOptions, AgentDialect } from "./options.ts";
@@ -34,7 +34,7 @@ export interface RemoteCard {
 const remoteSkillSchema = skillSchema.extend({
   name: z.string().optional(),
   description: z.string().default(""),
-  tags: z.array(z.string()).default([]),
+  tags: z.array(z.string()).max(1_000).default([]),
 });
 const interfaceSchema = z.looseObject({
   url: z.string(),
@@ -50,13 +50,14 @@ const remoteCardSchema = z.looseObject({
   version: z.string().default("0"),
   skills: z.array(remoteSkillSchema).min(1).max(MAX_SKILLS),
   capabilities: z.looseObject({ streaming: z.boolean().default(false) }).prefault({}),
-  supportedInterfaces: z.array(interfaceSchema).default([]),
+  supportedInterfaces: z.array(interfaceSchema).max(1_000).default([]),
   // A2A 0.3.
   protocolVersion: z.string().optional(),
   url: z.string().optional(),
   preferredTransport: z.string().default("JSONRPC"),
   additionalInterfaces: z
     .array(z.looseObject({ url: z.string(), transport: z.string() }))
+    .max(1_000)
     .default([]),
 });
 type Card = z.output<typeof remoteCardSchema>;
@@ -101,10 +102,9 @@ function parseCard(bytes: Buffer): Card {
   } catch {
     throw broken("The agent card is not JSON, or nests too deep.");
   }
-  const card = remoteCardSchema.safeParse(json);
+  const card = remoteCardSchema.safeParse(json, FIRST_PROBLEM);
   if (card.success) return card.data;
-  const problems = card.error.issues.map((issue) => problemText(issue));
-  throw broken(`The agent card is not valid: ${problems.slice(0, 3).join("; ")}.`);
+  throw broken(`The agent card is not valid: ${problemText(card.error.issues[0]!)}.`);
 }
 
 /** What a card shows the version of by its very shape. One that shows two is taken for the newer. */

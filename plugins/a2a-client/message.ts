@@ -1,4 +1,4 @@
-import { problemText } from "propylon/kit";
+import { boundedRecord, checkShape, describeProblems } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import type { Json } from "propylon";
 import type { Message, Part } from "propylon/contract";
@@ -14,8 +14,10 @@ const fileSchema = z.strictObject({
 /** Arguments of every tool of an agent. */
 export const argumentsSchema = z.strictObject({
   message: z.string().describe("What to say to the agent."),
-  data: z.record(z.string(), z.unknown()).optional().describe("Structured data beside the text."),
-  files: z.array(fileSchema).optional().describe("Files to hand over."),
+  data: boundedRecord(z.string(), z.unknown(), 10_000)
+    .optional()
+    .describe("Structured data beside the text."),
+  files: z.array(fileSchema).max(1_000).optional().describe("Files to hand over."),
   contextId: z.string().min(1).optional().describe("Conversation to go on with, as told before."),
   taskId: z.string().min(1).optional().describe("Task to go on with that asked for more input."),
 });
@@ -28,11 +30,9 @@ export type Arguments = z.output<typeof argumentsSchema>;
  * @throws {WrongArguments} naming the fields that are wrong
  */
 export function readArguments(args: Json | undefined): Arguments {
-  const checked = argumentsSchema.safeParse(args ?? {});
+  const checked = checkShape(argumentsSchema, args ?? {});
   if (!checked.success)
-    throw new WrongArguments(
-      checked.error.issues.map((issue) => problemText(issue, "arguments")).join("; "),
-    );
+    throw new WrongArguments(describeProblems(checked.error.issues, "arguments").join("; "));
   for (const [at, { base64, url }] of (checked.data.files ?? []).entries())
     if ((base64 === undefined) === (url === undefined))
       throw new WrongArguments(`files.${at}: give base64 or url, one of them`);

@@ -1,5 +1,5 @@
 import { makeCatalogue, type Catalogue, type Json, type Tool } from "propylon";
-import { toToolName, uniqueName } from "propylon/kit";
+import { toToolName, UniqueNames } from "propylon/kit";
 import { z } from "zod";
 import type { RemoteCard, RemoteSkill } from "./card.ts";
 import { argumentsSchema } from "./message.ts";
@@ -14,8 +14,9 @@ export interface SkillTool {
 export function skillTools(skills: readonly RemoteSkill[]): ReadonlyMap<string, SkillTool> {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(argumentsSchema, { io: "input" }) as Json;
   const tools = new Map<string, SkillTool>();
+  const names = new UniqueNames();
   for (const skill of skills) {
-    const name = uniqueName(toToolName(skill.id) || "skill", (taken) => tools.has(taken));
+    const name = names.take(toToolName(skill.id) || "skill");
     tools.set(name, { tool: makeTool(name, skill, inputSchema), skill: skill.id });
   }
   return tools;

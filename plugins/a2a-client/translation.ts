@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { FIRST_PROBLEM, isObject } from "propylon/kit";
 import {
   messageSchema,
   streamEventSchema,
@@ -39,7 +39,7 @@ export function toTask(wire: unknown): Task | undefined {
 const replySchema = z.looseObject({ message: messageSchema });
 
 function parse<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
-  const { data } = schema.safeParse(value);
+  const { data } = schema.safeParse(value, FIRST_PROBLEM);
   return data;
 }
 

@@ -17,7 +17,7 @@ const querySchema = z.strictObject({
     .string()
     .max(100)
     .transform((text) => text.split(","))
-    .pipe(z.array(roleSchema))
+    .pipe(z.array(roleSchema).max(1_000))
     .optional(),
 });
 

@@ -1,4 +1,10 @@
-import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon/kit";
+import {
+  boundedRecord,
+  checkShape,
+  HEADER_NAME,
+  HEADER_VALUE,
+  RESERVED_SERVERS,
+} from "propylon/kit";
 import { z } from "zod";
 
 /** A `\${VAR}` in an entry would hand a variable of the gateway to whoever added the server. */
@@ -27,7 +33,10 @@ const common = {
   timeout: z.union([z.number().positive(), plain]).optional(),
   prefix: plain.optional(),
   tools: z
-    .strictObject({ include: z.array(plain).optional(), exclude: z.array(plain).optional() })
+    .strictObject({
+      include: z.array(plain).max(1_000).optional(),
+      exclude: z.array(plain).max(1_000).optional(),
+    })
     .optional(),
 };
 
@@ -55,7 +64,7 @@ const httpAddition = z.strictObject({
       message: "must be streamable-http or sse",
     })
     .optional(),
-  headers: z.record(z.string().regex(HEADER_NAME), headerValue).optional(),
+  headers: boundedRecord(z.string().regex(HEADER_NAME), headerValue, 1_000).optional(),
 });
 
 /** The body of `POST /_meta/servers`: `{name, command, args?}` or `{name, url, type?, headers?}`. */
@@ -65,7 +74,7 @@ export const additionSchema = z
     message: "must have either a command or a url",
   })
   .transform((body, context): Addition => {
-    const checked = ("command" in body ? stdioAddition : httpAddition).safeParse(body);
+    const checked = checkShape<Addition>("command" in body ? stdioAddition : httpAddition, body);
     if (checked.success) return checked.data;
     for (const issue of checked.error.issues) context.addIssue({ ...issue, code: "custom" });
     return z.NEVER;

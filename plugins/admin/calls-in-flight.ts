@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { askOnce, LookupQuota, type RunningCall } from "propylon/kit";
+import { askOnce, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */
@@ -24,7 +24,7 @@ const callSchema = z.looseObject({
   /** Where it stands in the list: when it began, and its id. */
   place: z.string(),
 });
-const pageSchema = z.object({ total: z.int(), calls: z.array(callSchema) });
+const pageSchema = z.object({ total: z.int(), calls: z.array(callSchema).max(10_000) });
 const cancelledSchema = z.object({
   server: z.string(),
   tool: z.string(),
@@ -96,7 +96,7 @@ export class CallsInFlight {
   }
 
   #answer(body: unknown): unknown {
-    const { viewer, query, cancel } = questionSchema.parse(body);
+    const { viewer, query, cancel } = questionSchema.parse(body, FIRST_PROBLEM);
     if (cancel !== undefined) return this.#cancel(viewer, cancel) ?? null;
     return this.#page(viewer, query!);
   }

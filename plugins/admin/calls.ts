@@ -1,5 +1,6 @@
 import { admits, GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import {
+  boundedRecord,
   Cancellation,
   checkInput,
   clientGone,
@@ -27,7 +28,7 @@ const pageSchema = z.strictObject({
 const callSchema = z.strictObject({
   server: z.string().min(1),
   tool: z.string().min(1),
-  arguments: z.record(z.string(), z.unknown()).default({}),
+  arguments: boundedRecord(z.string(), z.unknown(), 10_000).default({}),
   timeout: z.number().int().min(1).max(86_400_000).optional(),
 });
 

@@ -1,4 +1,4 @@
-import { problemText } from "propylon/kit";
+import { checkShape, describeProblems } from "propylon/kit";
 import { GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import type { ChatMessage, ChatPart } from "./model.ts";
@@ -10,6 +10,7 @@ const requestSchema = z.object({
   message: z.string().min(1),
   history: z
     .array(z.object({ role: z.enum(["user", "assistant"]), content: z.string() }))
+    .max(1_000)
     .default([]),
   images: z
     .array(
@@ -18,6 +19,7 @@ const requestSchema = z.object({
         mimeType: z.enum(IMAGE_TYPES),
       }),
     )
+    .max(1_000)
     .default([]),
 });
 
@@ -61,7 +63,7 @@ export function inputSchema(hasVision: boolean): Json {
  * @throws {GatewayError} `invalid` for arguments of another shape, and for images where the agent understands none
  */
 export function toConversation(agent: string, hasVision: boolean, args: Json = {}): ChatMessage[] {
-  const read = requestSchema.safeParse(args);
+  const read = checkShape(requestSchema, args);
   if (!read.success) throw wrongArguments(agent, read.error.issues);
   const { message, history, images } = read.data;
   if (images.length > 0 && !hasVision)
@@ -84,7 +86,7 @@ export function toConversation(agent: string, hasVision: boolean, args: Json = {
 }
 
 function wrongArguments(agent: string, issues: readonly z.core.$ZodIssue[]): GatewayError {
-  const problems = issues.map((issue) => problemText(issue, "arguments"));
+  const problems = describeProblems(issues, "arguments");
   return new GatewayError(
     "invalid",
     `The agent "${agent}" cannot read this: ${problems.join("; ")}.`,

@@ -1,5 +1,5 @@
 import type { Answer } from "propylon";
-import { parseJson } from "propylon/kit";
+import { FIRST_PROBLEM, parseJson } from "propylon/kit";
 import { z } from "zod";
 
 /** How an agent is, as the console shows it. */
@@ -35,10 +35,14 @@ export function notWell(message: string): AgentHealth {
 }
 
 function reportOf(content: unknown): z.output<typeof reportSchema> | undefined {
-  const { data: block } = textSchema.safeParse(Array.isArray(content) ? content[0] : undefined);
+  const { data: block } = textSchema.safeParse(
+    Array.isArray(content) ? content[0] : undefined,
+    FIRST_PROBLEM,
+  );
   if (!block) return undefined;
   try {
-    return reportSchema.safeParse(parseJson(Buffer.from(block.text), MAX_DEPTH)).data;
+    return reportSchema.safeParse(parseJson(Buffer.from(block.text), MAX_DEPTH), FIRST_PROBLEM)
+      .data;
   } catch {
     return undefined;
   }

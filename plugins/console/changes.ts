@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { PluginContext } from "propylon";
-import { setTimer } from "propylon/kit";
+import { FIRST_PROBLEM, setTimer } from "propylon/kit";
 import { z } from "zod";
 
 /** The parts of a console. */
@@ -35,7 +35,7 @@ export class ConsoleChanges {
   async start(store: PluginContext["store"]): Promise<void> {
     const topic = store.topic<unknown>("changes");
     this.#leave = await topic.subscribe((message) => {
-      const { data } = newsSchema.safeParse(message);
+      const { data } = newsSchema.safeParse(message, FIRST_PROBLEM);
       if (data) this.#emit(data.part, data.change);
     });
     this.#publish = (part, change) => topic.publish({ part, change });

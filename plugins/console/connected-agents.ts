@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext, toGatewayError } from "propylon";
-import { Checks, httpServerSchema, setTicker, setTimer } from "propylon/kit";
+import { Checks, FIRST_PROBLEM, httpServerSchema, setTicker, setTimer } from "propylon/kit";
 import type { McpServersService, OwnServer } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
 import type { ConsoleChanges } from "./changes.ts";
@@ -130,14 +130,17 @@ export class ConnectedAgents {
   /** The URL is what somebody's registry says: it leads where the operator allows, and the key of the host goes to its origin alone. */
   #open(id: string, row: ConnectedRow): OwnServer {
     const { config, servers } = this.#options;
-    const entry = httpServerSchema.parse({
-      url: row.url,
-      headers: this.#headersFor(row),
-      allowAddresses: config.allowedAddresses,
-      connectTimeout: config.healthTimeout,
-      maxResult: config.maxAnswer,
-      ping: 0,
-    });
+    const entry = httpServerSchema.parse(
+      {
+        url: row.url,
+        headers: this.#headersFor(row),
+        allowAddresses: config.allowedAddresses,
+        connectTimeout: config.healthTimeout,
+        maxResult: config.maxAnswer,
+        ping: 0,
+      },
+      FIRST_PROBLEM,
+    );
     const server = servers.create(id, entry);
     server.on((event) => {
       if (event.type === "state") this.#hear(id, event.status.state);

@@ -1,6 +1,7 @@
 import { type ErrorCode, GatewayError } from "propylon";
 import {
   ERROR_STATUS,
+  FIRST_PROBLEM,
   HttpClient,
   networkReason,
   parseDuration,
@@ -59,7 +60,7 @@ export class ConsoleApi {
         signal: limit,
       });
       const body = readBody(await reply.bytes());
-      const { data, error } = schema.safeParse(body);
+      const { data, error } = schema.safeParse(body, FIRST_PROBLEM);
       if (reply.status < 300 && !error) return data;
       throw refusalOf(reply.status, body);
     } catch (error) {
@@ -84,7 +85,7 @@ function readBody(bytes: Buffer): unknown {
 
 /** What the gateway said, with its own code where that is one. */
 function refusalOf(status: number, body: unknown): GatewayError {
-  const { data } = refusalSchema.safeParse(body);
+  const { data } = refusalSchema.safeParse(body, FIRST_PROBLEM);
   if (!data) return unreachable(`it answered with HTTP ${status} and is not a console`);
   const { code, message, hint } = data.error;
   const known = Object.hasOwn(ERROR_STATUS, code) ? (code as ErrorCode) : "upstream_error";

@@ -1,5 +1,6 @@
 import { GatewayError, isGatewayError } from "propylon";
 import {
+  FIRST_PROBLEM,
   HttpClient,
   type HttpClientReply,
   networkReason,
@@ -26,7 +27,7 @@ const rotatedSchema = z.object({ jwt: token });
 const teamSchema = z.object({
   active: z.boolean(),
   active_jti: z.string().nullish(),
-  workspace_ids: z.array(z.string()),
+  workspace_ids: z.array(z.string()).max(1_000),
 });
 
 /** A team as the issuer has it. */
@@ -148,7 +149,10 @@ async function read<T>(reply: HttpClientReply, schema: ZodType<T>): Promise<T | 
   }
   const bytes = await reply.bytes();
   try {
-    const { data } = schema.safeParse(bytes.length === 0 ? {} : parseJson(bytes, MAX_DEPTH));
+    const { data } = schema.safeParse(
+      bytes.length === 0 ? {} : parseJson(bytes, MAX_DEPTH),
+      FIRST_PROBLEM,
+    );
     if (data !== undefined) return data;
   } catch {
     // Told below: what it says is not repeated, since it may hold a token.

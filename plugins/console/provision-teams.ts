@@ -14,7 +14,7 @@ const instanceSchema = z.object({
   team_reason: z.string().nullable(),
   token: z.enum(["none", "unseen", "shown"]),
 });
-const listSchema = z.object({ instances: z.array(instanceSchema) });
+const listSchema = z.object({ instances: z.array(instanceSchema).max(1_000) });
 const tokenSchema = z.object({ jwt: z.string() });
 type Instance = z.output<typeof instanceSchema>;
 

@@ -11,7 +11,7 @@ export interface HostFlags extends ConsoleAccess {
 const madeSchema = z.object({
   id: z.string(),
   name: z.string(),
-  agents: z.array(z.object({ title: z.string() })),
+  agents: z.array(z.object({ title: z.string() })).max(1_000),
 });
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { parseJson } from "propylon/kit";
+import { FIRST_PROBLEM, parseJson } from "propylon/kit";
 import { z } from "zod";
 
 /** An agent as its registry describes it. */
@@ -35,11 +35,11 @@ const entrySchema = z.object({
       .string()
       .transform((value) => value.slice(0, MAX.description))
       .nullish(),
-    icons: z.array(z.unknown()).nullish(),
-    remotes: z.array(z.unknown()),
+    icons: z.array(z.unknown()).max(100_000).nullish(),
+    remotes: z.array(z.unknown()).max(100_000),
   }),
 });
-const documentSchema = z.object({ servers: z.array(z.unknown()) });
+const documentSchema = z.object({ servers: z.array(z.unknown()).max(100_000) });
 const iconSchema = z.object({ src: z.string().max(MAX.url) });
 const remoteSchema = z.object({
   type: z.literal("streamable-http"),
@@ -72,7 +72,7 @@ export function readRegistry(body: Buffer, maxAgents: number): RegistryReading {
 
 function parseDocument(body: Buffer): z.output<typeof documentSchema> {
   try {
-    return documentSchema.parse(parseJson(body, MAX_DEPTH));
+    return documentSchema.parse(parseJson(body, MAX_DEPTH), FIRST_PROBLEM);
   } catch (cause) {
     throw new GatewayError(
       "upstream_error",
@@ -86,13 +86,15 @@ function parseDocument(body: Buffer): z.output<typeof documentSchema> {
 }
 
 function toAgent(entry: unknown): RegistryAgent | undefined {
-  const { data } = entrySchema.safeParse(entry);
+  const { data } = entrySchema.safeParse(entry, FIRST_PROBLEM);
   if (!data) return undefined;
   const { name, title, description, icons, remotes } = data.server;
-  const url = remotes.map((remote) => remoteSchema.safeParse(remote).data?.url).find(Boolean);
+  const url = remotes
+    .map((remote) => remoteSchema.safeParse(remote, FIRST_PROBLEM).data?.url)
+    .find(Boolean);
   const id = name.slice(name.lastIndexOf("/") + 1);
   if (url === undefined || id === "" || hasCredentials(url)) return undefined;
-  const icon = iconSchema.safeParse(icons?.[0]).data?.src ?? null;
+  const icon = iconSchema.safeParse(icons?.[0], FIRST_PROBLEM).data?.src ?? null;
   return { server_id: id, name, title, description: description ?? null, icon, url };
 }
 

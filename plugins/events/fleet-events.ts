@@ -1,4 +1,4 @@
-import { setTicker, type Store } from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM, setTicker, type Store } from "propylon/kit";
 import { z } from "zod";
 import { LEVELS, type EventLevel } from "./event.ts";
 import { PASSING } from "./kinds.ts";
@@ -10,14 +10,14 @@ const LOOK_MS = 2_000;
 const MAX_WAITING = 1_000;
 const MAX_SIZE = 1_000_000;
 
-const wantedSchema = z.object({ kinds: z.array(z.string()), level: z.enum(LEVELS) });
+const wantedSchema = z.object({ kinds: z.array(z.string()).max(10_000), level: z.enum(LEVELS) });
 const eventSchema = z.object({
   kind: z.string().refine((kind) => PASSING.has(kind)),
-  data: z.record(z.string(), z.unknown()),
+  data: boundedRecord(z.string(), z.unknown(), 10_000),
   level: z.enum(LEVELS).exactOptional(),
   owner: z.string().exactOptional(),
 });
-const partSchema = z.object({ events: z.array(eventSchema), missed: z.int() });
+const partSchema = z.object({ events: z.array(eventSchema).max(10_000), missed: z.int() });
 
 /** What a gateway has readers for. */
 type Wanted = z.output<typeof wantedSchema>;
@@ -103,7 +103,7 @@ export class FleetEvents {
     this.#asked.set(gateway, asking);
     try {
       for await (const part of this.#store.ask(gateway, TOPIC, wanted, asking.signal))
-        this.#tell(partSchema.parse(part));
+        this.#tell(partSchema.parse(part, FIRST_PROBLEM));
     } catch {
       // It left, or is of a version without this.
     }
@@ -111,7 +111,7 @@ export class FleetEvents {
   }
 
   async *#answer(body: unknown, signal: AbortSignal): AsyncIterable<Part> {
-    const asker = new Asker(wantedSchema.parse(body));
+    const asker = new Asker(wantedSchema.parse(body, FIRST_PROBLEM));
     this.#askers.add(asker);
     try {
       for (;;) {

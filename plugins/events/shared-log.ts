@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
 import {
-  pause,
-  Recent,
-  within,
+  boundedRecord,
+  FIRST_PROBLEM,
   type Log,
   type LogEntry,
+  pause,
+  Recent,
   type Store,
   type Unsubscribe,
+  within,
 } from "propylon/kit";
 import { z } from "zod";
 
@@ -28,7 +30,7 @@ const MAX_GATEWAYS = 2_000;
 const entrySchema = z.object({
   // It becomes a line of a server-sent event.
   kind: z.string().regex(/^[a-z][a-z0-9_]{0,60}$/),
-  data: z.record(z.string(), z.unknown()),
+  data: boundedRecord(z.string(), z.unknown(), 10_000),
   access: z.enum(["viewer", "caller", "operator", "admin"]).exactOptional(),
   owner: z.string().exactOptional(),
   once: z.string().max(1_000).exactOptional(),
@@ -133,7 +135,7 @@ export class SharedLog {
   }
 
   #read({ value, seq }: LogEntry<unknown>): void {
-    const { data: entry } = entrySchema.safeParse(value);
+    const { data: entry } = entrySchema.safeParse(value, FIRST_PROBLEM);
     if (!entry) return;
     const { gateway, number, ...event } = entry;
     const before = this.#numbers.get(gateway);

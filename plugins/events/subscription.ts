@@ -15,8 +15,8 @@ export type Topics = Pick<Control, "eventKinds" | "refusal">;
 const requestSchema = (names: readonly string[]) =>
   z.strictObject({
     type: z.literal("subscribe").optional(),
-    kinds: z.array(z.enum(names)).min(1).optional(),
-    also: z.array(z.enum(names)).min(1).optional(),
+    kinds: z.array(z.enum(names)).max(1_000).min(1).optional(),
+    also: z.array(z.enum(names)).max(1_000).min(1).optional(),
     level: z.enum(LEVELS).default("info"),
     lastEventId: z.string().max(100).optional(),
   });

@@ -1,4 +1,4 @@
-import { askOnce, type Store } from "propylon/kit";
+import { askOnce, FIRST_PROBLEM, type Store } from "propylon/kit";
 import { z } from "zod";
 
 /** How long a gateway is waited for that does not answer, in milliseconds: it may have died, or stand still. */
@@ -33,7 +33,7 @@ export class Agreement {
     const whenHeard = (written: Written, signal: AbortSignal): Promise<void> =>
       this.#whenHeard(written, signal);
     return this.#store.answer(TOPIC, async function* (body, signal) {
-      await whenHeard(questionSchema.parse(body), signal);
+      await whenHeard(questionSchema.parse(body, FIRST_PROBLEM), signal);
       yield true;
     });
   }

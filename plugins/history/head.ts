@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "propylon/kit";
 import type { CallEnd, CallSource } from "propylon/kit";
 import { z } from "zod";
 
@@ -105,7 +106,7 @@ const lineSchema = z.tuple([
 /** The id in a line that was written elsewhere; `undefined` when it is no such line. */
 export function checkHead(line: string): string | undefined {
   try {
-    return lineSchema.parse(JSON.parse(line))[0];
+    return lineSchema.parse(JSON.parse(line), FIRST_PROBLEM)[0];
   } catch {
     return undefined;
   }

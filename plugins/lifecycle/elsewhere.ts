@@ -1,11 +1,13 @@
 import { GatewayError, type Principal } from "propylon";
 import {
   askOnce,
+  boundedRecord,
+  FIRST_PROBLEM,
   keptPrincipalSchema,
   restorePrincipal,
   Semaphore,
-  timeoutSignal,
   type Store,
+  timeoutSignal,
 } from "propylon/kit";
 import { z } from "zod";
 import type { ManagedAgent } from "./agent.ts";
@@ -28,7 +30,7 @@ const questionSchema = z.object({
 });
 const timeSchema = z.string();
 const answerSchema = z.object({
-  target: z.record(z.string(), z.string()),
+  target: boundedRecord(z.string(), z.string(), 10_000),
   status: z.looseObject({ agent_id: z.string(), status: z.string(), started_at: timeSchema }),
   contract: z.string(),
   output: z.string(),
@@ -77,7 +79,7 @@ export class AgentsElsewhere {
   async serve(): Promise<() => void> {
     const host = this.#host;
     const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
-      const { id, asker, verb } = questionSchema.parse(body);
+      const { id, asker, verb } = questionSchema.parse(body, FIRST_PROBLEM);
       const principal = restorePrincipal(asker);
       const agent = host.find(id, principal);
       if (!agent) throw new GatewayError("not_found", "The agent is not here.");
@@ -98,7 +100,7 @@ export class AgentsElsewhere {
   }
 
   async #ask(id: string, asker: Principal, verb: "look" | "stop"): Promise<ToldAgent | undefined> {
-    if (!z.uuid().safeParse(id).success) return undefined;
+    if (!z.uuid().safeParse(id, FIRST_PROBLEM).success) return undefined;
     const end = await this.#looks.take(timeoutSignal(ANSWER_MS));
     try {
       const record = await this.#archive.locate(id);

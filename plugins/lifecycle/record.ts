@@ -1,4 +1,4 @@
-import { keepPrincipal, keptPrincipalSchema, restorePrincipal } from "propylon/kit";
+import { boundedRecord, keepPrincipal, keptPrincipalSchema, restorePrincipal } from "propylon/kit";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
 
@@ -29,7 +29,7 @@ export const recordSchema = z.object({
   name: z.string(),
   owner: keptPrincipalSchema,
   key: z.string().optional(),
-  meta: z.record(z.string(), z.unknown()),
+  meta: boundedRecord(z.string(), z.unknown(), 10_000),
   /** Whether the request that made it wanted it to run. */
   starts: z.boolean(),
   /** Whether it is to run. */

@@ -100,4 +100,4 @@ const statusSchema = z.object({
 });
 
 /** Answer of agent_status: MCP demands an object; the text is the list itself. */
-export const statusesSchema = z.object({ agents: z.array(statusSchema) });
+export const statusesSchema = z.object({ agents: z.array(statusSchema).max(10_000) });

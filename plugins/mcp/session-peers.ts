@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { GatewayError, isGatewayError } from "propylon";
 import {
+  boundedRecord,
+  FIRST_PROBLEM,
   LookupQuota,
   pause,
   type RpcId,
   type Store,
-  type Topic,
   timeoutSignal,
+  type Topic,
 } from "propylon/kit";
 import { z } from "zod";
 import { askingGateway, settleAsk } from "./asks.ts";
@@ -43,7 +45,7 @@ const ownerSchema = z.object({
 const responseSchema = z.object({
   kind: z.literal("response"),
   id: z.union([z.string(), z.number()]),
-  result: z.record(z.string(), z.unknown()).exactOptional(),
+  result: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
   error: z
     .object({ code: z.number(), message: z.string(), data: z.unknown().exactOptional() })
     .exactOptional(),
@@ -165,7 +167,7 @@ export class SessionPeers {
       const question = { ...ownerOf(session), stream: eventId === undefined ? {} : { eventId } };
       const end = AbortSignal.any([signal, this.#closed.signal]);
       for await (const part of this.#store.ask(gateway, this.#topic, question, end))
-        yield streamPartSchema.parse(part);
+        yield streamPartSchema.parse(part, FIRST_PROBLEM);
     } finally {
       leave();
     }
@@ -191,7 +193,13 @@ export class SessionPeers {
   }
 
   async *#reply(body: unknown, signal: AbortSignal): AsyncIterable<string | StreamPart> {
-    const { session: key, principal, response, eventId, stream } = questionSchema.parse(body);
+    const {
+      session: key,
+      principal,
+      response,
+      eventId,
+      stream,
+    } = questionSchema.parse(body, FIRST_PROBLEM);
     const session = this.#sessions.find(key, principal);
     if (!session) throw notHere();
     if (response) {
@@ -229,7 +237,7 @@ export class SessionPeers {
   }
 
   #hear(news: unknown): void {
-    const { success, data } = newsSchema.safeParse(news);
+    const { success, data } = newsSchema.safeParse(news, FIRST_PROBLEM);
     if (!success) return;
     const { session, principal, cancel } = data;
     const calls = this.#sessions.find(session, principal)?.calls;

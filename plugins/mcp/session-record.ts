@@ -1,4 +1,4 @@
-import { type ListName, LISTS, SEVERITIES } from "propylon/kit";
+import { boundedRecord, type ListName, LISTS, SEVERITIES } from "propylon/kit";
 import { z } from "zod";
 import { LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
 import { MAX_PER_SUBSCRIBER } from "./resource-watchers.ts";
@@ -10,7 +10,7 @@ export const sessionRecordSchema = z.object({
   /** Ref of the principal that opened it. */
   principal: z.string(),
   version: z.enum(LEGACY_CLIENT_VERSIONS),
-  capabilities: z.record(z.string(), z.unknown()),
+  capabilities: boundedRecord(z.string(), z.unknown(), 10_000),
   /** Index of SEVERITIES, or -1. */
   logLevel: z
     .int()

@@ -20,6 +20,7 @@ export const streamPartSchema = z
   .array(
     z.object({ id: z.string().regex(/^[\w.-]{1,200}$/), message: z.string().regex(/^[^\r\n]*$/) }),
   )
+  .max(1_000)
   .nullable();
 
 /** One of them. */

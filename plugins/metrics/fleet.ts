@@ -1,12 +1,12 @@
 import type { Json, PluginContext } from "propylon";
-import { askOnce } from "propylon/kit";
+import { askOnce, boundedRecord } from "propylon/kit";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */
 const ANSWER_MS = 2_000;
 const TOPIC = "metrics";
 
-const summarySchema = z.record(z.string(), z.unknown());
+const summarySchema = boundedRecord(z.string(), z.unknown(), 10_000);
 
 /** The figures of one gateway; without them where it did not answer. */
 export interface GatewayFigures {

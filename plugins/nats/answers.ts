@@ -1,4 +1,4 @@
-import { isObject } from "propylon/kit";
+import { FIRST_PROBLEM, isObject } from "propylon/kit";
 import { z } from "zod";
 
 /** Every answer: an error, or what follows. */
@@ -45,7 +45,7 @@ class RefusedError extends Error {
 
 /** @throws {RefusedError} */
 export function answerOf(reply: unknown): object {
-  const { error } = errorSchema.parse(reply);
+  const { error } = errorSchema.parse(reply, FIRST_PROBLEM);
   if (error) throw new RefusedError(error.err_code, error.code, error.description);
   return reply as object;
 }

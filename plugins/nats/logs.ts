@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "propylon/kit";
 import { z } from "zod";
 import { GatewayError } from "propylon";
 import type { LoggedValue, LogRetention } from "propylon/kit";
@@ -178,7 +179,7 @@ function floorOf({ seq, subject }: Seen, count: number): number | undefined {
 }
 
 function readFloor({ data }: Kept): number {
-  return floorSchema.safeParse(data.toString("latin1")).data ?? 0;
+  return floorSchema.safeParse(data.toString("latin1"), FIRST_PROBLEM).data ?? 0;
 }
 
 function countOf(subject: string): number {
@@ -199,7 +200,10 @@ function pack(values: readonly string[]): Buffer {
 
 function unpack(data: Buffer): string[] | undefined {
   const line = data.indexOf(10);
-  const sizes = sizesSchema.safeParse(jsonOf(data.subarray(0, line).toString("latin1"))).data;
+  const sizes = sizesSchema.safeParse(
+    jsonOf(data.subarray(0, line).toString("latin1")),
+    FIRST_PROBLEM,
+  ).data;
   if (!sizes) return undefined;
   let begin = line + 1;
   return sizes.map((size) => {

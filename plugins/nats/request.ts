@@ -1,7 +1,7 @@
 import type { Msg, MsgHdrs } from "@nats-io/transport-node";
 import { ackSchema, answerOf, keptSchema, readFields, stateSchema } from "./answers.ts";
 import { apiErrorOf, forbiddenOf } from "./refusal.ts";
-import { setTimer } from "propylon/kit";
+import { FIRST_PROBLEM, setTimer } from "propylon/kit";
 import type { Opened } from "./linking.ts";
 
 /** JetStream's codes for a write over another revision than it expected. */
@@ -60,7 +60,7 @@ export class StoreRequest {
     };
     try {
       const reply = await this.#send(subject, data, this.#headers(all));
-      return ackSchema.parse(reply).seq;
+      return ackSchema.parse(reply, FIRST_PROBLEM).seq;
     } catch (error) {
       if (WRONG_SEQUENCE.includes(apiErrorOf(error)?.code ?? 0)) return undefined;
       throw error;
@@ -69,7 +69,10 @@ export class StoreRequest {
 
   async find(stream: string, query: Query): Promise<Kept | undefined> {
     try {
-      const { message } = keptSchema.parse(await this.#ask(`STREAM.MSG.GET.${stream}`, query));
+      const { message } = keptSchema.parse(
+        await this.#ask(`STREAM.MSG.GET.${stream}`, query),
+        FIRST_PROBLEM,
+      );
       const { subject, seq, time, hdrs, data } = message;
       return {
         subject,
@@ -86,7 +89,8 @@ export class StoreRequest {
 
   /** Sequence number of the last message that a stream ever had. */
   async lastOf(stream: string): Promise<number> {
-    return stateSchema.parse(await this.#ask(`STREAM.INFO.${stream}`, {})).state.last_seq;
+    return stateSchema.parse(await this.#ask(`STREAM.INFO.${stream}`, {}), FIRST_PROBLEM).state
+      .last_seq;
   }
 
   /** Subjects that have messages, with how many; and the stream's last sequence number before they were looked for. */
@@ -98,7 +102,10 @@ export class StoreRequest {
     let seq: number | undefined;
     for (let total = 1, offset = 0; offset < total;) {
       const query = { subjects_filter: filter, offset };
-      const info = stateSchema.parse(await this.#ask(`STREAM.INFO.${stream}`, query));
+      const info = stateSchema.parse(
+        await this.#ask(`STREAM.INFO.${stream}`, query),
+        FIRST_PROBLEM,
+      );
       seq ??= info.state.last_seq;
       const page = Object.entries(info.state.subjects ?? {});
       for (const [subject, count] of page) subjects.set(subject, count);

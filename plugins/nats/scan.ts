@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "propylon/kit";
 import type { Msg } from "@nats-io/transport-node";
 import { z } from "zod";
 import { factsOf, readHeaders } from "./facts.ts";
@@ -40,7 +41,7 @@ export async function* scan(
     inactive_threshold: IDLE_NS,
   };
   const made = await request().ask(`CONSUMER.CREATE.${stream}`, { stream_name: stream, config });
-  const { name, num_pending } = consumerSchema.parse(made);
+  const { name, num_pending } = consumerSchema.parse(made, FIRST_PROBLEM);
   try {
     for (let left = num_pending; left > 0;) {
       const count = Math.min(BATCH, left);

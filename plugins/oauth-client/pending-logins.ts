@@ -32,7 +32,7 @@ export const pendingSchema = z.object({
     issuer: z.string(),
     resource: z.string(),
     client: clientSchema,
-    scopes: z.array(z.string()),
+    scopes: z.array(z.string()).max(1_000),
   }),
 });
 export type PendingLogin = z.infer<typeof pendingSchema>;

@@ -18,7 +18,7 @@ export const tokensSchema = z.object({
   /** When they came, in milliseconds since 1970. */
   at: z.number(),
   /** Scopes that were asked for, and those that were given. */
-  scopes: z.array(z.string()),
+  scopes: z.array(z.string()).max(1_000),
   issuer: z.string(),
   resource: z.string(),
   client: clientSchema,

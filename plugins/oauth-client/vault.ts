@@ -1,6 +1,13 @@
 import type { ZodType } from "zod";
 import { z } from "zod";
-import { createSealer, type Fernet, type Kv, passingSealer, type Store } from "propylon/kit";
+import {
+  createSealer,
+  type Fernet,
+  FIRST_PROBLEM,
+  type Kv,
+  passingSealer,
+  type Store,
+} from "propylon/kit";
 
 const sealedSchema = z.object({ sealed: z.string() });
 
@@ -54,7 +61,7 @@ export class Vault<T> {
 
   #open(sealed: string): T | undefined {
     try {
-      return this.#schema.parse(JSON.parse(this.#seal.open(sealed)));
+      return this.#schema.parse(JSON.parse(this.#seal.open(sealed)), FIRST_PROBLEM);
     } catch {
       return undefined;
     }

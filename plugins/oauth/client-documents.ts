@@ -2,6 +2,7 @@ import {
   AllowedAddresses,
   Buckets,
   ExpiringMap,
+  FIRST_PROBLEM,
   HttpClient,
   networkReason,
   parseJson,
@@ -32,9 +33,9 @@ const MAX_REDIRECTS = 50;
 const documentSchema = z.object({
   client_id: z.string(),
   client_name: z.string().min(1).max(1_000),
-  redirect_uris: z.array(z.unknown()),
+  redirect_uris: z.array(z.unknown()).max(1_000),
   token_endpoint_auth_method: z.string().optional(),
-  jwks: z.object({ keys: z.array(z.unknown()) }).optional(),
+  jwks: z.object({ keys: z.array(z.unknown()).max(1_000) }).optional(),
   jwks_uri: z.string().optional(),
 });
 
@@ -159,7 +160,7 @@ export class ClientDocuments {
 }
 
 function readText(id: string, bytes: Buffer): DocumentText {
-  const { data } = documentSchema.safeParse(parse(bytes));
+  const { data } = documentSchema.safeParse(parse(bytes), FIRST_PROBLEM);
   if (!data) throw unusable("it is not such a document");
   if (data.client_id !== id) throw unusable("it is about another client_id");
   return data;

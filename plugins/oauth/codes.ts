@@ -20,7 +20,7 @@ export const codeSchema = z.object({
   isKeyed: z.boolean().optional(),
   redirect: z.string(),
   challenge: z.string(),
-  scopes: z.array(z.string()),
+  scopes: z.array(z.string()).max(1_000),
   resource: z.string(),
   person: personSchema,
   /** Id of the login that it begins. */

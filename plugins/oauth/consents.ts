@@ -12,7 +12,7 @@ export const CONSENT_MS = 180 * DAY_MS;
 const MAX_PER_PERSON = 100;
 
 /** Schema of a consent, as it is stored. */
-export const consentSchema = z.object({ scopes: z.array(z.string()), at: z.number() });
+export const consentSchema = z.object({ scopes: z.array(z.string()).max(1_000), at: z.number() });
 
 /** What a person allowed a program. */
 export type Consent = z.infer<typeof consentSchema>;

@@ -20,7 +20,7 @@ export const grantSchema = z.object({
   /** Whether the program proves itself with a key. */
   isKeyed: z.boolean().optional(),
   person: personSchema,
-  scopes: z.array(z.string()),
+  scopes: z.array(z.string()).max(1_000),
   resource: z.string(),
   createdAt: z.number(),
   usedAt: z.number(),

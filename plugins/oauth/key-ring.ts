@@ -23,7 +23,10 @@ const ATTEMPTS = 8;
 /** Schema of what is stored: everything secret in it is sealed. */
 export const ringSchema = z.object({
   secret: z.string(),
-  keys: z.array(z.object({ kid: z.string(), jwk: z.string(), from: z.number() })).min(1),
+  keys: z
+    .array(z.object({ kid: z.string(), jwk: z.string(), from: z.number() }))
+    .max(100)
+    .min(1),
 });
 
 /** The stored form. */

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { RouteEvent } from "propylon";
-import { Fernet } from "propylon/kit";
+import { Fernet, FIRST_PROBLEM } from "propylon/kit";
 import { z } from "zod";
 import { OauthError } from "./oauth-error.ts";
 import { personSchema } from "./person.ts";
@@ -23,7 +23,7 @@ const loginSchema = z.object({
   redirect: z.string(),
   state: z.string().optional(),
   challenge: z.string(),
-  scopes: z.array(z.string()),
+  scopes: z.array(z.string()).max(1_000),
   resource: z.string(),
   /** Whether the page of consent was asked for. */
   asks: z.boolean(),
@@ -94,7 +94,10 @@ export class Logins {
 
   #open(sealed: string): Login | undefined {
     try {
-      return loginSchema.parse(JSON.parse(this.#seal().open(sealed, { ttl: LIFE_MS })));
+      return loginSchema.parse(
+        JSON.parse(this.#seal().open(sealed, { ttl: LIFE_MS })),
+        FIRST_PROBLEM,
+      );
     } catch {
       return undefined;
     }

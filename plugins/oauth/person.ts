@@ -1,3 +1,4 @@
+import { boundedRecord } from "propylon/kit";
 import { admits, type Access, type Role } from "propylon";
 import { z } from "zod";
 import { OauthError } from "./oauth-error.ts";
@@ -15,7 +16,7 @@ export const personSchema = z.object({
   /** For people to read. */
   name: z.string(),
   /** Of the claims that rules name, the values that some rule names. */
-  claims: z.record(z.string(), z.array(z.union([z.string(), z.boolean()]))),
+  claims: boundedRecord(z.string(), z.array(z.union([z.string(), z.boolean()])).max(1_000), 10_000),
 });
 
 /** Somebody who logged in. */

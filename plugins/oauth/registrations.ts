@@ -20,7 +20,7 @@ export const CLIENT_AUTH_METHODS = ["none", "client_secret_basic", "client_secre
 /** Schema of a registration, as it is stored. */
 export const registrationRecordSchema = z.object({
   name: z.string(),
-  redirects: z.array(z.string()),
+  redirects: z.array(z.string()).max(1_000),
   method: z.enum(CLIENT_AUTH_METHODS),
   createdAt: z.number(),
   /** When it was used last; absent: never. */
@@ -130,10 +130,10 @@ export class Registrations {
 /** Schema of a request to register (RFC 7591 section 2); what is not known is ignored. */
 export const registrationRequestSchema = z.object({
   client_name: z.string().optional(),
-  redirect_uris: z.array(z.unknown()).optional(),
+  redirect_uris: z.array(z.unknown()).max(1_000).optional(),
   token_endpoint_auth_method: z.string().optional(),
-  grant_types: z.array(z.string()).optional(),
-  response_types: z.array(z.string()).optional(),
+  grant_types: z.array(z.string()).max(1_000).optional(),
+  response_types: z.array(z.string()).max(1_000).optional(),
 });
 
 type RegistrationRequest = z.infer<typeof registrationRequestSchema>;

@@ -5,7 +5,7 @@ import {
   type RouteEvent,
   type RouteHandler,
 } from "propylon";
-import { checkInput } from "propylon/kit";
+import { boundedRecord, checkInput } from "propylon/kit";
 import { z } from "zod";
 import { readToolArguments } from "./body.ts";
 import { Invocation, type InvocationHost } from "./invocation.ts";
@@ -15,7 +15,7 @@ import { limitOf, requestedTimeout } from "./timeout.ts";
 /** Body of `POST /:server/invoke`. */
 const invokeBody = z.strictObject({
   tool: z.string(),
-  arguments: z.record(z.string(), z.unknown()).default({}),
+  arguments: boundedRecord(z.string(), z.unknown(), 10_000).default({}),
 });
 
 /** The handler that calls the tool which the path names, or the body of `/invoke`. */

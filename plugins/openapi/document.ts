@@ -1,5 +1,5 @@
 import type { Json, Server, Tool } from "propylon";
-import { uniqueName } from "propylon/kit";
+import { UniqueNames } from "propylon/kit";
 import {
   CALL_FAILURES,
   CALL_PARAMETERS,
@@ -75,7 +75,7 @@ class Draft {
   readonly #paths: Json = {};
   readonly #tags: Json[] = [];
   readonly #components: Json;
-  readonly #ids = new Set<string>();
+  readonly #ids = new UniqueNames();
 
   constructor(head: DocumentHead) {
     this.#head = head;
@@ -195,9 +195,7 @@ class Draft {
   /** An operationId that is no other's, usable as a name in code. */
   #takeId(wanted: string): string {
     const name = wanted.slice(0, MAX_NAME).replaceAll(/[^A-Za-z0-9_]+/g, "_");
-    const id = uniqueName(name, (taken) => this.#ids.has(taken));
-    this.#ids.add(id);
-    return id;
+    return this.#ids.take(name);
   }
 }
 

@@ -21,7 +21,7 @@ export const entrySchema = bytesSchema.extend({
     expiresAt: z.iso.datetime().exactOptional(),
   }),
   /** Lengths of the gzip members. */
-  members: z.array(z.int().min(0)),
+  members: z.array(z.int().min(0)).max(1_000_000),
   /** SHA-256 of the bytes in a bucket. */
   digest: z.string().exactOptional(),
 });
@@ -30,7 +30,7 @@ export const entrySchema = bytesSchema.extend({
 export const workSchema = z.object({
   gateway: z.string(),
   id: z.string(),
-  bytes: z.array(bytesSchema),
+  bytes: z.array(bytesSchema).max(100_000),
 });
 
 /** {@link bytesSchema} read. */

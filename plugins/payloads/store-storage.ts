@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { digestOf, type Kv, type Store, type Unsubscribe } from "propylon/kit";
+import { digestOf, FIRST_PROBLEM, type Kv, type Store, type Unsubscribe } from "propylon/kit";
 import type { Bucket, PresignedRead } from "./bucket.ts";
 import {
   bytesSchema,
@@ -199,7 +199,7 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
     const note = {
       gateway: this.#store.replica,
       id,
-      bytes: bytes.map((each) => bytesSchema.parse(each)),
+      bytes: bytes.map((each) => bytesSchema.parse(each, FIRST_PROBLEM)),
     };
     await this.#works.put(key, note);
     try {

@@ -1,4 +1,4 @@
-import { Buckets, setTicker, type Store, type Topic, within } from "propylon/kit";
+import { Buckets, FIRST_PROBLEM, setTicker, type Store, type Topic, within } from "propylon/kit";
 import { z } from "zod";
 import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
@@ -83,7 +83,7 @@ export class Fleet {
   }
 
   #hear(news: unknown, from: string): void {
-    const { success, data } = newsSchema.safeParse(news);
+    const { success, data } = newsSchema.safeParse(news, FIRST_PROBLEM);
     if (success && from !== this.#store.replica) this.#slots.get(data.name)?.hear(data);
   }
 

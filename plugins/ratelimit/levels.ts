@@ -11,7 +11,7 @@ const CLOSE_MS = 1_000;
 const MAX_KEYS = 500_000;
 
 /** Keys, and when their buckets will be full, in milliseconds since 1970. */
-const levelsSchema = z.array(z.tuple([z.string(), z.number()]));
+const levelsSchema = z.array(z.tuple([z.string(), z.number()])).max(1_000_000);
 
 /** A rule whose buckets are this gateway's alone. */
 type OwnRate = Rate & { readonly buckets: Buckets };

@@ -5,7 +5,7 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import { type Fernet, type Kv, librariesOf } from "propylon/kit";
+import { type Fernet, FIRST_PROBLEM, type Kv, librariesOf } from "propylon/kit";
 import { type Call, type Control, type GatewayConfig, GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import { withIdentity } from "./envelope.ts";
@@ -138,7 +138,7 @@ function unreadable(): GatewayError {
 }
 
 function openKey(fernet: Fernet, sealed: string): StoredKey {
-  return keySchema.parse(JSON.parse(fernet.open(sealed)));
+  return keySchema.parse(JSON.parse(fernet.open(sealed)), FIRST_PROBLEM);
 }
 
 function unpublished(server: string): GatewayError {
@@ -159,7 +159,7 @@ export function issuerOf(control: Control): string {
 
 function createStoredKey(): StoredKey {
   const jwk = generateKeyPairSync("ed25519").privateKey.export({ format: "jwk" });
-  return keySchema.parse({ jwk });
+  return keySchema.parse({ jwk }, FIRST_PROBLEM);
 }
 
 function toSigningKey({ jwk }: StoredKey): SigningKey {

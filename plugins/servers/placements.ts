@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { GatewayError, type ManagedServer } from "propylon";
-import { pause, type Kv, storeKey, type Store } from "propylon/kit";
+import { FIRST_PROBLEM, type Kv, pause, type Store, storeKey } from "propylon/kit";
 import { RelayFollowers } from "./relay-followers.ts";
 import { PlacementLease, type PlacementRecord, placementSchema } from "./placement-lease.ts";
 import { type RelayQuestion, questionSchema, RELAY_TOPIC } from "./relay.ts";
@@ -96,7 +96,7 @@ export class Placements {
   }
 
   async *#answer(body: unknown, signal: AbortSignal): AsyncIterable<unknown> {
-    const question = questionSchema.parse(body);
+    const question = questionSchema.parse(body, FIRST_PROBLEM);
     const server = this.#running(question);
     switch (question.verb) {
       case "call":

@@ -1,11 +1,17 @@
 import { Answer, type Call, GatewayError } from "propylon";
-import { keepPrincipal, keptErrorSchema, keptPrincipalSchema, scanJson } from "propylon/kit";
+import {
+  boundedRecord,
+  keepPrincipal,
+  keptErrorSchema,
+  keptPrincipalSchema,
+  scanJson,
+} from "propylon/kit";
 import { z } from "zod";
 
 /** What gateways ask each other about servers. */
 export const RELAY_TOPIC = "placed";
 
-const jsonSchema = z.record(z.string(), z.unknown());
+const jsonSchema = boundedRecord(z.string(), z.unknown(), 10_000);
 
 const callSchema = z.object({
   id: z.string(),

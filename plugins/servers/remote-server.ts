@@ -10,6 +10,7 @@ import {
 import {
   abortableOf,
   abortError,
+  FIRST_PROBLEM,
   isUnheard,
   keepError,
   pause,
@@ -189,7 +190,7 @@ export class RemoteServer {
     const question: Asked = { verb: "call", id, call: toRelayed(call), task };
     let outcome: Answer | GatewayError | undefined;
     for await (const message of this.#ask(question, signal)) {
-      const read = callMessageSchema.parse(message);
+      const read = callMessageSchema.parse(message, FIRST_PROBLEM);
       if ("answer" in read) outcome = toAnswer(read.answer, maxDepth);
       else if ("error" in read) outcome = restoreError(read.error);
       else client.hear(read);

@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "propylon/kit";
 import { createHash, randomUUID } from "node:crypto";
 import {
   sendMessageRequestSchema,
@@ -57,10 +58,10 @@ function parseRequest(data: Uint8Array): SendMessageRequest {
   } catch (cause) {
     throw new Failure("invalid_json", "What was handed in is not JSON.", cause);
   }
-  const checked = sendMessageRequestSchema.safeParse(value);
+  const checked = sendMessageRequestSchema.safeParse(value, FIRST_PROBLEM);
   if (checked.success) return checked.data;
   const [issue] = checked.error.issues;
-  const field = issue?.path.join(".") ?? "";
+  const field = issue?.path.join(".").slice(0, 200) ?? "";
   throw new Failure(
     "invalid_request",
     `What was handed in is not a SendMessageRequest (${field || "the body"}).`,

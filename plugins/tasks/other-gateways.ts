@@ -1,5 +1,5 @@
 import { GatewayError, type Json, type Progress } from "propylon";
-import { askOnce, type Store } from "propylon/kit";
+import { askOnce, boundedRecord, FIRST_PROBLEM, type Store } from "propylon/kit";
 import { z } from "zod";
 import { type SharedTask, ttlOf } from "./service.ts";
 import type { OwnTaskRecord } from "./task-record.ts";
@@ -8,7 +8,7 @@ import type { OwnTaskRecord } from "./task-record.ts";
 const ANSWER_MS = 5_000;
 const TOPIC = "task";
 
-const jsonSchema = z.record(z.string(), z.unknown());
+const jsonSchema = boundedRecord(z.string(), z.unknown(), 10_000);
 
 const questionSchema = z.object({
   kind: z.string(),
@@ -32,9 +32,9 @@ const viewSchema = z.object({
       message: z.string().optional(),
     })
     .optional(),
-  questions: z.array(
-    z.tuple([z.string(), z.object({ method: z.string(), params: jsonSchema.optional() })]),
-  ),
+  questions: z
+    .array(z.tuple([z.string(), z.object({ method: z.string(), params: jsonSchema.optional() })]))
+    .max(1_000),
 });
 
 /** How a task at work is, beyond what is stored of it. */
@@ -70,7 +70,7 @@ export class OtherGateways {
   ): Promise<() => void> {
     if (!this.canBe) return () => {};
     const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
-      const { kind, id, owner, verb, responses } = questionSchema.parse(body);
+      const { kind, id, owner, verb, responses } = questionSchema.parse(body, FIRST_PROBLEM);
       const task = find(kind, id, owner);
       if (!task) throw new GatewayError("not_found", "The task is not here.");
       if (verb === "cancel") await task.cancel();

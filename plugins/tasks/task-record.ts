@@ -1,3 +1,4 @@
+import { boundedRecord } from "propylon/kit";
 import { GatewayError } from "propylon";
 import { z } from "zod";
 import { endSchema, sizeOfEnd, type TaskEnd, toEnd } from "./end.ts";
@@ -15,7 +16,9 @@ export const ownTaskSchema = z.object({
   endedAt: z.iso.datetime().optional(),
   end: endSchema.optional(),
   /** The task of its server, while it is at work. */
-  origin: z.object({ id: z.string(), capabilities: z.record(z.string(), z.unknown()) }).optional(),
+  origin: z
+    .object({ id: z.string(), capabilities: boundedRecord(z.string(), z.unknown(), 10_000) })
+    .optional(),
   /** The gateway that works on it, or did. */
   gateway: z.string(),
 });

@@ -1,5 +1,5 @@
 import { GatewayError, type Json } from "propylon";
-import { checkInput } from "propylon/kit";
+import { checkInput, FIRST_PROBLEM } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import type { Author, Changed, Changes } from "./changes.ts";
 import { found } from "./refusals.ts";
@@ -215,7 +215,7 @@ async function updateTeam(
 
 async function readTeam(db: Database, id: string, owner?: string): Promise<TeamDetails> {
   // An id that is none is one that nobody has.
-  const known = teamIdSchema.safeParse(id).data ?? "";
+  const known = teamIdSchema.safeParse(id, FIRST_PROBLEM).data ?? "";
   const rows = await db
     .selectFrom("team")
     .leftJoin("team_workspace", "team_workspace.team", "team.id")

@@ -19,7 +19,10 @@ const tokenChange = tokenSchema
   .partial()
   .extend({ active: z.boolean().optional() });
 const importSchema = z.strictObject({
-  tokens: z.array(tokenSchema.omit({ kind: true }).extend({ hash: hashSchema })).min(1),
+  tokens: z
+    .array(tokenSchema.omit({ kind: true }).extend({ hash: hashSchema }))
+    .max(1_000)
+    .min(1),
 });
 
 /** Opaque tokens: of admins for everybody, of tokens that administrate for their users, and of others for themselves. */

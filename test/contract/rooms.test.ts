@@ -138,6 +138,8 @@ it("the files of a folder that other folders import are these", () => {
       "kit": [
         "addresses",
         "backoff",
+        "bounded-record",
+        "check-shape",
         "digest",
         "env",
         "expiring-map",

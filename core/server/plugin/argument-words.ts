@@ -6,6 +6,9 @@ import { isObject } from "../../kit/json.ts";
 /** Characters of an unknown name that are compared with the known ones, and shown. */
 const MAX_NAME = 64;
 
+/** Unknown names that are told. */
+const MAX_KEYS = 10;
+
 /** What is said of something that is not there. */
 const MISSING = "It is missing.";
 
@@ -43,7 +46,7 @@ export function describeUnknown(
   keys: readonly string[],
   known: readonly string[],
 ): string[] {
-  return keys.map((key) => {
+  return keys.slice(0, MAX_KEYS).map((key) => {
     const name = key.slice(0, MAX_NAME);
     const meant = nearest(name, known);
     const hint = meant === undefined ? "" : ` Did you mean "${meant}"?`;

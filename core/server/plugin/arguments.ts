@@ -2,6 +2,7 @@ import { Validator, type OutputUnit } from "@cfworker/json-schema";
 import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { describeIssue, describeUnit, describeUnknown } from "./argument-words.ts";
+import { checkShape, isSmall } from "../../kit/check-shape.ts";
 import { problemText } from "../../kit/problem-text.ts";
 import type { ToolSchema } from "../../plugin/definitions.ts";
 import type { Json } from "../../call/types.ts";
@@ -12,6 +13,10 @@ export interface CompiledSchema {
   /** The value, with zod's defaults and transforms applied, or one sentence about every field that is wrong. */
   check(value: Json): { readonly value: Json } | { readonly problems: readonly string[] };
 }
+
+/** Problems of one call that are told, and those that are looked at for them: each is compared with all others. */
+const MAX_TOLD = 10;
+const MAX_UNITS = 100;
 
 /** Schema of a tool that takes nothing. */
 const NO_ARGUMENTS: Json = { type: "object", properties: {}, additionalProperties: false };
@@ -38,11 +43,12 @@ function fromZod(given: z.ZodType, io: "input" | "output"): CompiledSchema {
   return {
     json,
     check(value) {
-      const result = schema.safeParse(value, { error: describeIssue });
+      const result = checkShape(schema, value, describeIssue);
       if (result.success) return { value: result.data as Json };
       const known = Object.keys(json["properties"] ?? {});
       const whole = io === "input" ? "arguments" : "result";
-      return { problems: result.error.issues.flatMap((issue) => wordsOf(issue, known, whole)) };
+      const { issues } = result.error;
+      return { problems: issues.slice(0, MAX_TOLD).flatMap((one) => wordsOf(one, known, whole)) };
     },
   };
 }
@@ -68,15 +74,16 @@ function fromJsonSchema(json: Json): CompiledSchema {
       "invalid",
       'A tool\'s schema must describe an object: set its "type" to "object".',
     );
-  const validator = new Validator(json, "2020-12", false);
+  const first = new Validator(json, "2020-12", true);
+  const all = new Validator(json, "2020-12", false);
   return {
     json,
     check(value) {
-      const { valid, errors } = validator.validate(value);
+      const { valid, errors } = (isSmall(value) ? all : first).validate(value);
       const known = Object.keys(json["properties"] ?? {});
       return valid
         ? { value }
-        : { problems: leaves(errors).map((unit) => describeUnit(unit, known)) };
+        : { problems: leaves(errors.slice(0, MAX_UNITS)).map((one) => describeUnit(one, known)) };
     },
   };
 }
@@ -86,7 +93,7 @@ function leaves(errors: readonly OutputUnit[]): OutputUnit[] {
   const places = errors.map(({ keywordLocation }) => keywordLocation);
   const isInner = (place: string): boolean =>
     !places.some((other) => other.startsWith(`${place}/`));
-  return errors.filter(
-    ({ keyword, keywordLocation }) => keyword !== "false" && isInner(keywordLocation),
-  );
+  return errors
+    .filter(({ keyword, keywordLocation }) => keyword !== "false" && isInner(keywordLocation))
+    .slice(0, MAX_TOLD);
 }

@@ -5,10 +5,10 @@ export const skillSchema = z.looseObject({
   id: z.string().min(1),
   name: z.string().min(1),
   description: z.string().min(1),
-  tags: z.array(z.string()),
-  examples: z.array(z.string()).optional(),
-  inputModes: z.array(z.string()).optional(),
-  outputModes: z.array(z.string()).optional(),
+  tags: z.array(z.string()).max(1_000),
+  examples: z.array(z.string()).max(1_000).optional(),
+  inputModes: z.array(z.string()).max(1_000).optional(),
+  outputModes: z.array(z.string()).max(1_000).optional(),
 });
 
 /** What an agent says of itself (agent-card.schema.json). Members of A2A 0.3 and 1.0 are kept. */
@@ -16,9 +16,9 @@ export const agentCardSchema = z.looseObject({
   name: z.string().min(1),
   description: z.string(),
   version: z.string().min(1),
-  defaultInputModes: z.array(z.string()),
-  defaultOutputModes: z.array(z.string()),
-  skills: z.array(skillSchema).min(1),
+  defaultInputModes: z.array(z.string()).max(1_000),
+  defaultOutputModes: z.array(z.string()).max(1_000),
+  skills: z.array(skillSchema).max(1_000).min(1),
   capabilities: z.looseObject({ streaming: z.boolean().optional() }),
 });
 

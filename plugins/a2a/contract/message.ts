@@ -1,3 +1,4 @@
+import { boundedRecord } from "propylon/kit";
 import { z } from "zod";
 
 /** Deepest nesting of what is sent and read, as at the MCP endpoints: whatever walks it recurses. */
@@ -9,8 +10,11 @@ export const MAX_DEPTH = 64;
  */
 export const CONTINUES_HEADER = "a2a-task-continues";
 
+/** Parts of a message, an artifact or its history, and members of what a sender adds: a list without an end holds up everybody else. */
+export const MAX_PARTS = 10_000;
+
 /** Anything a sender may add; kept and handed back, never interpreted unless a key is documented. */
-const metadata = z.record(z.string(), z.unknown());
+const metadata = boundedRecord(z.string(), z.unknown(), MAX_PARTS);
 
 /**
  * One piece of a message or artifact, told apart by the member it has: `text`, `data` (any JSON), `raw` (base64 bytes) or `url`.
@@ -31,12 +35,12 @@ export const partSchema = z.looseObject({
 export const messageSchema = z.looseObject({
   messageId: z.string().optional(),
   role: z.enum(["user", "agent"]),
-  parts: z.array(partSchema),
+  parts: z.array(partSchema).max(MAX_PARTS),
   /** Task that the message belongs to; the caller of contract v1 chooses it. */
   taskId: z.string().optional(),
   /** Conversation over several tasks. */
   contextId: z.string().optional(),
-  referenceTaskIds: z.array(z.string()).optional(),
+  referenceTaskIds: z.array(z.string()).max(1_000).optional(),
   metadata: metadata.optional(),
 });
 

@@ -1,15 +1,16 @@
+import { boundedRecord } from "propylon/kit";
 import { z } from "zod";
-import { messageSchema, partSchema } from "./message.ts";
+import { MAX_PARTS, messageSchema, partSchema } from "./message.ts";
 import { TASK_STATES, type TaskState } from "./states.ts";
 
-const metadata = z.record(z.string(), z.unknown());
+const metadata = boundedRecord(z.string(), z.unknown(), MAX_PARTS);
 
 /** What an agent made. */
 export const artifactSchema = z.looseObject({
   artifactId: z.string().optional(),
   name: z.string().optional(),
   description: z.string().optional(),
-  parts: z.array(partSchema).min(1),
+  parts: z.array(partSchema).max(MAX_PARTS).min(1),
   metadata: metadata.optional(),
 });
 
@@ -26,8 +27,8 @@ export const taskSchema = z.looseObject({
   id: z.string().min(1),
   contextId: z.string().optional(),
   status: taskStatusSchema,
-  artifacts: z.array(artifactSchema).optional(),
-  history: z.array(messageSchema).optional(),
+  artifacts: z.array(artifactSchema).max(MAX_PARTS).optional(),
+  history: z.array(messageSchema).max(MAX_PARTS).optional(),
   metadata: metadata.optional(),
 });
 

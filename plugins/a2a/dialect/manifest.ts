@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { PluginContext } from "propylon";
-import { perGeneration } from "propylon/kit";
+import { FIRST_PROBLEM, perGeneration } from "propylon/kit";
 import {
   CARD_PATH,
   CONTRACT_VERSIONS,
@@ -50,20 +50,23 @@ function createManifest({ config, control }: PluginContext<A2aOptions>, card: Ca
   const address = listeners.find((each) => each.name === listener)!;
   const capabilities = capabilitiesOf(config, new Set(plugins.map((plugin) => plugin.name)));
   const { runtime, server, capabilities: said, file: _file, ...rest } = config.manifest;
-  return manifestSchema.parse({
-    contractVersion: CONTRACT_VERSIONS[0],
-    conformanceLevel: levelOf(capabilities),
-    ...rest,
-    runtime: { name, version, description, ...runtime },
-    server: {
-      port: Number(new URL(address.url).port) || (address.tls ? 443 : 80),
-      healthPath: HEALTH_PATH,
-      agentCardPath: CARD_PATH,
-      taskPath: path,
-      ...server,
+  return manifestSchema.parse(
+    {
+      contractVersion: CONTRACT_VERSIONS[0],
+      conformanceLevel: levelOf(capabilities),
+      ...rest,
+      runtime: { name, version, description, ...runtime },
+      server: {
+        port: Number(new URL(address.url).port) || (address.tls ? 443 : 80),
+        healthPath: HEALTH_PATH,
+        agentCardPath: CARD_PATH,
+        taskPath: path,
+        ...server,
+      },
+      capabilities: { ...capabilities, ...said },
     },
-    capabilities: { ...capabilities, ...said },
-  });
+    FIRST_PROBLEM,
+  );
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
 import { GatewayError, type Json, type RouteEvent } from "propylon";
-import { parseJson, isObject } from "propylon/kit";
+import { checkShape, describeProblems, isObject, parseJson, toProblems } from "propylon/kit";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_ID, readBytes } from "../body.ts";
 
@@ -58,7 +58,7 @@ export function isUtf8Json(type: string | null): boolean {
  * @throws {GatewayError} `bad_request` that names each wrong member: contract v1 has no 422
  */
 export function readEnvelope(body: Json): Envelope {
-  const checked = sendMessageRequestSchema.safeParse({ ...body, message: withParts(body) });
+  const checked = checkShape(sendMessageRequestSchema, { ...body, message: withParts(body) });
   if (!checked.success) throw wrongShape(checked.error.issues);
   const { message, metadata } = checked.data;
   const { taskId = "", messageId = "" } = message;
@@ -80,13 +80,10 @@ function withParts({ message }: Json): unknown {
   return filled;
 }
 
-function wrongShape(
-  issues: readonly { readonly path: PropertyKey[]; readonly message: string }[],
-): GatewayError {
-  const found = issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  const words = found.map(({ path, message }) => `${path}: ${message}`).join("; ");
+function wrongShape(issues: Parameters<typeof toProblems>[0]): GatewayError {
+  const words = describeProblems(issues).join("; ");
   return new GatewayError("bad_request", `The request is not a SendMessageRequest. ${words}.`, {
-    data: { issues: found },
+    data: { issues: toProblems(issues) },
     hint: 'Send {"message": {"messageId": "...", "role": "user", "parts": [{"text": "..."}]}}.',
   });
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Call, type Json, type PluginContext } from "propylon";
-import { toContent } from "propylon/kit";
+import { boundedRecord, toContent } from "propylon/kit";
 import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
@@ -18,7 +18,9 @@ export interface AgentExecutor {
 
 const inputSchema = z.looseObject({
   message: z.string().describe("What to do."),
-  data: z.record(z.string(), z.unknown()).optional().describe("Facts that belong to it."),
+  data: boundedRecord(z.string(), z.unknown(), 10_000)
+    .optional()
+    .describe("Facts that belong to it."),
   contextId: z.string().max(MAX_ID).optional().describe("Conversation to go on with."),
 });
 

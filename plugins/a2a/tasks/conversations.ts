@@ -27,7 +27,9 @@ interface ConversationRecord {
 }
 
 const recordSchema = z.object({
-  messages: z.array(z.looseObject({ role: z.string(), parts: z.array(z.looseObject({})) })),
+  messages: z
+    .array(z.looseObject({ role: z.string(), parts: z.array(z.looseObject({})).max(100_000) }))
+    .max(100_000),
   usedAt: z.number(),
 }) as unknown as ZodType<ConversationRecord>;
 

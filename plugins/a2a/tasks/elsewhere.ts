@@ -1,6 +1,7 @@
 import { GatewayError, isGatewayError } from "propylon";
 import {
   askOnce,
+  FIRST_PROBLEM,
   type KeptPrincipal,
   keptPrincipalSchema,
   LookupQuota,
@@ -69,13 +70,13 @@ export class TasksElsewhere {
   async serve(host: TaskHost): Promise<() => void> {
     if (!this.#store.shared) return () => {};
     const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
-      const { id, owner, verb } = questionSchema.parse(body);
+      const { id, owner, verb } = questionSchema.parse(body, FIRST_PROBLEM);
       const ref = { ref: owner };
       yield verb === "cancel" ? await host.cancel(id, ref) : host.get(id, ref).task;
     });
     const followed = this.#followed;
     const endEvents = await this.#store.answer(EVENTS, async function* (body: unknown, signal) {
-      const question = followSchema.parse(body);
+      const question = followSchema.parse(body, FIRST_PROBLEM);
       const leave = followed.take(question.owner);
       try {
         yield* eventsOf(host, question, signal);
@@ -84,7 +85,7 @@ export class TasksElsewhere {
       }
     });
     const endAnswers = await this.#store.answer(ANSWERS, async function* (body: unknown) {
-      const { message, sender, owner } = answerSchema.parse(body);
+      const { message, sender, owner } = answerSchema.parse(body, FIRST_PROBLEM);
       if (sender.ref !== owner) throw new GatewayError("not_found", "There is no such task.");
       yield await host.answer(message, sender);
     });
@@ -110,7 +111,7 @@ export class TasksElsewhere {
     const read = async (): Promise<void> => {
       for await (const told of this.#store.ask(replica, EVENTS, question, gone.signal)) {
         if (gone.signal.aborted) return;
-        const event = streamEventSchema.parse(told);
+        const event = streamEventSchema.parse(told, FIRST_PROBLEM);
         listener(event);
         const state = stateOf(event);
         if (state && STATES[state].isFinal) return;

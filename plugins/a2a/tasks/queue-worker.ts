@@ -2,10 +2,11 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, isGatewayError, type Principal } from "propylon";
 import {
   digestOf,
-  pause,
-  type KeptPrincipal,
-  type QueueDelivery,
+  FIRST_PROBLEM,
   keepPrincipal,
+  type KeptPrincipal,
+  pause,
+  type QueueDelivery,
   setTicker,
   type WorkQueue,
 } from "propylon/kit";
@@ -274,7 +275,7 @@ function keyOfRecord({ owner, task }: TaskRecord): string {
 /** Only gateways write there; what is none of theirs is dropped. */
 function readPiece(text: string): z.output<typeof pieceSchema> | undefined {
   try {
-    return pieceSchema.parse(JSON.parse(text));
+    return pieceSchema.parse(JSON.parse(text), FIRST_PROBLEM);
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { messageSchema, taskSchema } from "propylon/contract";
-import { keptPrincipalSchema } from "propylon/kit";
+import { boundedRecord, keptPrincipalSchema } from "propylon/kit";
 import { STATES } from "propylon/contract";
 import { z } from "zod";
 
@@ -14,7 +14,7 @@ const queuedSchema = z.object({
   /** Who sent the last one. */
   sender: keptPrincipalSchema,
   /** `_meta` for the call. */
-  meta: z.record(z.string(), z.unknown()).exactOptional(),
+  meta: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
 });
 
 /** {@link queuedSchema} as a type. */
@@ -27,7 +27,7 @@ export const taskRecordSchema = z.object({
   skill: z.string(),
   task: taskSchema,
   /** Places in the history of the messages that it took. */
-  taken: z.array(z.int().min(0)),
+  taken: z.array(z.int().min(0)).max(100_000),
   reply: messageSchema.optional(),
   /** Whether a call under way asked: nobody can answer that once the call is gone. */
   isAsking: z.boolean(),

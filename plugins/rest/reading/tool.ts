@@ -1,5 +1,5 @@
 import type { Json, Tool } from "propylon";
-import { isObject, toToolName, uniqueName } from "propylon/kit";
+import { isObject, toToolName, UniqueNames } from "propylon/kit";
 import { isSafe, SafeNames } from "./names.ts";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";
@@ -99,20 +99,11 @@ function checkSize(sizes: readonly number[]): void {
   );
 }
 
-/** Counts on where it stopped: to try number after number takes minutes for thousands of operations of one name. */
 function nameAll(operations: readonly Operation[]): string[] {
-  const taken = new Set<string>();
-  const counts = new Map<string, number>();
-  return operations.map(({ id, method, path }) => {
-    const wanted = toToolName(id ?? `${method.toLowerCase()}${path}`) || "operation";
-    let name = wanted;
-    for (let count = (counts.get(wanted) ?? 1) + 1; taken.has(name); count++) {
-      name = `${wanted.slice(0, 63 - String(count).length)}_${count}`;
-      counts.set(wanted, count);
-    }
-    taken.add(name);
-    return name;
-  });
+  const names = new UniqueNames();
+  return operations.map(({ id, method, path }) =>
+    names.take(toToolName(id ?? `${method.toLowerCase()}${path}`) || "operation"),
+  );
 }
 
 class ToolMaker {
@@ -221,15 +212,13 @@ class ToolMaker {
 /** Names that need no other come first, so that no other takes one of them. */
 function nameArguments(parameters: readonly Parameter[]): [string, Parameter][] {
   const names = new Map<Parameter, string>();
-  const taken = new Set<string>();
+  const taken = new UniqueNames();
   for (const safe of [true, false])
     for (const parameter of parameters) {
       if (isSafe(parameter.name) !== safe) continue;
       const wanted = safe ? parameter.name : toToolName(parameter.name) || "value";
       const placed = taken.has(wanted) ? toToolName(`${parameter.in}_${wanted}`) : wanted;
-      const name = uniqueName(placed, (each) => taken.has(each));
-      taken.add(name);
-      names.set(parameter, name);
+      names.set(parameter, taken.take(placed));
     }
   return parameters.map((parameter) => [names.get(parameter)!, parameter]);
 }

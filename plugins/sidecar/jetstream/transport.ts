@@ -1,6 +1,6 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { GatewayError, isGatewayError } from "propylon";
-import { pause } from "propylon/kit";
+import { FIRST_PROBLEM, pause } from "propylon/kit";
 import {
   Link,
   Puller,
@@ -272,13 +272,13 @@ export class JetstreamTransport implements Transport {
 
 /** Anybody may write to the subject; what is no event is passed over. */
 function tellEvent(text: string, listener: (event: StreamEvent) => void): void {
-  const event = streamEventSchema.safeParse(jsonOf(text));
+  const event = streamEventSchema.safeParse(jsonOf(text), FIRST_PROBLEM);
   if (event.success) listener(event.data);
 }
 
 /** Something else in the place of a result is a result, too: the stream takes no other. */
 function readTask(id: string, text: string): Task {
-  const task = taskSchema.safeParse(jsonOf(text));
+  const task = taskSchema.safeParse(jsonOf(text), FIRST_PROBLEM);
   if (task.success) return task.data;
   const message = { role: "agent" as const, parts: [{ text: "What is stored is not a task." }] };
   return { id, status: { state: "failed", message } };

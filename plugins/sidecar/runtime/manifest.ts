@@ -1,4 +1,4 @@
-import { problemText } from "propylon/kit";
+import { FIRST_PROBLEM, problemText } from "propylon/kit";
 import { readFile } from "node:fs/promises";
 import { GatewayError } from "propylon";
 import {
@@ -17,11 +17,14 @@ import { parseAnswer } from "./answer.ts";
 function parseManifest(text: string): Manifest {
   const value = json(text);
   const version = (value as { contractVersion?: unknown }).contractVersion;
-  if (typeof version === "string" && !contractVersionSchema.safeParse(version).success)
+  if (
+    typeof version === "string" &&
+    !contractVersionSchema.safeParse(version, FIRST_PROBLEM).success
+  )
     throw new GatewayError("invalid", `The runtime implements contract ${version.slice(0, 50)}.`, {
       hint: `This sidecar speaks ${CONTRACT_VERSIONS.join(", ")} and their minor versions.`,
     });
-  const checked = manifestSchema.safeParse(value);
+  const checked = manifestSchema.safeParse(value, FIRST_PROBLEM);
   if (checked.success) return checked.data;
   throw new GatewayError(
     "invalid",

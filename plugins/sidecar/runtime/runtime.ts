@@ -1,5 +1,11 @@
 import { GatewayError } from "propylon";
-import { HttpClient, type HttpClientReply, lowerCaseNames, pause } from "propylon/kit";
+import {
+  FIRST_PROBLEM,
+  HttpClient,
+  type HttpClientReply,
+  lowerCaseNames,
+  pause,
+} from "propylon/kit";
 import {
   agentCardSchema,
   CARD_PATH,
@@ -195,7 +201,7 @@ export class RuntimeClient {
   async #readCard(signal: AbortSignal): Promise<void> {
     const response = await this.#get(this.#path("agentCardPath"), signal);
     try {
-      this.#card = agentCardSchema.parse(parseAnswer(response?.text ?? ""));
+      this.#card = agentCardSchema.parse(parseAnswer(response?.text ?? ""), FIRST_PROBLEM);
     } catch {
       this.#warn("the runtime's card cannot be read; tasks are sent without streaming");
     }
@@ -229,7 +235,7 @@ export class RuntimeClient {
 }
 
 function check(answer: unknown, id: string): Task {
-  const checked = taskSchema.safeParse(answer);
+  const checked = taskSchema.safeParse(answer, FIRST_PROBLEM);
   if (!checked.success)
     throw new Failure("invalid_answer", "The runtime's answer is not a task.", checked.error);
   const task = checked.data;

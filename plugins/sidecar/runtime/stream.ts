@@ -1,3 +1,4 @@
+import { FIRST_PROBLEM } from "propylon/kit";
 import {
   STATES,
   streamEventSchema,
@@ -39,7 +40,7 @@ function isOver({ status }: Task): boolean {
 
 function eventOf(text: string): StreamEvent {
   try {
-    return streamEventSchema.parse(parseAnswer(text));
+    return streamEventSchema.parse(parseAnswer(text), FIRST_PROBLEM);
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     throw new Failure(

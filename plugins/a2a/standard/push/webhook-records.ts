@@ -16,13 +16,15 @@ const STEP_MS = 20;
 const recordSchema = z.object({
   owner: z.string(),
   taskId: z.string(),
-  hooks: z.array(
-    z.object({
-      config: z.looseObject({ id: z.string(), url: z.string(), token: z.string() }),
-      /** The status of the task that it was told last, or that was there when it was added. */
-      told: z.string().optional(),
-    }),
-  ),
+  hooks: z
+    .array(
+      z.object({
+        config: z.looseObject({ id: z.string(), url: z.string(), token: z.string() }),
+        /** The status of the task that it was told last, or that was there when it was added. */
+        told: z.string().optional(),
+      }),
+    )
+    .max(1_000),
   /** The gateway that tells them; empty before there is one. */
   replica: z.string().default(""),
   /** Milliseconds since the epoch. */
