@@ -114,7 +114,7 @@ describe("an agent of lifecycle", () => {
       ]);
       const begun = await send("tools/call", {
         name: "agent_start",
-        arguments: { contract: "work", agent: "worker" },
+        arguments: { contract: "work" },
       });
       const id = String((begun.result!["structuredContent"] as Json)["agent_id"]);
       await until(async () => (await show(id))["status"] === seen.status);
