@@ -8,6 +8,8 @@ export interface Contender {
   readonly may: (name: string) => boolean;
   /** Whether it would be listed. */
   readonly shows: (name: string) => boolean;
+  /** Whether the endpoint is its own, as an agent's is. It is part of the gateway, and never late or gone. */
+  readonly isOwn?: boolean;
 }
 
 /** A thing that a text may stand for. */
@@ -25,12 +27,14 @@ export class Contenders {
   readonly #separator: string;
   readonly #holders = new Map<string, Contender[]>();
   readonly #unknown: readonly Contender[];
+  readonly #own: readonly Contender[];
   readonly #byPrefix = new Map<string, Contender[]>();
 
   constructor(all: readonly Contender[], separator: string) {
     this.all = all;
     this.#separator = separator;
     this.#unknown = all.filter(({ names }) => names === undefined);
+    this.#own = all.filter(({ isOwn }) => isOwn === true);
     for (const contender of all) {
       push(this.#byPrefix, contender.prefix, contender);
       for (const name of contender.names ?? []) push(this.#holders, name, contender);
@@ -47,6 +51,11 @@ export class Contenders {
     const all = this.#holders.get(name) ?? [];
     const holders = all.every(({ may }) => may(name)) ? all : all.filter(({ may }) => may(name));
     return this.#unknown.length === 0 ? holders : [...holders, ...this.unknown(name)];
+  }
+
+  /** Whether the server that the endpoint belongs to has a thing of this name. */
+  isOwn(name: string): boolean {
+    return this.#own.some((contender) => has(contender, name));
   }
 
   /** What a text means that begins with the prefix of a server. */

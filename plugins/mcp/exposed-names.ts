@@ -34,6 +34,7 @@ export interface NamingContext {
 const VALID = /^[A-Za-z0-9_.-]+$/;
 /** Characters of a digest that tell shortened names apart, and of one where even these are taken. */
 const DIGITS = [6, 12] as const;
+const NOBODY: ReadonlySet<string> = new Set();
 /** Characters of a prefix that stay in a shortened name. */
 const MAX_PREFIX = 24;
 
@@ -80,7 +81,7 @@ class Naming {
   }
 
   #isFree(name: string, server: string): boolean {
-    const claimants = this.#context.claimants(name);
+    const claimants = this.#claimants(name);
     const isClaimed = claimants.size > 1 || (claimants.size === 1 && !claimants.has(server));
     return !this.#taken.has(name) && !isClaimed;
   }
@@ -93,8 +94,13 @@ class Naming {
   }
 
   #owner(name: string): Contender | undefined {
+    return this.#context.contenders.owner(name, this.#claimants(name));
+  }
+
+  /** On an agent's endpoint what the agent has itself goes ahead, even if it got it after clients were told of another's. */
+  #claimants(name: string): ReadonlySet<string> {
     const { contenders, claimants } = this.#context;
-    return contenders.owner(name, claimants(name));
+    return this.#rule.naming === "none" && contenders.isOwn(name) ? NOBODY : claimants(name);
   }
 
   *#wanted(item: Named): Generator<string> {

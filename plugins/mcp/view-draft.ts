@@ -165,12 +165,13 @@ export class ViewDraft {
   /** Who may have what, of a kind: by what servers say, else by what they said last. */
   #contend(kind: NamedKind, namesOf: (catalogue: Server["catalogue"]) => string[]): Contenders {
     const { servers, config } = this.#content;
-    const all = servers.map((server): Contender => {
+    const all = servers.map((server, index): Contender => {
       const { name: own, catalogue } = server;
       const names = isKnown(server) ? new Set(namesOf(catalogue)) : this.#known.names(own, kind);
       const may = this.#mayHave(server, kind);
       const shows = (name: string): boolean => this.#shows(server, kind, name);
-      return { server: own, prefix: this.#prefix(server), names, may, shows };
+      const isOwn = index === 0 && server.isApart === true;
+      return { server: own, prefix: this.#prefix(server), names, may, shows, isOwn };
     });
     return new Contenders(this.#known.loading ? [UNREAD, ...all] : all, config.separator);
   }
