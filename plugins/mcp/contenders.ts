@@ -29,6 +29,8 @@ export class Contenders {
   readonly #unknown: readonly Contender[];
   readonly #own: readonly Contender[];
   readonly #byPrefix = new Map<string, Contender[]>();
+  /** Characters of the longest prefix: a caller decides how long a text is, and how many separators it has. */
+  readonly #longest: number;
 
   constructor(all: readonly Contender[], separator: string) {
     this.all = all;
@@ -39,6 +41,7 @@ export class Contenders {
       push(this.#byPrefix, contender.prefix, contender);
       for (const name of contender.names ?? []) push(this.#holders, name, contender);
     }
+    this.#longest = all.reduce((longest, { prefix }) => Math.max(longest, prefix.length), 0);
   }
 
   /** Those that never said what they have, and so may have a thing of this name. */
@@ -64,7 +67,7 @@ export class Contenders {
     const { length } = this.#separator;
     for (
       let at = text.indexOf(this.#separator, 1);
-      at > 0;
+      at > 0 && at <= this.#longest;
       at = text.indexOf(this.#separator, at + 1)
     ) {
       const name = text.slice(at + length);

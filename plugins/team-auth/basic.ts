@@ -11,7 +11,7 @@ import type { AccountLogin } from "./snapshot.ts";
 const MAX_HASHING = 2;
 /** Requests that wait for that; more are sent away. */
 const MAX_WAITING = 16;
-/** Pairs of name and password that are known to be right. */
+/** Pairs of name and password that are known to be right, and of those that are known to be wrong. */
 const MAX_KNOWN = 1_000;
 
 /** `WWW-Authenticate` where accounts are asked for: standard clients send Basic when it is asked for, and not before (RFC 7617). */
@@ -35,6 +35,8 @@ export class BasicLogin {
   /** Of this process alone: nobody can prepare digests, or try passwords on those in a dump of the memory of another. */
   readonly #secret = randomBytes(32);
   readonly #known = new Recent<true>(MAX_KNOWN);
+  /** Neither hashed nor counted again: clients of another authenticator send theirs with every request. */
+  readonly #wrong = new Recent<true>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
   readonly #queue: (() => void)[] = [];
   #hashing = 0;
@@ -59,13 +61,14 @@ export class BasicLogin {
     const asked = account ?? { name: pair.name, password: DECOY, active: 0 };
     const digest = this.#digestOf(pair.password, asked);
     if (this.#known.get(digest)) return this.#admit(asked);
+    if (this.#wrong.get(digest)) return this.#deny(account);
     const guesser = digestOf(JSON.stringify([placeOf(remoteAddress), pair.name]));
     this.#parts.guesses.check(guesser);
     return this.#check(digest, pair.password, asked).then((isRight) => {
       if (account && isRight) return this.#admit(account);
       this.#parts.guesses.fail(guesser);
-      if (!account) return undefined;
-      throw this.#refuse();
+      this.#wrong.set(digest, true);
+      return this.#deny(account);
     });
   }
 
@@ -79,6 +82,10 @@ export class BasicLogin {
   #admit({ name, active }: AccountLogin): Identity {
     if (!active) throw this.#refuse();
     return { id: name, kind: "service", roles: new Set(["service"]) };
+  }
+
+  #deny(account: AccountLogin | undefined): undefined {
+    if (account) throw this.#refuse();
   }
 
   #refuse(): GatewayError {

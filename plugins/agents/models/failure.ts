@@ -118,12 +118,12 @@ export function describeTimeout(ms: number, asked: Asked): ModelFailure {
   };
 }
 
-/** An answer that stops before it says that it is complete. */
 /** Nobody waits any longer for a health check. */
 export function describeSilence(asked: Asked): GatewayError {
   return toError("does not answer in time", asked, {}, undefined);
 }
 
+/** An answer that stops before it says that it is complete. */
 function isTruncation(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   return thrown.name === "TruncatedAnswer" || /without a finish reason/.test(thrown.message);

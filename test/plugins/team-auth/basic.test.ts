@@ -126,6 +126,17 @@ describe("guessing at a service account", () => {
     expect(await outcomes("nobody")).toEqual(there);
   });
 
+  it("counts one wrong pair once: clients of another authenticator send theirs with every request", async () => {
+    const { ask } = await setup();
+    for (let request = 0; request < 30; request++) {
+      expect(await ask(basic("partner", "known to another plugin"))).toBeUndefined();
+      await expect(ask(basic("console", "old password"))).rejects.toMatchObject({
+        code: "unauthorized",
+      });
+    }
+    await expect(ask(basic("console", "guess"))).rejects.toMatchObject({ code: "unauthorized" });
+  });
+
   it("hashes a few passwords at a time and sends the rest away at once", async () => {
     const { ask } = await setup();
     const asked = Array.from({ length: 60 }, (_, each) =>
