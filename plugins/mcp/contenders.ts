@@ -10,6 +10,8 @@ export interface Contender {
   readonly shows: (name: string) => boolean;
   /** Whether the endpoint is its own, as an agent's is. It is part of the gateway, and never late or gone. */
   readonly isOwn?: boolean;
+  /** Whether it runs in this process, as a plugin's tools do: it is never late, and no stranger's. */
+  readonly isLocal?: boolean;
 }
 
 /** A thing that a text may stand for. */
@@ -28,6 +30,7 @@ export class Contenders {
   readonly #holders = new Map<string, Contender[]>();
   readonly #unknown: readonly Contender[];
   readonly #own: readonly Contender[];
+  readonly #isLocal: ReadonlySet<string>;
   readonly #byPrefix = new Map<string, Contender[]>();
   /** Characters of the longest prefix: a caller decides how long a text is, and how many separators it has. */
   readonly #longest: number;
@@ -37,6 +40,8 @@ export class Contenders {
     this.#separator = separator;
     this.#unknown = all.filter(({ names }) => names === undefined);
     this.#own = all.filter(({ isOwn }) => isOwn === true);
+    const local = all.filter(({ isLocal }) => isLocal === true);
+    this.#isLocal = new Set(local.map(({ server }) => server));
     for (const contender of all) {
       push(this.#byPrefix, contender.prefix, contender);
       for (const name of contender.names ?? []) push(this.#holders, name, contender);
@@ -49,11 +54,27 @@ export class Contenders {
     return this.#unknown.filter(({ may }) => may(name));
   }
 
+  /** Those that have, or had, a thing of this name. */
+  known(name: string): readonly Contender[] {
+    const all = this.#holders.get(name) ?? [];
+    return all.every(({ may }) => may(name)) ? all : all.filter(({ may }) => may(name));
+  }
+
   /** Those that have, or may have, a thing of this name. */
   of(name: string): readonly Contender[] {
-    const all = this.#holders.get(name) ?? [];
-    const holders = all.every(({ may }) => may(name)) ? all : all.filter(({ may }) => may(name));
+    const holders = this.known(name);
     return this.#unknown.length === 0 ? holders : [...holders, ...this.unknown(name)];
+  }
+
+  /**
+   * Those who keep a server from the plain name of a thing. One that never said what it has keeps none from what runs in this
+   * process, since the tool with which people log in at a server would else have no name until they did; nor from whose the name
+   * was when clients were told, since it is given to nobody else.
+   */
+  rivals(name: string, server: string, claimants: ReadonlySet<string>): readonly Contender[] {
+    const isSure = this.#isLocal.has(server) || claimants.has(server);
+    const found = isSure ? this.known(name) : this.of(name);
+    return found.filter((other) => other.server !== server);
   }
 
   /** Whether the server that the endpoint belongs to has a thing of this name. */

@@ -116,7 +116,7 @@ class Naming {
     if (this.#rule.naming === "none") return this.#owner(name)?.server === server;
     // It could be the prefixed name of something else.
     if (contenders.prefixed(name).length > 0) return false;
-    return contenders.of(name).every((other) => other.server === server);
+    return contenders.rivals(name, server, this.#claimants(name)).length === 0;
   }
 
   #full(item: Named): string | undefined {

@@ -171,7 +171,8 @@ export class ViewDraft {
       const may = this.#mayHave(server, kind);
       const shows = (name: string): boolean => this.#shows(server, kind, name);
       const isOwn = index === 0 && server.isApart === true;
-      return { server: own, prefix: this.#prefix(server), names, may, shows, isOwn };
+      const isLocal = server.status.transport === "local";
+      return { server: own, prefix: this.#prefix(server), names, may, shows, isOwn, isLocal };
     });
     return new Contenders(this.#known.loading ? [UNREAD, ...all] : all, config.separator);
   }

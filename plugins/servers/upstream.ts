@@ -275,7 +275,7 @@ export class Upstream implements OwnServer, Watching {
     this.#own.drop(principal.ref);
     const nobody = Object.assign(
       {},
-      { principal, signal: new AbortController().signal },
+      { principal, peer: { key: "" }, signal: new AbortController().signal },
     ) as unknown as Call;
     // Reads the lists, where nobody did before.
     if (!this.#listing.isRead) this.#own.of(nobody, undefined).catch(() => undefined);

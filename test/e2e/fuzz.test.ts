@@ -21,7 +21,7 @@ const target = definePlugin({
   setup(gateway) {
     gateway.tool("echo", {
       description: "Says it back.",
-      input: z.object({ text: z.string() }),
+      input: z.looseObject({ text: z.string() }),
       run: ({ text }) => text,
     });
     gateway.tool("anything", {

@@ -35,7 +35,7 @@ export class FakeServer implements Server {
     state: "ready",
     since: "2026-01-01T00:00:00.000Z",
     attempts: 0,
-    transport: "local",
+    transport: "stdio",
   };
   readonly handlers = new Map<string, Handler>();
   readonly subscribed: string[] = [];
