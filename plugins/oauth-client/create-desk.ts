@@ -9,7 +9,7 @@ import { providerFault } from "./faults.ts";
 import { LoginDesk, type LoginNews } from "./login-desk.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
-import { type Introduction, ClientRegistrations } from "./registration.ts";
+import { type Introduction, ClientRegistrations, redirectOf } from "./registration.ts";
 import { LOGIN_PAGES } from "./routes.ts";
 import { clientSchema, tokensSchema } from "./tokens.ts";
 import { findSeal, Vault } from "./vault.ts";
@@ -38,7 +38,7 @@ export function createDesk(
   const found = findSeal(config.secretKeys);
   const { fernet: seal } = found;
   const introduction = perGeneration(gateway, () => introductionOf(gateway));
-  const urlOf = (path: string): string => introduction().redirect.replace(/callback$/, path);
+  const urlOf = (path: string): string => `${introduction().base}/${path}`;
   const http = new ProviderHttp({
     allowedAddresses: config.allowedAddresses,
     option: "plugins.oauth-client.allowedAddresses",
@@ -61,7 +61,7 @@ export function createDesk(
   const consents = new PendingLogins(
     new Vault(store, "consents", { ...passing, schema: pendingSchema }),
     (server, ref) => accounts.find(server, ref),
-    () => introduction().redirect,
+    (login) => redirectOf(introduction(), login),
   );
   const topic = store.topic<LoginNews>("logins");
   const desk = new LoginDesk({
@@ -91,8 +91,7 @@ function introductionOf({ control, config }: PluginContext<OauthClientOptions>):
   const base = (publicUrl ?? own).replace(/\/$/, "");
   return {
     name: config.clientName,
-    redirect: `${base}${LOGIN_PAGES}/callback`,
-    document: base.startsWith("https:") ? `${base}${LOGIN_PAGES}/client.json` : undefined,
+    base: `${base}${LOGIN_PAGES}`,
   };
 }
 

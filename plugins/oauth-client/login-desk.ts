@@ -97,12 +97,18 @@ export class LoginDesk {
   }
 
   /** Ends a login. @throws {GatewayError} as {@link PendingLogins.end} */
-  async end(query: URLSearchParams, browser: string | undefined): Promise<LoginNews> {
+  async end(
+    login: string,
+    query: URLSearchParams,
+    browser: string | undefined,
+  ): Promise<LoginNews> {
     const { consents, count, outcomes, publish, renew } = this.#parts;
-    const { consent, outcome } = await consents.end(query, browser).catch((error: unknown) => {
-      count("refused");
-      throw error;
-    });
+    const { consent, outcome } = await consents
+      .end(login, query, browser)
+      .catch((error: unknown) => {
+        count("refused");
+        throw error;
+      });
     const { id, server, ref } = consent;
     count(outcome.isDone ? "done" : "failed");
     await outcomes.put(id, outcome);

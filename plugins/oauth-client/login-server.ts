@@ -20,6 +20,7 @@ import {
 } from "./grants.ts";
 import { findProvider, isBrowsable, type ProviderMetadata } from "./provider.ts";
 import type { LoginParts } from "./parts.ts";
+import { type ClientWish, loginOf } from "./registration.ts";
 import type { TokenRequest, AccountTokens } from "./tokens.ts";
 import type { Vault } from "./vault.ts";
 
@@ -35,6 +36,8 @@ interface KnownPlace {
 export interface LoginStart {
   readonly provider: ProviderMetadata;
   readonly request: TokenRequest;
+  /** Names where it ends; see {@link loginOf}. */
+  readonly login: string;
 }
 
 /** A server that wants a login: where that is, and how it is done. */
@@ -95,6 +98,7 @@ export class LoginServer {
     return {
       provider,
       request: { issuer: provider.issuer, resource, client, scopes: [...all] },
+      login: this.#loginAt(provider.issuer),
     };
   }
 
@@ -130,7 +134,7 @@ export class LoginServer {
 
   /** Forgets the client that a provider does not know any more. */
   forgetClient(issuer: string): Promise<void> {
-    return this.#parts.registrations.forget(issuer, this.#parts.introduction());
+    return this.#parts.registrations.forget(issuer, this.#wishAt(issuer));
   }
 
   askFor(call: Call, error: GatewayError): Promise<Answer | undefined> {
@@ -175,8 +179,16 @@ export class LoginServer {
   }
 
   #clientAt(provider: ProviderMetadata): Promise<LoginClient> {
-    const { registrations, introduction } = this.#parts;
-    return registrations.find(this.name, this.auth, provider, introduction(), this.#fetch);
+    const wish = this.#wishAt(provider.issuer);
+    return this.#parts.registrations.find(this.name, this.auth, provider, wish, this.#fetch);
+  }
+
+  #loginAt(issuer: string): string {
+    return loginOf(this.name, this.auth, issuer);
+  }
+
+  #wishAt(issuer: string): ClientWish {
+    return { login: this.#loginAt(issuer), introduction: this.#parts.introduction() };
   }
 
   #checkBrowsable({

@@ -64,12 +64,13 @@ export type FindAccount = LoginAccounts["find"];
 export class PendingLogins {
   readonly #vault: Vault<PendingLogin>;
   readonly #find: FindAccount;
-  readonly #redirect: () => string;
+  readonly #redirect: (login: string) => string;
   readonly #shares = new FairQuota();
   /** What gives back the share of a login, by the digest of its state. */
   readonly #running = new Map<string, () => void>();
 
-  constructor(vault: Vault<PendingLogin>, find: FindAccount, redirect: () => string) {
+  /** @param redirect where a login of that name ends */
+  constructor(vault: Vault<PendingLogin>, find: FindAccount, redirect: (login: string) => string) {
     this.#vault = vault;
     this.#find = find;
     this.#redirect = redirect;
@@ -82,11 +83,11 @@ export class PendingLogins {
    */
   async begin({ id, server, account, ref, browser }: ConsentWish): Promise<StartedConsent> {
     this.#checkShare(ref ?? "");
-    const { provider, request } = await server.begin(account.wanted);
+    const { provider, request, login } = await server.begin(account.wanted);
     const verifier = oauth.generateRandomCodeVerifier();
     const state = randomBytes(32).toString("base64url");
     this.#reserve(ref ?? "", digestOf(state));
-    const redirect = this.#redirect();
+    const redirect = this.#redirect(login);
     await this.#vault.put(digestOf(state), {
       id,
       server: server.name,
@@ -117,11 +118,13 @@ export class PendingLogins {
   /**
    * Ends the login that a redirect belongs to.
    *
+   * @param login in the path of the redirect
    * @param query of the redirect
    * @param browser what its cookie holds
-   * @throws {GatewayError} `forbidden` for one that is not known, or of another browser
+   * @throws {GatewayError} `forbidden` for one that is not known, of another browser, or that ends at another address
    */
   async end(
+    login: string,
     query: URLSearchParams,
     browser: string | undefined,
   ): Promise<{ readonly consent: PendingLogin; readonly outcome: ConsentOutcome }> {
@@ -129,7 +132,9 @@ export class PendingLogins {
     const key = digestOf(states[0] ?? "");
     const consent = states.length === 1 ? await this.#vault.take(key) : undefined;
     this.#running.get(key)?.();
-    if (!consent || !isBrowser(consent, browser))
+    // A code that arrives at another's address came from another authorization server (RFC 9700 section 4.4.2).
+    const isOwn = consent?.redirect.endsWith(`/callback/${login}`) === true;
+    if (!consent || !isOwn || !isBrowser(consent, browser))
       throw new GatewayError("forbidden", "This login is not known, or was ended before.", {
         hint: "Begin it again where you began it.",
       });

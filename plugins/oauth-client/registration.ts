@@ -1,6 +1,13 @@
 import * as oauth from "oauth4webapi";
 import { GatewayError } from "propylon";
-import { isLoopback, isObject, storeKey, type ServerAuth, type ProviderFetch } from "propylon/kit";
+import {
+  digestOf,
+  isLoopback,
+  isObject,
+  storeKey,
+  type ServerAuth,
+  type ProviderFetch,
+} from "propylon/kit";
 import type { LoginClient } from "./client.ts";
 import { providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";
@@ -10,10 +17,41 @@ import type { Vault } from "./vault.ts";
 export interface Introduction {
   /** Name that people are shown. */
   readonly name: string;
-  /** Where a login ends. */
-  readonly redirect: string;
-  /** Where its metadata document is, if authorization servers can read one. */
-  readonly document: string | undefined;
+  /** Address of the pages of logins, without a slash at its end. */
+  readonly base: string;
+}
+
+/**
+ * Names what a server and its authorization server have in common: where logins end, and which client they use. A code that one
+ * of them got comes back at an address that no other has, so that it is not redeemed at another's token endpoint (mix-up, RFC
+ * 9700 section 4.4.2). A client that an operator registered belongs to its server alone, and is pinned to its first issuer.
+ */
+export function loginOf(server: string, { client }: ServerAuth, issuer: string): string {
+  if (client.id !== undefined || client.metadataUrl !== undefined) return server;
+  return digestOf(storeKey(server, issuer)).slice(0, LOGIN_LENGTH);
+}
+
+/** Whether something can be the digest of {@link loginOf}. */
+export function isLogin(text: string): boolean {
+  return text.length === LOGIN_LENGTH && /^[\w-]+$/.test(text);
+}
+
+const LOGIN_LENGTH = 32;
+
+/** Where a login ends. */
+export function redirectOf({ base }: Introduction, login: string): string {
+  return `${base}/callback/${login}`;
+}
+
+/** Where the metadata document of a login's client is, if authorization servers can read one. */
+export function documentOf({ base }: Introduction, login: string): string | undefined {
+  return base.startsWith("https:") ? `${base}/clients/${login}` : undefined;
+}
+
+/** A client to be: of which login, and how it introduces itself. */
+export interface ClientWish {
+  readonly login: string;
+  readonly introduction: Introduction;
 }
 
 /** Makes the gateway known to authorization servers. Each has what it gave, and no other sees it. */
@@ -23,7 +61,7 @@ export class ClientRegistrations {
   readonly #running = new Map<string, Promise<LoginClient>>();
 
   /**
-   * @param clients by issuer, as they registered
+   * @param clients by issuer and redirect URI, as they registered
    * @param issuers by server and client id: where the operator's clients were first used
    */
   constructor(clients: Vault<LoginClient>, issuers: Vault<string>) {
@@ -40,23 +78,24 @@ export class ClientRegistrations {
     server: string,
     { client, issuer }: ServerAuth,
     provider: ProviderMetadata,
-    introduction: Introduction,
+    wish: ClientWish,
     fetch: ProviderFetch,
   ): Promise<LoginClient> {
     if (client.id !== undefined) {
       if (issuer === undefined) await this.#checkIssuer(server, client.id, provider);
       return { id: client.id, secret: client.secret };
     }
-    const document = client.metadataUrl ?? introduction.document;
+    const document = client.metadataUrl ?? documentOf(wish.introduction, wish.login);
     const takes = provider["client_id_metadata_document_supported"] === true;
     if (takes && document !== undefined) return { id: document, method: "none" };
-    if (provider.registration_endpoint === undefined) throw unknownClient(server);
-    return this.#register(provider, introduction, fetch);
+    if (provider.registration_endpoint === undefined)
+      throw unknownClient(server, wish.introduction);
+    return this.#register(provider, wish, fetch);
   }
 
   /** Forgets what a provider does not know any more. */
-  async forget(issuer: string, { redirect }: Introduction): Promise<void> {
-    await this.#clients.remove(storeKey(issuer, redirect));
+  async forget(issuer: string, { introduction, login }: ClientWish): Promise<void> {
+    await this.#clients.remove(storeKey(issuer, redirectOf(introduction, login)));
   }
 
   /** A server that names another authorization server later must not get the secret sent there. */
@@ -74,15 +113,15 @@ export class ClientRegistrations {
 
   async #register(
     provider: ProviderMetadata,
-    introduction: Introduction,
+    wish: ClientWish,
     fetch: ProviderFetch,
   ): Promise<LoginClient> {
-    const key = storeKey(provider.issuer, introduction.redirect);
+    const key = storeKey(provider.issuer, redirectOf(wish.introduction, wish.login));
     const known = await this.#clients.get(key);
     if (known) return known.value;
     const running = this.#running.get(key);
     if (running) return running;
-    const registering = register(provider, introduction, fetch)
+    const registering = register(provider, wish, fetch)
       .then(async (client) => {
         await this.#clients.put(key, client);
         return client;
@@ -94,9 +133,13 @@ export class ClientRegistrations {
 }
 
 /** What an authorization server is told of the gateway, by a registration or a metadata document. */
-export function describeClient({ name, redirect }: Introduction): Record<string, oauth.JsonValue> {
+export function describeClient({
+  introduction,
+  login,
+}: ClientWish): Record<string, oauth.JsonValue> {
+  const redirect = redirectOf(introduction, login);
   return {
-    client_name: name,
+    client_name: introduction.name,
     redirect_uris: [redirect],
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
@@ -108,11 +151,11 @@ export function describeClient({ name, redirect }: Introduction): Record<string,
 
 async function register(
   provider: ProviderMetadata,
-  introduction: Introduction,
+  wish: ClientWish,
   fetch: ProviderFetch,
 ): Promise<LoginClient> {
   const wanted = {
-    ...describeClient(introduction),
+    ...describeClient(wish),
     token_endpoint_auth_method: methodFor(provider),
   };
   try {
@@ -153,10 +196,12 @@ function methodFor({
   return known.find((method) => methods.includes(method)) ?? "client_secret_basic";
 }
 
-function unknownClient(server: string): GatewayError {
+function unknownClient(server: string, introduction: Introduction): GatewayError {
   return new GatewayError(
     "invalid",
     `The authorization server of "${server}" does not know the gateway, and takes no registration.`,
-    { hint: `Register the gateway there, and set servers.${server}.auth.client.id.` },
+    {
+      hint: `Register the gateway there with the redirect URI ${redirectOf(introduction, server)}, and set servers.${server}.auth.client.id.`,
+    },
   );
 }

@@ -2,7 +2,13 @@ import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } fro
 import { pathParameter } from "propylon/kit";
 import type { LoginDesk } from "./login-desk.ts";
 import { connectPage, endPage } from "./pages.ts";
-import { describeClient, type Introduction } from "./registration.ts";
+import {
+  type ClientWish,
+  describeClient,
+  documentOf,
+  type Introduction,
+  isLogin,
+} from "./registration.ts";
 
 /** Where the pages of logins are. */
 export const LOGIN_PAGES = "/oauth-client";
@@ -17,7 +23,9 @@ export function registerRoutes(
 ): void {
   const open = { access: "public", mutates: false } as const;
   const change = { access: "public", mutates: true } as const;
-  gateway.route("GET", `${LOGIN_PAGES}/client.json`, open, () => clientDocument(introduction()));
+  gateway.route("GET", `${LOGIN_PAGES}/clients/:login`, open, (event) =>
+    clientDocument({ introduction: introduction(), login: pathParameter(event, "login") }),
+  );
   gateway.route("GET", `${LOGIN_PAGES}/connect/:ticket`, open, async (event) =>
     connectPage(await desk.visit(pathParameter(event, "ticket"), event.context.principal)),
   );
@@ -29,7 +37,7 @@ export function registerRoutes(
       { headers: { "set-cookie": cookie(browser, introduction()) } },
     );
   });
-  gateway.route("GET", `${LOGIN_PAGES}/callback`, change, (event) => endLogin(desk, event));
+  gateway.route("GET", `${LOGIN_PAGES}/callback/:login`, change, (event) => endLogin(desk, event));
   registerAdmin(gateway, desk);
 }
 
@@ -64,7 +72,11 @@ function targetOf(event: RouteEvent): string {
 async function endLogin(desk: LoginDesk, event: RouteEvent): Promise<Response> {
   try {
     const browser = readCookie(event.req.headers.get("cookie") ?? "");
-    const { server, ref, outcome } = await desk.end(event.url.searchParams, browser);
+    const { server, ref, outcome } = await desk.end(
+      pathParameter(event, "login"),
+      event.url.searchParams,
+      browser,
+    );
     event.context.target = { server, account: ref ?? "gateway" };
     if (!outcome.isDone)
       return endPage("Not connected", outcome.reason ?? "The login failed.", 400);
@@ -77,16 +89,18 @@ async function endLogin(desk: LoginDesk, event: RouteEvent): Promise<Response> {
 }
 
 /** The metadata document of the gateway (OAuth Client ID Metadata Document). */
-function clientDocument(introduction: Introduction): object {
-  if (introduction.document === undefined)
+function clientDocument(wish: ClientWish): object {
+  const document = documentOf(wish.introduction, wish.login);
+  if (document === undefined)
     throw new GatewayError("not_found", "The gateway has no address that others can reach.", {
       hint: "Set publicUrl to its https URL.",
     });
-  return { client_id: introduction.document, ...describeClient(introduction) };
+  if (!isLogin(wish.login)) throw new GatewayError("not_found", "There is no such client.");
+  return { client_id: document, ...describeClient(wish) };
 }
 
-function cookie(value: string, { redirect }: Introduction): string {
-  const secure = redirect.startsWith("https:") ? "; Secure" : "";
+function cookie(value: string, { base }: Introduction): string {
+  const secure = base.startsWith("https:") ? "; Secure" : "";
   // Lax: the redirect comes from another site.
   return `${COOKIE}=${value}; Path=${LOGIN_PAGES}; Max-Age=600; HttpOnly; SameSite=Lax${secure}`;
 }

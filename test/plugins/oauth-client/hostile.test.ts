@@ -193,8 +193,25 @@ describe("a redirect", () => {
     "?code=x",
   ])("that nobody waits for is refused: %s", async (query) => {
     const { url } = await setupBegun();
-    const { status } = await fetch(`${url}/oauth-client/callback${query}`);
+    const { status } = await fetch(`${url}/oauth-client/callback/guarded${query}`);
     expect([400, 403, 414, 431]).toContain(status);
+  });
+
+  it("attacks S1-5: at the address of another login gives no account, and uses the login up", async () => {
+    const { url, server, begin, status } = await setupBegun();
+    const target = await begin();
+    const own = target.href;
+    expect(new URL(own).pathname).toMatch(/^\/oauth-client\/callback\/[\w-]{32}$/);
+    target.pathname = "/oauth-client/callback/other";
+    const ended = await fetch(target);
+    expect([ended.status, await ended.text()]).toEqual([
+      403,
+      expect.stringContaining("This login is not known"),
+    ]);
+    expect((await fetch(own)).status).toBe(403);
+    expect(status().state).not.toBe("ready");
+    expect(server.seen).toEqual([]);
+    expect(url).toBe(new URL(own).origin);
   });
 
   it("is good once", async () => {
