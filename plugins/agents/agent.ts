@@ -36,6 +36,8 @@ export interface AgentParts {
   readonly log: Logger;
 }
 
+type Icon = Readonly<Record<string, unknown>>;
+
 /** Time beyond that of a run, in milliseconds, so that a run that used up its time can still say so. */
 const MARGIN_MS = 5_000;
 
@@ -113,8 +115,16 @@ function describeTool({ name, options }: AgentParts): Tool {
     ...(title !== undefined && { title }),
     description: description ?? `Asks the agent "${title ?? name}".`,
     inputSchema: inputSchema(capabilities?.vision === true),
-    ...(icons && { icons }),
+    ...(icons && { icons: icons.map(toToolIcon) }),
   };
+}
+
+/** Registries take sizes as a text such as "any"; MCP wants a list, and one icon without it costs a client the whole list of tools. */
+function toToolIcon({ sizes, ...icon }: Icon): Icon {
+  const all: unknown = typeof sizes === "string" ? sizes.split(/\s+/).filter(Boolean) : sizes;
+  const isList =
+    Array.isArray(all) && all.length > 0 && all.every((one) => typeof one === "string");
+  return isList ? { ...icon, sizes: all } : icon;
 }
 
 /** A run that a budget ended says so itself, and is marked: half an answer must not pass for a whole one. */

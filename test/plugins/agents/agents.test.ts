@@ -48,6 +48,26 @@ describe("an agent driven by a model", () => {
     expect(gateway.servers.has("infra")).toBe(true);
   });
 
+  it.each([
+    ["any", ["any"]],
+    ["48x48 96x96", ["48x48", "96x96"]],
+    [["any"], ["any"]],
+    ["", undefined],
+    [[1], undefined],
+    [null, undefined],
+  ])(
+    "F3: SDK clients list its tool with icons of sizes %j, the registry has them as they are",
+    async (sizes, listed) => {
+      const icon = { src: "https://icons.test/h.svg" };
+      const { urlOf, list } = await setupTeam({
+        agents: { harper: { icons: [{ ...icon, sizes }] } },
+      });
+      const { tools } = await (await connect(urlOf("harper"))).listTools();
+      expect(tools[0]?.icons).toEqual([{ ...icon, ...(listed && { sizes: listed }) }]);
+      expect(list()[0]?.icons).toEqual([{ ...icon, sizes }]);
+    },
+  );
+
   it("P125: its list of tools is all that it can do", async () => {
     const { urlOf } = await setupTeam({
       agents: { harper: { description: "Answers.", icons: [{ src: "/h.svg" }] } },
