@@ -12,8 +12,10 @@ import {
   type Walk,
 } from "./verdict.ts";
 
-/** Work for one value, in schemas applied and values compared: some 50 ms of the event loop at the worst. */
-const MAX_WORK = 25_000;
+/** Work for one value, in keywords applied and values compared: below 50 ms of the event loop, also for code that is not warm. */
+const MAX_WORK = 10_000;
+/** Characters of a reference that are as much work as a keyword. */
+const REFERENCE_PIECE = 16;
 /** Schemas within schemas. More is a circle of references. */
 const MAX_DEPTH = 256;
 /** Problems named in one answer. */
@@ -75,6 +77,7 @@ class SchemaWalk implements Walk {
   }
 
   follow(reference: string): unknown {
+    if (!this.spend(Math.floor(reference.length / REFERENCE_PIECE))) return undefined;
     return followReference(this.#root, reference);
   }
 
@@ -106,7 +109,10 @@ class SchemaWalk implements Walk {
   }
 
   *#eachKeyword(schema: Json, value: unknown): Iterable<Verdict> {
-    for (const [name, rule] of Object.entries(schema)) {
+    const entries = Object.entries(schema);
+    // A schema of many keys that doubles at each level is as much work as its keys, known or not.
+    if (!this.spend(Math.max(0, entries.length - 1))) return yield undefined;
+    for (const [name, rule] of entries) {
       const keyword = KEYWORDS.get(name);
       if (keyword) yield keyword(this, rule, value, schema);
     }

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { Json } from "propylon";
 import { describe, expect, it } from "vitest";
 import { findProblems } from "../../../plugins/openapi/check/check.ts";
-import { rounds } from "../../fixtures/ci.ts";
+import { PATIENCE, rounds } from "../../fixtures/ci.ts";
 
 const names = fc.constantFrom("a", "b", "c");
 const numbers = fc.constantFrom(0, 1, 2, 3, 0.5, -1);
@@ -238,14 +238,32 @@ describe("arguments against a server's schema", () => {
   ])("gives up in time: %s", (_, schema, value) => {
     expect(findProblems(schema as Json, value)).toEqual([]);
   });
+
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, n]));
+  const long = "l".repeat(4_000);
+
+  it.each<[string, Json]>([
+    ["few keys", doubling(60, (next) => ({ allOf: [next, next] }))],
+    ["many keys", doubling(60, (next) => ({ ...many, allOf: [next, next] }))],
+    ["long names", doubling(60, (next) => ({ allOf: [next, next] }), long)],
+  ])("attacks S3-4: a schema that doubles at each level costs below 50 ms: %s", (_, $defs) => {
+    const schema = { $ref: `#/$defs/${Object.keys($defs)[0]}`, $defs };
+    const times = Array.from({ length: 3 }, () => {
+      const from = process.cpuUsage();
+      findProblems(schema, { a: 1 });
+      const { user, system } = process.cpuUsage(from);
+      return (user + system) / 1_000;
+    });
+    expect(Math.min(...times)).toBeLessThan(50 * PATIENCE);
+  });
 });
 
-function doubling(levels: number, make: (next: Json) => Json): Json {
+function doubling(levels: number, make: (next: Json) => Json, name = "l"): Json {
   const all = Array.from({ length: levels }, (_, n) => [
-    `l${n}`,
-    make({ $ref: `#/$defs/l${n + 1}` }),
+    `${name}${n}`,
+    make({ $ref: `#/$defs/${name}${n + 1}` }),
   ]);
-  return { ...Object.fromEntries(all), [`l${levels}`]: true };
+  return { ...Object.fromEntries(all), [`${name}${levels}`]: true };
 }
 
 function nest(depth: number): unknown {
