@@ -57,7 +57,7 @@ export const CALL_OUTCOMES = [
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
 /**
- * Whether a call belongs into a list of failures. Whoever cancels a call knows that it has no result.
+ * Whether a call counts as a failure. A caller that cancels a call knows that it has no result.
  *
  * @example const failed = entries.filter(({ outcome }) => isFailure(outcome));
  */

@@ -4,8 +4,8 @@ import type { z } from "zod";
 const SMALL = 1_000;
 
 /**
- * Stops at the first problem, where nobody reads the others: `schema.safeParse(value, FIRST_PROBLEM)`. Else whoever sends 1.9 million
- * wrong items decides how long the list of problems gets. zod does so for its own `validate`, which has no words, and leaves the
+ * Stops at the first problem, where the others are not read: `schema.safeParse(value, FIRST_PROBLEM)`. Without it, a sender of 1.9
+ * million wrong items decides how long the list of problems gets. zod does so for its own `validate`, which has no words, and leaves the
  * option out of the type; a version without it would look at every item again.
  *
  * @example const { data } = newsSchema.safeParse(news, FIRST_PROBLEM);

@@ -43,7 +43,7 @@ export class UniqueNames {
     return this.#taken.has(name);
   }
 
-  /** Gives a name to whoever wants it first, and one with a number to the others. */
+  /** Gives the name itself the first time, and the name with a number after that. */
   take(wanted: string): string {
     let name = wanted;
     const stem = name.slice(0, MAX_STEM);

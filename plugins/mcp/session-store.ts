@@ -200,7 +200,7 @@ export class SessionStore {
     if (this.#gone.has(session)) return;
     for (let attempt = 0, rev = this.#revs.get(session) ?? 0; attempt < ATTEMPTS; attempt++) {
       const now = Date.now();
-      const record = boundedRecord(session);
+      const record = recordWithinBounds(session);
       const written = await this.#kv.update(key, record, rev);
       if (written !== undefined) {
         this.#savedAt.set(session, now);
@@ -297,7 +297,7 @@ export class SessionStore {
 }
 
 /** @throws {GatewayError} `too_large` */
-function boundedRecord(session: Session): SessionRecord {
+function recordWithinBounds(session: Session): SessionRecord {
   const record = toSessionRecord(session);
   if (JSON.stringify(record).length <= MAX_RECORD) return record;
   throw new GatewayError("too_large", "The session would be too large to be kept.", {
