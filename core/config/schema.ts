@@ -185,6 +185,12 @@ export const configObject = z.strictObject({
           issuer: z.string().optional().describe("Required `iss`."),
           audience: z.string().optional().describe("Required `aud`."),
           roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),
+          qualify: z
+            .boolean()
+            .optional()
+            .describe(
+              "Whether its people are known as `jwt:<sub>` and not as `sub`; default: beside every plugin that names people, too.",
+            ),
         })
         .optional()
         .describe("Accept signed JSON Web Tokens whose claim names a role."),

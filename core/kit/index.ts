@@ -39,6 +39,7 @@ export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../con
 export { librariesOf } from "./libraries.ts";
 export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
+export { isCrowded, JWT, qualifiedId } from "../http/auth/people.ts";
 export { readRef } from "../http/auth/principal.ts";
 export {
   type Bearer,

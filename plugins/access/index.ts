@@ -6,6 +6,7 @@ import { commands } from "./commands.ts";
 import { may, notAllowed, viewOf } from "./decide.ts";
 import { Ladder } from "./ladder.ts";
 import { optionsSchema, type RulesInput } from "./options.ts";
+import { warnOfPlainNames } from "./plain-names.ts";
 import { publishKeys } from "./keys.ts";
 import { registerRoutes } from "./routes.ts";
 import { Rule } from "./rule.ts";
@@ -49,6 +50,7 @@ export default definePlugin({
         throw notAllowed(call);
       });
     }
+    warnOfPlainNames(gateway);
     registerRoutes(gateway, new Ladder(gateway, rules));
     if (gateway.services.keys) publishKeys(gateway, gateway.services.keys);
     return { may: (principal, item) => may(rules, principal, item) };

@@ -1,9 +1,11 @@
 import type { PluginContext } from "propylon";
-import { perGeneration } from "propylon/kit";
-import { isCrowded } from "./issuers.ts";
+import { isCrowded, perGeneration } from "propylon/kit";
 import type { OauthResourceOptions } from "./options.ts";
 import { Outages } from "./outages.ts";
 import { AccessTokens, type TokenParts } from "./tokens.ts";
+
+/** Name of the authenticator. */
+export const AUTHENTICATOR = "oauth";
 
 /** What checks tokens in a gateway as it is configured now. */
 export function createTokens(
@@ -11,7 +13,10 @@ export function createTokens(
   parts: Omit<TokenParts, "audiences" | "isCrowded" | "outages">,
 ): AccessTokens {
   const { config, control, log } = gateway;
-  const isShared = (): boolean => parts.accounts !== undefined || isCrowded(parts.issuers, control);
+  const isShared = (): boolean =>
+    parts.accounts !== undefined ||
+    parts.issuers.all.length > 1 ||
+    isCrowded(AUTHENTICATOR, control.authenticators);
   return new AccessTokens({
     ...parts,
     audiences: config.audiences,

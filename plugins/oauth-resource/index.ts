@@ -2,7 +2,7 @@ import { definePlugin, optional } from "propylon";
 import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";
-import { createTokens } from "./create-tokens.ts";
+import { AUTHENTICATOR, createTokens } from "./create-tokens.ts";
 import { IssuerDocuments } from "./documents.ts";
 import { evictLost } from "./evict-lost.ts";
 import { TokenIssuers } from "./issuers.ts";
@@ -15,6 +15,7 @@ import { OauthResource } from "./service.ts";
 import { registerWarnings } from "./warnings.ts";
 
 export { KeySet } from "./key-set.ts";
+export { issuerNameSchema } from "./options.ts";
 export * from "./service.ts";
 
 /** Lets people in with access tokens of authorization servers, and tells clients where to log in. */
@@ -35,7 +36,7 @@ export default definePlugin({
     const onRefusal = registerMetrics(gateway.metrics);
     const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
     const tokens = createTokens(gateway, parts);
-    gateway.authenticator("oauth", tokens.authenticate, {
+    gateway.authenticator(AUTHENTICATOR, tokens.authenticate, {
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });

@@ -1,4 +1,4 @@
-import { GatewayError, type GatewayConfig, type PluginContext } from "propylon";
+import { GatewayError } from "propylon";
 import { readUnprovenClaims } from "propylon/kit";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
@@ -109,12 +109,6 @@ function toLocal(issuer: LocalIssuer): TokenIssuer {
     check: new LocalTokens(issuer),
     isLocal: true,
   };
-}
-
-/** Whether more than one issuer names people, that of auth.jwt included. */
-export function isCrowded({ all }: TokenIssuers, control: PluginContext["control"]): boolean {
-  const { auth } = control.effectiveConfig() as GatewayConfig;
-  return all.length > 1 || auth.jwt !== undefined;
 }
 
 function checkApart(issuers: readonly (readonly [string, IssuerOptions])[]): void {

@@ -1,5 +1,5 @@
 import { durationSchema } from "propylon";
-import { isLoopback } from "propylon/kit";
+import { isLoopback, JWT } from "propylon/kit";
 import { z } from "zod";
 
 /** RFC 6749 section 3.3; anything else could leave the quotes of a challenge. */
@@ -13,6 +13,13 @@ const secureUrl = () =>
     const { protocol, hostname, username, hash } = new URL(text);
     return (protocol === "https:" || isLoopback(hostname)) && username === "" && hash === "";
   }, "expected an https URL without credentials and fragment; http on loopback only");
+
+/** Stands in front of the names of an issuer's people, as the name of auth.jwt does. */
+export const issuerNameSchema = () =>
+  z
+    .string()
+    .regex(/^[a-z][a-z0-9-]{0,62}$/, "expected lower case letters, digits and dashes")
+    .refine((name) => name !== JWT, `expected another name: ${JWT} stands for auth.jwt`);
 
 const introspectionSchema = z.strictObject({
   url: secureUrl()
@@ -47,7 +54,7 @@ const issuerSchema = z
       .boolean()
       .optional()
       .describe(
-        "Whether its people are known as `<name>:<sub>` and not as `sub`; default: with several issuers, beside auth.jwt, and beside team-auth.",
+        "Whether its people are known as `<name>:<sub>` and not as `sub`; default: with several issuers, and beside auth.jwt and every plugin that names people, too.",
       ),
   })
   .refine(
@@ -58,10 +65,7 @@ const issuerSchema = z
 /** Schema of the options. */
 export const optionsSchema = z.strictObject({
   issuers: z
-    .record(
-      z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, "expected lower case letters, digits and dashes"),
-      issuerSchema,
-    )
+    .record(issuerNameSchema(), issuerSchema)
     .default({})
     .describe(
       "Authorization servers whose tokens count, by a name of your choice; the one of the plugin oauth counts by itself.",

@@ -6,7 +6,7 @@ import {
   type Identity,
   type Principal,
 } from "propylon";
-import { digestOf, ExpiringMap, readBearer } from "propylon/kit";
+import { digestOf, ExpiringMap, JWT, qualifiedId, readBearer } from "propylon/kit";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
@@ -148,14 +148,15 @@ export class AccessTokens {
   }
 
   #idOf(issuer: TokenIssuer, subject: string): string {
-    return this.#isQualified(issuer) ? `${issuer.name}:${subject}` : subject;
+    return this.#isQualified(issuer) ? qualifiedId(issuer.name, subject) : subject;
   }
 
   /** Whoever can choose his name at one issuer must not be able to choose that of somebody at another. */
   #checkName(issuer: TokenIssuer, subject: string): void {
     if (this.#isQualified(issuer)) return;
     const others = this.#parts.issuers.all.filter((other) => other !== issuer);
-    if (others.some(({ name }) => subject.startsWith(`${name}:`))) throw invalidToken();
+    const names = [JWT, ...others.map(({ name }) => name)];
+    if (names.some((name) => subject.startsWith(qualifiedId(name, "")))) throw invalidToken();
   }
 
   #lacksScope(granted: readonly string[], path: string): GatewayError {

@@ -1,5 +1,6 @@
 import { durationSchema } from "propylon";
 import { isLoopback, secretKeysSchema } from "propylon/kit";
+import { issuerNameSchema } from "propylon/plugins/oauth-resource";
 import { z } from "zod";
 import { isRedirect } from "./redirects.ts";
 
@@ -115,9 +116,7 @@ export const optionsSchema = z.strictObject({
     .describe(
       "Who may come in, and as what: for each role `everyone` who can log in at the provider, or claims with values of which one is enough, e.g. `caller: { groups: [staff] }`.",
     ),
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,62}$/, "expected lower case letters, digits and dashes")
+  name: issuerNameSchema()
     .default("login")
     .describe("Stands in front of the people's names: `user:<name>:<subject>`."),
   clients: z

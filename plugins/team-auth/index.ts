@@ -8,7 +8,6 @@ import { optionsSchema } from "./options.ts";
 import { CONSOLES } from "./rest-routes.ts";
 import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
-import { warnOfOtherNames } from "./warnings.ts";
 
 export type { AuditNews, TeamNews } from "./events.ts";
 export * from "./service.ts";
@@ -37,7 +36,6 @@ export default definePlugin({
       challenge: (path) => (path.startsWith(CONSOLES) ? BASIC_CHALLENGE : undefined),
     });
     gateway.check("team-auth", () => issuer.check());
-    warnOfOtherNames(gateway);
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
     return issuer.service;

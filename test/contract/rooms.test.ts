@@ -127,6 +127,7 @@ it("the files of a folder that other folders import are these", () => {
         "leases",
         "listener",
         "listeners",
+        "people",
         "port",
         "principal",
         "proxies",

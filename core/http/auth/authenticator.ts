@@ -4,16 +4,14 @@ import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import { AuthenticatorChain } from "./chain.ts";
 import type { Guesses } from "./guesses.ts";
-import { createJwtVerifier, ForeignToken, JWT, type JwtVerifier } from "./jwt.ts";
+import { createJwtVerifier, ForeignToken, type JwtVerifier } from "./jwt.ts";
 import { type Bearer, isMistyped, readBearer } from "./key.ts";
 import { digestOf } from "../../kit/digest.ts";
 import type { Principal } from "../../call/types.ts";
+import { isJwtQualified, JWT, KEYS } from "./people.ts";
 import { makePrincipal, originOf } from "./principal.ts";
 import { TrustedProxies } from "./proxies.ts";
 import { ALL_ROLES } from "../guard.ts";
-
-/** Name of the authenticator of `auth.apiKey` and `auth.keys`. */
-const KEYS = "keys";
 
 /** Name of the holder of `auth.apiKey`. */
 export const MASTER = "api-key";
@@ -40,7 +38,7 @@ export function createChain(
   guesses?: Guesses,
 ): AuthenticatorChain | undefined {
   checkNames(ofPlugins);
-  const links = [...configured(auth), ...ofPlugins];
+  const links = [...configured(auth, ofPlugins), ...ofPlugins];
   if (links.length === 0) return undefined;
   const refusal = (credentials: Credentials): string => refusalOf(credentials, auth);
   const { maxFailures, trustedProxies } = auth;
@@ -50,9 +48,12 @@ export function createChain(
   });
 }
 
-function configured(auth: GatewayConfig["auth"]): Authenticator[] {
+function configured(
+  auth: GatewayConfig["auth"],
+  ofPlugins: readonly Authenticator[],
+): Authenticator[] {
   const holders = createKeyring(auth);
-  const verify = auth.jwt && createJwtVerifier(auth.jwt);
+  const verify = auth.jwt && createJwtVerifier(auth.jwt, isJwtQualified(auth.jwt, ofPlugins));
   const hasKeys = auth.apiKey !== undefined || Object.keys(auth.keys).length > 0;
   return [
     ...(hasKeys ? [keysLink(holders)] : []),
@@ -141,8 +142,8 @@ export interface Credits {
 
 /**
  * Whose credentials a new config takes away, or gives other rights: a key whose name is gone or whose hash or role changed, the
- * tokens of a check that is another, the people of an authenticator that left, and everyone without credentials where these are
- * needed now.
+ * tokens of a check that is another or whose people have other names, the people of an authenticator that left, and everyone
+ * without credentials where these are needed now.
  *
  * @returns `undefined` when it is nobody's
  */
@@ -151,7 +152,7 @@ export function droppedBetween(
   after: Credits,
 ): ((principal: Principal) => boolean) | undefined {
   const keys = new Set(lostKeys(before.auth, after.auth));
-  const tokens = before.auth.jwt !== undefined && differs(before.auth.jwt, after.auth.jwt);
+  const tokens = before.auth.jwt !== undefined && differs(tokensOf(before), tokensOf(after));
   const left = new Set(lostAuthenticators(before, after));
   const isClosed = before.links.length === 0 && after.links.length > 0;
   const anonymous = isClosed || (!before.auth.strict && after.auth.strict);
@@ -163,6 +164,11 @@ export function droppedBetween(
     if (origin === JWT) return tokens;
     return origin !== undefined && left.has(origin);
   };
+}
+
+/** How tokens are checked, and how their people are named. */
+function tokensOf({ auth: { jwt }, links }: Credits): unknown {
+  return jwt && { ...jwt, qualify: isJwtQualified(jwt, links) };
 }
 
 /** Another plugin's of the same name is another. */

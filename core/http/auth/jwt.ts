@@ -6,12 +6,10 @@ import type { Principal, Role } from "../../call/types.ts";
 import { ExpiringMap } from "../../kit/expiring-map.ts";
 import { readUnprovenClaims } from "./key.ts";
 import { digestOf } from "../../kit/digest.ts";
+import { JWT, qualifiedId } from "./people.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "../guard.ts";
 import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "./token-rules.ts";
-
-/** Name of the authenticator of `auth.jwt`. */
-export const JWT = "jwt";
 
 type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 
@@ -31,9 +29,10 @@ interface Check {
  * Makes the check of signed tokens (RFC 7519): `exp` and `sub` are required, `iss` and `aud` where configured; the principal's
  * id is `sub`, its roles those of the role claim that exist.
  *
+ * @param isQualified whether the id is `jwt:<sub>`, because others name people, too
  * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for a key that is none
  */
-export function createJwtVerifier(config: JwtConfig): JwtVerifier {
+export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVerifier {
   const { algorithms, loadKey } = pickCheck(config);
   const { issuer, audience } = config;
   const options: JWTVerifyOptions = {
@@ -55,7 +54,7 @@ export function createJwtVerifier(config: JwtConfig): JwtVerifier {
         typeof key === "function"
           ? await jose.jwtVerify(token, key, options)
           : await jose.jwtVerify(token, key, options);
-      const principal = toPrincipal(payload, config.roleClaim);
+      const principal = toPrincipal(payload, config.roleClaim, isQualified);
       verified.set(digest, principal, Math.min(principal.expiresAt!, Date.now() + MAX_AGE_MS));
       return principal;
     } catch (error) {
@@ -111,13 +110,17 @@ function readPublicKey(pem: string): KeyObject {
   });
 }
 
-function toPrincipal({ sub, ...claims }: JWTPayload, roleClaim: string): Principal {
+function toPrincipal(
+  { sub, ...claims }: JWTPayload,
+  roleClaim: string,
+  isQualified: boolean,
+): Principal {
   if (typeof sub !== "string" || sub === "") throw refused("The token names no subject.");
   const named = Object.hasOwn(claims, roleClaim) ? [claims[roleClaim]].flat() : [];
   const roles = named.filter((role): role is Role => ALL_ROLES.has(role as Role));
   return makePrincipal(
     {
-      id: sub,
+      id: isQualified ? qualifiedId(JWT, sub) : sub,
       kind: "user",
       roles: new Set(roles),
       expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,

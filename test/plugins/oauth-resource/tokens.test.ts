@@ -271,7 +271,7 @@ describe("two issuers", () => {
       .setProtectedHeader({ alg: "HS256" })
       .setExpirationTime("1m")
       .sign(new TextEncoder().encode("a secret of at least 32 characters"));
-    expect((await ask(`${url}/who`, own)).body).toEqual({ ref: "user:ada" });
+    expect((await ask(`${url}/who`, own)).body).toEqual({ ref: "user:jwt:ada" });
     expect((await ask(`${url}/who`, await sign({ aud: url }))).body).toEqual({
       ref: "user:corp:ada",
     });

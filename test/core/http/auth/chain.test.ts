@@ -240,11 +240,11 @@ describe("the config's tokens, beside those of another issuer", () => {
     const asked: string[] = [];
     const chain = chainOf({ secret: SECRET, issuer: "us" }, asked);
     expect(await ask(chain, `Bearer ${await sign(SECRET, { iss: "us" })}`)).toMatchObject({
-      id: "grace",
+      id: "jwt:grace",
     });
     expect(await ask(chain, `Bearer ${await sign(SECRET, { iss: "us" }, "1s ago")}`)).toMatchObject(
       {
-        id: "grace",
+        id: "jwt:grace",
       },
     );
     expect(await ask(chain, `Bearer ${await sign(SECRET, { iss: "us" }, "5m ago")}`)).toBe(

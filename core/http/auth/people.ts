@@ -1,0 +1,59 @@
+import { GatewayError } from "../../errors.ts";
+
+/** Name of the authenticator of `auth.apiKey` and `auth.keys`. It knows keys, and no people. */
+export const KEYS = "keys";
+/**
+ * Name of the authenticator of `auth.jwt`; no other issuer has it.
+ *
+ * @example const name = qualifiedId(JWT, "ada"); // jwt:ada
+ */
+export const JWT = "jwt";
+
+/** One that knows people. */
+interface Named {
+  readonly name: string;
+}
+
+/**
+ * Whether somebody else names people, too. Each then puts its own name in front of those of its people: whoever chooses a name at
+ * one issuer must not become a person of another.
+ *
+ * @param own name of the authenticator that asks
+ * @param all authenticators of the gateway
+ *
+ * @example const isQualified = isCrowded("directory", gateway.control.authenticators);
+ */
+export function isCrowded(own: string, all: readonly Named[]): boolean {
+  return all.some(({ name }) => name !== own && name !== KEYS);
+}
+
+/**
+ * The id of somebody whom an issuer knows as a subject, as one of several issuers.
+ *
+ * @example const id = qualifiedId("corp", "ada"); // corp:ada
+ */
+export function qualifiedId(issuer: string, subject: string): string {
+  return `${issuer}:${subject}`;
+}
+
+/**
+ * Whether the people of `auth.jwt` are known as `jwt:<sub>`.
+ *
+ * @throws {GatewayError} `invalid` where the config wants plain names, and somebody else names people, too
+ */
+export function isJwtQualified(
+  { qualify }: { readonly qualify?: boolean | undefined },
+  all: readonly Named[],
+): boolean {
+  const crowd = isCrowded(JWT, all);
+  if (qualify === false && crowd) throw notPlain(all);
+  return qualify ?? crowd;
+}
+
+function notPlain(all: readonly Named[]): GatewayError {
+  const other = all.find((each) => isCrowded(JWT, [each]))!;
+  return new GatewayError("invalid", `auth.jwt has qualify: false beside ${other.name}.`, {
+    hint: "Leave qualify out: a token whose sub is the name of somebody else would be that person.",
+    data: { path: "auth.jwt.qualify" },
+  });
+}

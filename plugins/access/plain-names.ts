@@ -1,0 +1,33 @@
+import type { GatewayConfig, PluginContext } from "propylon";
+import { isCrowded, JWT, qualifiedId } from "propylon/kit";
+import type { AccessOptions, RuleOptions } from "./options.ts";
+
+/** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
+export function warnOfPlainNames({
+  check,
+  control,
+  config,
+}: Pick<PluginContext<AccessOptions>, "check" | "control" | "config">): void {
+  check("access-people", () => {
+    const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+    if (!auth.jwt || !(auth.jwt.qualify ?? isCrowded(JWT, control.authenticators)))
+      return undefined;
+    for (const [index, rule] of config.rules.entries()) {
+      const name = plainNameIn(rule);
+      if (name === undefined) continue;
+      const full = qualifiedId(JWT, name);
+      return {
+        message: `access: a rule keeps out the user "${name}"; by a token of auth.jwt this person is "${full}".`,
+        path: ["plugins", "access", "rules", String(index)],
+        hint: `Add ${full} to the rule.`,
+      };
+    }
+    return undefined;
+  });
+}
+
+function plainNameIn({ deny, for: who }: RuleOptions): string | undefined {
+  const users = deny === undefined ? [] : (who?.user ?? []);
+  const isPlain = (name: string): boolean => !name.includes(":") && !name.startsWith("*");
+  return users.find((name) => isPlain(name) && !users.includes(qualifiedId(JWT, name)));
+}
