@@ -13,7 +13,8 @@ export function decodeText(body: Buffer, contentType: string): string {
   const named = /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType)?.[1];
   const decoder =
     byMark(body) ?? decoderOf(named) ?? new TextDecoder(isUtf8(body) ? "utf-8" : "windows-1252");
-  return decoder.decode(body);
+  // In one piece, Node 20 reads Windows-1252 as ISO-8859-1: the euro sign and quotation marks would be control characters.
+  return decoder.decode(body, { stream: true }) + decoder.decode();
 }
 
 /** A byte order mark is surer than what is said of it; `utf-16` alone means little-endian (WHATWG Encoding, 4.2). */
