@@ -5,8 +5,6 @@ import type { SentBody } from "./reading/tool.ts";
 import { decodeUpload } from "./upload.ts";
 import { pairs, plain, withoutNulls } from "./styles.ts";
 
-const BYTES = /^(?:image|audio|video)\/|^application\/(?:octet-stream|pdf|zip|gzip)\b/i;
-
 /**
  * Writes a body in a content type.
  *
@@ -18,8 +16,7 @@ export function encodeBody(contentType: string, value: unknown, body: SentBody):
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType))
     return { contentType, content: encodeForm(value, body.encoding) };
   if (/^multipart\//i.test(contentType)) return encodeMultipart(contentType, value, body);
-  if (/^text\/|\bxml\b/i.test(contentType) || !(body.isBytes || BYTES.test(contentType)))
-    return { contentType, content: plain(value) };
+  if (!body.isBytes) return { contentType, content: plain(value) };
   const { bytes, contentType: given } = decodeUpload(body.argument ?? "body", value);
   return { contentType: given ?? contentType, content: bytes };
 }

@@ -28,11 +28,12 @@ export function makeRequest(
     given.filter(({ parameter }) => parameter.in === place);
   const query = at("query").flatMap((each) => inQuery(each));
   const search = [...(base.search === "" ? [] : [base.search.slice(1)]), ...query].join("&");
+  const target = targetOf(tool.path, at("path"));
   const encoded = body && writeBody(body, args, tool, originals);
   return {
     origin: base.origin,
     method: tool.method,
-    path: `${base.pathname.replace(/\/+$/, "")}${pathOf(tool.path, at("path"))}${search && `?${search}`}`,
+    path: `${base.pathname.replace(/\/+$/, "")}${target}${search && `${target.includes("?") ? "&" : "?"}${search}`}`,
     headers: {
       accept: "application/json, */*;q=0.5",
       ...cookieHeader(at("cookie")),
@@ -75,18 +76,17 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
-function pathOf(template: string, given: readonly Given[]): string {
+/** The path, and the query that a document may have written into it. */
+function targetOf(template: string, given: readonly Given[]): string {
   const values = new Map(given.map((each) => [each.parameter.name, each]));
-  return template
-    .split("/")
-    .map((part) => {
-      const filled = part.replaceAll(/\{([^{}]+)\}/g, (_, name: string) =>
-        inPath(name, values.get(name)),
-      );
-      if (filled !== part) checkSegment(filled, part);
-      return filled;
-    })
-    .join("/");
+  // The name of a placeholder may have a slash.
+  return template.replaceAll(/(?:\{[^{}]+\}|[^/{}])+/g, (part) => {
+    const filled = part.replaceAll(/\{([^{}]+)\}/g, (_, name: string) =>
+      inPath(name, values.get(name)),
+    );
+    if (filled !== part) checkSegment(filled, part);
+    return filled;
+  });
 }
 
 function inPath(name: string, given: Given | undefined): string {

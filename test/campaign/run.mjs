@@ -325,7 +325,7 @@ const CAMPAIGNS = {
     args: ["test/campaign/real-documents/run.mjs"],
     times: 1,
     byHand: true,
-    each: "the OpenAPI documents of the folder DOCUMENTS, listed by the official SDKs and called against a mock of each",
+    each: "about 2,000 real OpenAPI documents, listed by the official SDKs and called against a mock of each",
   },
   "hostile-server": {
     args: vitest("test/e2e/hostile/campaign.test.ts"),

@@ -6,7 +6,8 @@ import { OutputWriter, type OutputSchemas } from "./output.ts";
 import { broken, type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
 import { shrink } from "./shrink.ts";
-import { describeUpload, isBinary, PART } from "./uploads.ts";
+import { toTarget } from "./target.ts";
+import { describeUpload, isBinary, isBytesBody, PART } from "./uploads.ts";
 
 /** Characters of a tool's description. */
 const MAX_DESCRIPTION = 8_000;
@@ -40,7 +41,7 @@ export interface ApiTool {
   readonly tool: Tool;
   /** Upper case. */
   readonly method: string;
-  /** As written, with `{name}`. */
+  /** As it is sent, with `{name}`. */
   readonly path: string;
   /** Parameters by argument. */
   readonly parameters: ReadonlyMap<string, SentParameter>;
@@ -102,7 +103,10 @@ function checkSize(sizes: readonly number[]): void {
 function nameAll(operations: readonly Operation[]): string[] {
   const names = new UniqueNames();
   return operations.map(({ id, method, path }) =>
-    names.take(toToolName(id ?? `${method.toLowerCase()}${path}`) || "operation"),
+    // MCP allows dots in names of tools, and no model's interface does.
+    names.take(
+      toToolName((id ?? `${method.toLowerCase()}${path}`).replaceAll(".", "_")) || "operation",
+    ),
   );
 }
 
@@ -135,7 +139,7 @@ class ToolMaker {
     const parameters = new Map<string, SentParameter>();
     const named = nameArguments(operation.parameters.filter((each) => !this.#options.isSet(each)));
     for (const [argument, { schema, description, ...sent }] of named) {
-      properties[argument] = describe(this.#writer.write(schema), description);
+      properties[argument] = describe(this.#writeParameter(sent.in, schema), description);
       parameters.set(argument, sent);
       if (sent.required) required.push(argument);
     }
@@ -156,7 +160,17 @@ class ToolMaker {
       inputSchema,
       annotations: annotationsOf(operation),
     };
-    return { tool, method: operation.method, path: operation.path, parameters, body };
+    return { tool, method: operation.method, path: toTarget(operation.path), parameters, body };
+  }
+
+  /** What would make another address of a path is not offered: it would be refused. */
+  #writeParameter(place: Parameter["in"], schema: unknown): Json | boolean {
+    if (place !== "path") return this.#writer.write(schema);
+    const written = this.#writer.write(this.#options.references.follow(schema));
+    if (typeof written === "boolean" || !Array.isArray(written["enum"])) return written;
+    const { enum: values, ...others } = written as Json & { enum: unknown[] };
+    const left = values.filter((value) => !["", ".", ".."].includes(value as string));
+    return left.length > 0 ? { ...written, enum: left } : others;
   }
 
   /** The properties of an object become arguments themselves, unless one of them is the name of a parameter. */
@@ -164,12 +178,12 @@ class ToolMaker {
     const { references } = this.#options;
     const schema = references.follow(body.schema);
     const own = isObject(schema) && isObject(schema["properties"]) ? schema["properties"] : {};
-    const argument = this.#canSpread(schema, properties) ? undefined : free("body", properties);
+    const isBytes = isBytesBody(body, references);
+    const isSpread = !isBytes && this.#canSpread(schema, properties);
+    const argument = isSpread ? undefined : free("body", properties);
     if (argument === undefined) this.#spread(body, schema, properties, required);
     else {
-      const isParts = isMultipart(body) && isObject(schema) && schema["type"] === "array";
-      const written = isParts ? { type: "array", items: PART } : this.#writer.write(body.schema);
-      properties[argument] = describe(written, body.description);
+      properties[argument] = describe(this.#writeBody(body, schema, isBytes), body.description);
       if (body.required) required.push(argument);
     }
     const { contentType, encoding, choices } = body;
@@ -177,9 +191,14 @@ class ToolMaker {
     if (chooser !== undefined)
       properties[chooser] = { type: "string", enum: [...choices], default: contentType };
     const files = Object.keys(own).filter((key) => isBinary(own[key], references));
-    const isBytes =
-      !isObject(schema) || schema["type"] === undefined || isBinary(schema, references);
     return { contentType, required: body.required, argument, chooser, encoding, files, isBytes };
+  }
+
+  #writeBody(body: Body, schema: unknown, isBytes: boolean): Json | boolean {
+    if (isMultipart(body) && isObject(schema) && schema["type"] === "array")
+      return { type: "array", items: PART };
+    const written = this.#writer.write(body.schema);
+    return isBytes ? describeUpload(written, undefined) : written;
   }
 
   #spread(body: Body, schema: unknown, properties: Json, required: string[]): void {

