@@ -64,7 +64,7 @@ export function bringPython() {
 /** Files that may be documents, by path from the folder; derived forms of the same document are left out. */
 export function filesOf(folder) {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((file) => /\.(?:json|ya?ml)$/.test(file) && !/\.deref\.json$/.test(file))
+    .filter((file) => /\.(?:json|ya?ml)$/.test(file) && !file.endsWith(".deref.json"))
     .filter((file) => !/(?:^|\/)(?:package|package-lock|\.package-lock)\.json$/.test(file))
     .toSorted();
 }

@@ -37,11 +37,11 @@ export class MockApi {
     if (this.#arrived.length !== 1) return [`${this.#arrived.length} requests arrived`];
     const [request] = this.#arrived;
     const { leaves, problems } = await readRequest(this.#expected, request);
-    const wanted = leavesOf(given).toSorted();
+    const wanted = leavesOf(given).toSorted(byText);
     // An argument may choose the type of the body.
     const chosen = wanted.indexOf(request.headers["content-type"]);
     if (chosen !== -1 && !leaves.includes(wanted[chosen])) wanted.splice(chosen, 1);
-    const came = leaves.toSorted();
+    const came = leaves.toSorted(byText);
     if (JSON.stringify(wanted) !== JSON.stringify(came))
       problems.push(`lost ${without(wanted, came)}; came ${without(came, wanted)}`);
     return problems.length > 0 ? [...problems, `${request.method} ${request.url}`] : [];
@@ -59,6 +59,10 @@ export class MockApi {
     const { status, type, body } = this.answer;
     res.writeHead(status, type ? { "content-type": type } : {}).end(body);
   }
+}
+
+function byText(one, other) {
+  return one < other ? -1 : Number(one > other);
 }
 
 function without(values, others) {

@@ -58,8 +58,8 @@ function isInPath(parameter, path) {
 }
 
 function splitOnce(text, separator) {
-  const at = text.indexOf(separator);
-  return at === -1 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];
+  const where = text.indexOf(separator);
+  return where === -1 ? [text] : [text.slice(0, where), text.slice(where + separator.length)];
 }
 
 function at({ parameters }, place) {
@@ -166,7 +166,10 @@ async function readBody({ root, body }, contentType, bytes, problems) {
   const declared =
     types.find((each) => each.split(";", 1)[0].trim() === bare) ??
     types.find((each) => each.includes("*"));
-  if (declared === undefined) return void problems.push(`a body of ${contentType}`) ?? [];
+  if (declared === undefined) {
+    problems.push(`a body of ${contentType}`);
+    return [];
+  }
   const schema = follow(body.content[declared], root)?.schema;
   const value = await decodeBody(bare, contentType, bytes, body.content[declared], root);
   if (value.shape !== undefined) {
@@ -208,7 +211,7 @@ async function decodeBody(bare, contentType, bytes, media, root) {
     return { leaves: (await Promise.all(texts)).flat() };
   }
   const text = bytes.toString();
-  const isText = /^[\[{"]/.test(text) || /^(?:v[0-9a-z]{3}|\d+|true)$/.test(text);
+  const isText = /^[[{"]/.test(text) || /^(?:v[0-9a-z]{3}|\d+|true)$/.test(text);
   return { leaves: partsOf({}, isText ? text : bytes.toString("base64"), undefined, root) };
 }
 

@@ -67,7 +67,7 @@ function readRoot(text, file) {
 async function tryDocument(file) {
   const text = readFileSync(join(folder, file), "utf8");
   const root = readRoot(text, file);
-  if (!/^3\./.test(String(root?.openapi ?? ""))) return void totals.others++;
+  if (!String(root?.openapi ?? "").startsWith("3.")) return void totals.others++;
   mock.load(text, root);
   gateway.send({ spec: `${mock.origin}/openapi`, baseUrl: mock.origin });
   const { url } = await heard("open");
