@@ -68,6 +68,7 @@ export const LONG: readonly string[] = [
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,cluster-kill,control,edit-kill,evict,fuzz,hostile-pattern,leader,limits-kill}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",
   "test/e2e/{placement,replica-kill,rolling,store-away,templates,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
+  "test/e2e/field/{documents,names,upstreams}.test.ts",
   "test/e2e/hostile/eras.test.ts",
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/{elicitation,queue}.test.ts",
