@@ -70,8 +70,7 @@ export class ClientDocuments {
       connectTimeout: TIMEOUT_MS,
       connections: 2,
       lookup: this.#addresses.guard(notPublic),
-      network: (cause) =>
-        cause instanceof OauthError ? cause : unusable(networkReason(cause), cause),
+      network: fetchFault,
       tooLarge: () => unusable("it has more than 64 KiB"),
     });
   }
@@ -199,6 +198,16 @@ function unusable(why: string, cause?: unknown): OauthError {
   );
 }
 
-function notPublic(): OauthError {
-  return unusable("its address is not public");
+function notPublic(cause?: unknown): OauthError {
+  return unusable("its address is not public", cause);
+}
+
+/**
+ * Nobody has to log in to name a URL here. A name that no resolver knows and one that leads inside are answered alike: otherwise
+ * strangers would read the names of the operator's network.
+ */
+function fetchFault(cause: unknown): OauthError {
+  if (cause instanceof OauthError) return cause;
+  const isLookup = (cause as NodeJS.ErrnoException).syscall === "getaddrinfo";
+  return isLookup ? notPublic(cause) : unusable(networkReason(cause), cause);
 }

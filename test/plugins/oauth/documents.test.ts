@@ -111,6 +111,27 @@ describe("a document about a program", () => {
     expect(paths).toEqual([]);
   });
 
+  it("attacks S4: is refused with the same words for a name that leads inside and one that nobody knows", async () => {
+    const { url: inside } = await serveDocuments((_req, res, own) =>
+      sendJson(res, documentOf(own)),
+    );
+    const { url } = await setupLogin();
+    const tell = async (id: string): Promise<readonly [number, string]> => {
+      const program = new Program(url);
+      program.id = id;
+      const page = await fetch(program.start(), { redirect: "manual" });
+      return [page.status, (await page.text()).replaceAll(/nonce="?[\w+/=-]+"?/g, "")];
+    };
+    const [status, text] = await tell(inside);
+    expect([status, text]).toEqual([400, expect.stringContaining("its address is not public")]);
+    for (const id of [
+      "https://nowhere.invalid/x",
+      "https://a-b.nowhere.invalid:8443/x",
+      "https://10.0.0.1/x",
+    ])
+      expect(await tell(id)).toEqual([status, text]);
+  });
+
   it.each(PRIVATE)("is not fetched from %s", async (host) => {
     const documents = new ClientDocuments([]);
     onTestFinished(() => documents.close());
