@@ -85,7 +85,7 @@ export const LONG: readonly string[] = [
   "test/plugins/mcp/{flow,replicas,restarts,view}.test.ts",
   "test/plugins/nats/{away,driver,gateway,kill,store}.test.ts",
   "test/plugins/oauth/{clients,flood,keyed-clients,page}.test.ts",
-  "test/plugins/oauth-client/{command,heap,principals}.test.ts",
+  "test/plugins/oauth-client/{command,heap,in-the-wild,principals}.test.ts",
   "test/plugins/oauth-resource/keys.test.ts",
   "test/plugins/openapi/{call,document,import,mcpo,progress,timeout}.test.ts",
   "test/plugins/payloads/{bucket,fleet}.test.ts",

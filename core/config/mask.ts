@@ -119,7 +119,13 @@ function secretsOfArguments(args: readonly string[]): readonly string[] {
   });
 }
 
-/** What a server's own words hold no secret of, be they quoted as an error or shown as a line of its log. */
+/**
+ * A server's own words without secrets, be they quoted as an error or shown as a line of its log.
+ *
+ * @param secrets what it knows and may repeat
+ *
+ * @example log.warn({ said: maskSaid(answer.error_description, [clientSecret]) }, "the provider refused");
+ */
 export function maskSaid(text: string, secrets: Iterable<string>): string {
   return maskWords(maskText(text, secrets));
 }

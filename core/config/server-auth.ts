@@ -68,6 +68,12 @@ export const serverAuthSchema = z
       .url({ protocol: /^https?$/ })
       .optional()
       .describe("The only authorization server to use. Default: the first that the server names."),
+    pkce: z
+      .enum(["required", "assume"])
+      .default("required")
+      .describe(
+        "Whether the authorization server has to say that it supports PKCE with S256. `assume`: it does and does not say so, as Entra ID; with `issuer` only. PKCE is sent in either case.",
+      ),
     client: clientSchema
       .prefault({})
       .describe("The gateway as a client of the authorization server."),
@@ -87,6 +93,10 @@ export const serverAuthSchema = z
   .refine(({ grant, client }) => grant !== "client_credentials" || client.id !== undefined, {
     path: ["client", "id"],
     message: "client_credentials needs a client id.",
+  })
+  .refine(({ pkce, issuer }) => pkce !== "assume" || issuer !== undefined, {
+    path: ["pkce"],
+    message: "can be assumed of an issuer that you name only: set auth.issuer beside it",
   });
 
 /**

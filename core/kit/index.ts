@@ -252,6 +252,7 @@ export {
 } from "../config/server-schema.ts";
 export { fillTemplate, hasTemplate } from "../config/header-template.ts";
 export { readAuth, type ServerAuth } from "../config/server-auth.ts";
+export { maskSaid } from "../config/mask.ts";
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { usableEntries } from "../server/entries.ts";
 export type { EntryKind, LeftOut } from "../server/left-out-entry.ts";

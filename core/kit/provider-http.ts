@@ -49,7 +49,8 @@ export type ProviderFetch = (url: string, request?: ProviderRequest) => Promise<
 /**
  * HTTP with authorization servers, whose metadata name further addresses. An operator's URL may lead anywhere, and so may another on
  * its host. Every other is https to a public address, or to one that is allowed, and the connection goes to the very address that was
- * checked. Bounded in size (256 KiB), depth (16) and time, and no redirect is followed.
+ * checked. Bounded in size (256 KiB), depth (16) and time, and no redirect is followed: `location` says
+ * where one leads.
  *
  * @example
  * const http = new ProviderHttp({ allowedAddresses, option, timeout, fault });
@@ -124,12 +125,13 @@ export class ProviderHttp {
 function toResponse(reply: HttpClientReply, bytes: Buffer): Response {
   // A body belongs to none of the others, and a Response refuses it there.
   const isPlain = reply.status >= 200 && ![204, 205, 304].includes(reply.status);
-  const challenge = reply.header("www-authenticate");
+  const [challenge, location] = [reply.header("www-authenticate"), reply.header("location")];
   return new Response(isPlain ? new Uint8Array(bytes) : null, {
     status: Math.max(reply.status, 200),
     headers: {
       "content-type": reply.header("content-type"),
       ...(challenge !== "" && { "www-authenticate": challenge }),
+      ...(location !== "" && { location }),
     },
   });
 }

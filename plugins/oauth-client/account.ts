@@ -194,7 +194,8 @@ export class LoginAccount implements ServerAccount {
     try {
       await this.keep(await this.#server.logIn(this.#wanted));
     } catch (error) {
-      if (error instanceof GrantRefused) throw providerFault("it refused the gateway", error);
+      if (error instanceof GrantRefused)
+        throw providerFault(`it refused the gateway with ${error.reason}`, error);
       throw error;
     }
   }

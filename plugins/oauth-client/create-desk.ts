@@ -6,6 +6,7 @@ import { LoginAccounts } from "./accounts.ts";
 import { Asking, ticketSchema } from "./asking.ts";
 import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./pending-logins.ts";
 import { providerFault } from "./faults.ts";
+import { FailedLogins } from "./failed-logins.ts";
 import { LoginDesk, type LoginNews } from "./login-desk.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
@@ -34,7 +35,7 @@ export function createDesk(
   gateway: PluginContext<OauthClientOptions>,
   servers: McpServersService,
 ): DeskParts {
-  const { config, store, metrics } = gateway;
+  const { config, log, store, metrics } = gateway;
   const found = findSeal(config.secretKeys);
   const { fernet: seal } = found;
   const introduction = perGeneration(gateway, () => introductionOf(gateway));
@@ -50,18 +51,21 @@ export function createDesk(
   const asking = new Asking({ tickets, urlOf: (ticket) => urlOf(`connect/${ticket}`) });
   const clients = new Vault(store, "clients", { seal, schema: clientSchema });
   const issuers = new Vault(store, "issuers", { seal, schema: z.string() });
+  const failed = new FailedLogins(log);
   const accounts = new LoginAccounts(() => servers.logins(), {
     http,
     vault: new Vault(store, "tokens", { seal, schema: tokensSchema }),
     registrations: new ClientRegistrations(clients, issuers),
     introduction,
     asking,
+    failed,
     alone: (key, work) => alone(store, key, work),
   });
   const consents = new PendingLogins(
     new Vault(store, "consents", { ...passing, schema: pendingSchema }),
     (server, ref) => accounts.find(server, ref),
     (login) => redirectOf(introduction(), login),
+    failed,
   );
   const topic = store.topic<LoginNews>("logins");
   const desk = new LoginDesk({

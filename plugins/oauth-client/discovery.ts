@@ -1,6 +1,7 @@
 import { isObject, type ProviderFetch } from "propylon/kit";
 import { readChallenge, splitScopes, unite, type LoginChallenge } from "./challenge.ts";
-import { providerFault } from "./faults.ts";
+import { Mismatch, providerFault } from "./faults.ts";
+import { findMetadata } from "./metadata.ts";
 import { findProvider, type ProviderMetadata } from "./provider.ts";
 
 /** Most authorization servers that are looked at. */
@@ -58,11 +59,17 @@ export async function findLogin(
     scopes: undefined,
   };
   if (issuer !== undefined && !issuers.some((each) => isSameUrl(each, issuer)))
-    throw providerFault("the server names another authorization server than its entry");
+    throw providerFault(
+      "the server names another authorization server than its entry",
+      new Mismatch(issuer, issuers.slice(0, 3).join(", ")),
+    );
   const chosen = issuer ?? issuers[0]!;
   if (!/^https?:\/\//i.test(chosen) || !URL.canParse(chosen))
-    throw providerFault("the server names an issuer that is not a URL");
-  return { provider: await findProvider(new URL(chosen), fetch), resource, scopes };
+    throw providerFault(
+      "the server names an issuer that is not a URL",
+      new Mismatch("an http or https URL", chosen),
+    );
+  return { provider: await findProvider(new URL(chosen), server, fetch), resource, scopes };
 }
 
 async function findResource(
@@ -70,17 +77,14 @@ async function findResource(
   { metadata }: LoginChallenge,
   fetch: ProviderFetch,
 ): Promise<ResourceMetadata | undefined> {
-  if (metadata !== undefined) {
-    if (!URL.canParse(metadata)) throw providerFault("the server's metadata have no URL");
-    const told = await readResource(server, metadata, fetch);
-    if (told) return told;
-    throw providerFault("the server's metadata are not where it says");
-  }
-  for (const url of resourceUrls(server)) {
-    const found = await readResource(server, url, fetch);
-    if (found) return found;
-  }
-  return undefined;
+  // Some name a path of their own.
+  const told =
+    metadata !== undefined && URL.canParse(metadata, server.href)
+      ? [new URL(metadata, server).href]
+      : [];
+  const urls = [...new Set([...told, ...resourceUrls(server)])];
+  const found = await findMetadata(urls, "the server's", fetch);
+  return found && readResource(server, await found.response.json().catch(() => undefined));
 }
 
 function resourceUrls({ origin, pathname }: URL): readonly string[] {
@@ -89,23 +93,24 @@ function resourceUrls({ origin, pathname }: URL): readonly string[] {
   return path === "" ? [root] : [`${root}${path}`, root];
 }
 
-async function readResource(
-  server: URL,
-  url: string,
-  fetch: ProviderFetch,
-): Promise<ResourceMetadata | undefined> {
-  const response = await fetch(url, { headers: { accept: "application/json" } });
-  if (response.status >= 500)
-    throw providerFault(`the server's metadata answer with HTTP ${response.status}`);
-  if (response.status !== 200) return undefined;
-  const body: unknown = await response.json().catch(() => undefined);
+function readResource(server: URL, body: unknown): ResourceMetadata {
   if (!isObject(body)) throw providerFault("the server's metadata are not a JSON object");
   const { resource, authorization_servers: listed, scopes_supported: scopes } = body;
   // Otherwise a server could have tokens made for another (RFC 9728 section 3.3).
   if (typeof resource !== "string" || !covers(resource, server))
-    throw providerFault("the server's metadata are those of another");
+    throw providerFault(
+      "the server's metadata are those of another",
+      new Mismatch(
+        `resource ${server.href}, or a path above it`,
+        typeof resource === "string" ? `resource ${resource}` : "none",
+      ),
+    );
   const issuers = Array.isArray(listed) ? textsOf(listed).slice(0, MAX_SERVERS) : [];
-  if (issuers.length === 0) throw providerFault("the server names no authorization server");
+  if (issuers.length === 0)
+    throw providerFault(
+      "the server names no authorization server",
+      new Mismatch("authorization_servers with a URL", listed === undefined ? "none" : "no URL"),
+    );
   return {
     resource,
     issuers,

@@ -1,11 +1,28 @@
 import { GatewayError, isGatewayError } from "propylon";
 
+/** Where an operator looks when the provider's own fault is not enough. */
+const LOOK = "Check the authorization server, and servers.<name>.auth.";
+
 /** What an authorization server did that it should not, as the end of a sentence. */
-export function providerFault(why: string, cause?: unknown): GatewayError {
-  return new GatewayError("upstream_error", `The login cannot be used: ${why}.`, {
-    cause,
-    hint: "Check the authorization server, and servers.<name>.auth.",
-  });
+export function providerFault(why: string, cause?: unknown, hint: string = LOOK): GatewayError {
+  return new GatewayError("upstream_error", `The login cannot be used: ${why}.`, { cause, hint });
+}
+
+/** The cause of a fault as the log has it: no code, token or secret stands in it. */
+export class Mismatch extends Error {
+  readonly expected: string;
+  readonly came: string;
+
+  constructor(expected: string, came: string) {
+    super(`expected ${expected}, got ${came}`);
+    this.expected = short(expected);
+    this.came = short(came);
+  }
+}
+
+/** Whoever answers decides how much it says. */
+function short(text: string): string {
+  return text.length > 300 ? `${text.slice(0, 300)} ...` : text;
 }
 
 /** A person has to log in first: at the gateway's account, or at one of the principal's own. */

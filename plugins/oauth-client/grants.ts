@@ -1,22 +1,36 @@
 import * as oauth from "oauth4webapi";
 import { isGatewayError } from "propylon";
-import type { ServerAuth, ProviderFetch } from "propylon/kit";
+import { isObject, maskSaid, type ServerAuth, type ProviderFetch } from "propylon/kit";
 import { authenticationOf } from "./client.ts";
-import { providerFault } from "./faults.ts";
+import { Mismatch, providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";
+import { readTokenAnswer } from "./token-answer.ts";
 import { toTokens, type TokenRequest, type AccountTokens } from "./tokens.ts";
 
-/** Errors with which a provider says that what was sent will never be good again (RFC 6749 section 5.2). */
-const FINAL: readonly string[] = ["invalid_grant", "invalid_client", "unauthorized_client"];
+/** Errors with which a provider says that what was sent will never be good again (RFC 6749 section 5.2; Slack, GitHub). */
+const FINAL: readonly string[] = [
+  "invalid_grant",
+  "invalid_client",
+  "unauthorized_client",
+  "invalid_refresh_token",
+  "bad_refresh_token",
+  "token_revoked",
+];
 
 /** A provider refused for good: somebody has to log in anew. */
 export class GrantRefused extends Error {
   /** Whether it does not know the client any more. */
   readonly isClient: boolean;
+  /** Its error. */
+  readonly reason: string;
+  readonly mismatch: Mismatch;
 
-  constructor(cause: oauth.ResponseBodyError) {
-    super("The provider refused.", { cause });
+  constructor(cause: oauth.ResponseBodyError, mismatch: Mismatch) {
+    const reason = named(cause.error);
+    super(`The provider refused with ${reason}.`, { cause });
     this.isClient = cause.error === "invalid_client";
+    this.reason = reason;
+    this.mismatch = mismatch;
   }
 }
 
@@ -48,7 +62,9 @@ export function redeemCode(
   { query, state, verifier, redirect }: CodeReturn,
 ): Promise<AccountTokens> {
   const { provider } = parts;
-  return ask(parts, async (client, authentication, options) => {
+  const secrets = [query.get("code") ?? "", verifier];
+  return ask(parts, { secrets }, async (client, authentication, options) => {
+    checkIssuer(provider, query);
     const checked = oauth.validateAuthResponse(provider, client, query, state);
     const response = await oauth.authorizationCodeGrantRequest(
       provider,
@@ -59,34 +75,33 @@ export function redeemCode(
       verifier,
       options,
     );
-    return oauth.processAuthorizationCodeResponse(provider, client, response);
+    const answer = await readTokenAnswer(response);
+    return oauth.processAuthorizationCodeResponse(provider, client, answer);
   });
 }
 
 /** Refreshes tokens (RFC 6749 section 6). Throws as {@link redeemCode}. */
 export function refreshTokens(parts: LoginGrant, before: AccountTokens): Promise<AccountTokens> {
   const { provider } = parts;
-  return ask(
-    parts,
-    async (client, authentication, options) => {
-      const response = await oauth.refreshTokenGrantRequest(
-        provider,
-        client,
-        authentication,
-        before.refresh!,
-        options,
-      );
-      return oauth.processRefreshTokenResponse(provider, client, response);
-    },
-    before,
-  );
+  const secrets = [before.refresh!, before.access];
+  return ask(parts, { before, secrets }, async (client, authentication, options) => {
+    const response = await oauth.refreshTokenGrantRequest(
+      provider,
+      client,
+      authentication,
+      before.refresh!,
+      options,
+    );
+    const answer = await readTokenAnswer(response);
+    return oauth.processRefreshTokenResponse(provider, client, answer);
+  });
 }
 
 /** Logs in without a person (RFC 6749 section 4.4, RFC 7523). Throws as {@link redeemCode}. */
 export function useOwnCredentials(parts: LoginGrant): Promise<AccountTokens> {
   const { provider, request } = parts;
   const scope = request.scopes.join(" ");
-  return ask(parts, async (client, authentication, options) => {
+  return ask(parts, { secrets: [] }, async (client, authentication, options) => {
     const response = await oauth.clientCredentialsGrantRequest(
       provider,
       client,
@@ -94,7 +109,8 @@ export function useOwnCredentials(parts: LoginGrant): Promise<AccountTokens> {
       { ...(scope !== "" && { scope }), resource: request.resource },
       options,
     );
-    return oauth.processClientCredentialsResponse(provider, client, response);
+    const answer = await readTokenAnswer(response);
+    return oauth.processClientCredentialsResponse(provider, client, answer);
   });
 }
 
@@ -121,37 +137,87 @@ type Asking = (
   options: oauth.TokenEndpointRequestOptions,
 ) => Promise<oauth.TokenEndpointResponse>;
 
+/** What is sent, which an answer may repeat. */
+interface Sent {
+  readonly secrets: readonly string[];
+  /** Tokens that are refreshed. */
+  readonly before?: AccountTokens;
+}
+
 async function ask(
   parts: LoginGrant,
+  { secrets, before }: Sent,
   asking: Asking,
-  before?: AccountTokens,
 ): Promise<AccountTokens> {
   const { provider, auth, fetch, request } = parts;
+  const { id, secret } = request.client;
   const authentication = await authenticationOf(request.client, auth, provider);
   const options = {
     ...requestOptions(fetch),
     additionalParameters: { resource: request.resource },
   };
   try {
-    const answer = await asking({ client_id: request.client.id }, authentication, options);
-    const tokens = toTokens(answer, request, before);
-    if (tokens) return tokens;
+    const answer = await asking({ client_id: id }, authentication, options);
+    return toTokens(answer, request, before);
   } catch (error) {
-    throw toFault(error);
+    throw toFault(error, secret === undefined ? secrets : [...secrets, secret]);
   }
-  throw providerFault("its token cannot be used");
 }
 
-function toFault(error: unknown): unknown {
+/** RFC 9207 section 2.4, with words of its own: this is what a mix-up looks like. */
+function checkIssuer(provider: ProviderMetadata, query: URLSearchParams): void {
+  const issuers = query.getAll("iss");
+  const isPromised = provider.authorization_response_iss_parameter_supported === true;
+  if (issuers.length === 0 ? !isPromised : issuers.length === 1 && issuers[0] === provider.issuer)
+    return;
+  const why =
+    issuers.length === 0
+      ? "the login came back without the issuer that it has to name"
+      : "the login came back from another issuer";
+  const came = issuers.length === 0 ? "none" : issuers.slice(0, 2).join(" and ");
+  throw providerFault(why, new Mismatch(`iss ${provider.issuer}`, `iss ${came}`));
+}
+
+function toFault(error: unknown, secrets: readonly string[]): unknown {
+  if (isGatewayError(error)) return error;
   if (error instanceof oauth.ResponseBodyError) {
-    if (FINAL.includes(error.error)) return new GrantRefused(error);
-    return providerFault(`it refused with ${named(error.error)}`, error);
+    const mismatch = saidOf(error.error, error.error_description, "access_token", secrets);
+    if (FINAL.includes(error.error)) return new GrantRefused(error, mismatch);
+    return providerFault(`it refused with ${named(error.error)}`, mismatch);
   }
   if (error instanceof oauth.AuthorizationResponseError)
-    return providerFault(`it refused with ${named(error.error)}`, error);
-  return isGatewayError(error)
-    ? error
-    : providerFault("its answer is not what the protocol says", error);
+    return providerFault(
+      `it refused with ${named(error.error)}`,
+      saidOf(error.error, error.error_description, "code", secrets),
+    );
+  return libraryFault(error);
+}
+
+/** What the library found to be wrong. Its own words hold no value of the answer. */
+function libraryFault(error: unknown): unknown {
+  const { message, cause } = error instanceof Error ? error : new Error("an error");
+  const { claim, claims, expected } = isObject(cause) ? cause : {};
+  if (typeof claim !== "string" || !isObject(claims))
+    return providerFault(
+      "its answer is not what the protocol says",
+      new Mismatch("an answer as RFC 6749 has it", message),
+    );
+  const wanted = expected === undefined ? `another ${claim}` : JSON.stringify(expected);
+  return providerFault(
+    `the ${claim} of its id_token is not the one that was expected`,
+    new Mismatch(`${claim} ${wanted}`, `${claim} ${JSON.stringify(claims[claim])}`),
+  );
+}
+
+/** An error with its description, in which some providers repeat what they were sent. */
+function saidOf(
+  code: string,
+  description: unknown,
+  expected: string,
+  secrets: readonly string[],
+): Mismatch {
+  const text = typeof description === "string" ? `: ${description.slice(0, 1_000)}` : "";
+  return new Mismatch(expected, `${named(code)}${maskSaid(text, secrets.filter(Boolean))}`);
 }
 
 /** A provider's text in a sentence. */

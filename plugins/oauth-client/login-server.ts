@@ -9,7 +9,7 @@ import {
 import { type LoginChallenge, unite } from "./challenge.ts";
 import type { LoginClient } from "./client.ts";
 import { askForChallenge, findLogin, type LoginPlace } from "./discovery.ts";
-import { loginNeeded, providerFault } from "./faults.ts";
+import { loginNeeded, Mismatch, providerFault } from "./faults.ts";
 import {
   type CodeReturn,
   type LoginGrant,
@@ -89,7 +89,11 @@ export class LoginServer {
   }
 
   /** Begins a login. @param wanted scopes besides those that the server asks for */
-  async begin(wanted: readonly string[]): Promise<LoginStart> {
+  begin(wanted: readonly string[]): Promise<LoginStart> {
+    return this.#parts.failed.watch(this.name, "start", () => this.#begin(wanted));
+  }
+
+  async #begin(wanted: readonly string[]): Promise<LoginStart> {
     const { provider, resource, scopes } = await this.#where();
     this.#checkBrowsable(provider);
     const client = await this.#clientAt(provider);
@@ -103,16 +107,24 @@ export class LoginServer {
   }
 
   /** Ends a login with what its person brought. */
-  async finish(request: TokenRequest, returned: CodeReturn): Promise<AccountTokens> {
-    return redeemCode(await this.#grant(request), returned);
+  finish(request: TokenRequest, returned: CodeReturn): Promise<AccountTokens> {
+    return this.#parts.failed.watch(this.name, "code", async () =>
+      redeemCode(await this.#grant(request), returned),
+    );
   }
 
-  async refresh(tokens: AccountTokens): Promise<AccountTokens> {
-    return refreshTokens(await this.#grant(tokens), tokens);
+  refresh(tokens: AccountTokens): Promise<AccountTokens> {
+    return this.#parts.failed.watch(this.name, "refresh", async () =>
+      refreshTokens(await this.#grant(tokens), tokens),
+    );
   }
 
   /** Without a person. */
-  async logIn(wanted: readonly string[]): Promise<AccountTokens> {
+  logIn(wanted: readonly string[]): Promise<AccountTokens> {
+    return this.#parts.failed.watch(this.name, "credentials", () => this.#logIn(wanted));
+  }
+
+  async #logIn(wanted: readonly string[]): Promise<AccountTokens> {
     const { provider, resource, scopes } = await this.#where();
     const client = await this.#clientAt(provider);
     const known = this.auth.scopes ?? this.#challenge?.scopes ?? scopes ?? [];
@@ -171,7 +183,7 @@ export class LoginServer {
   #providerOf(issuer: string): Promise<ProviderMetadata> {
     const known = this.#providers.get(issuer);
     if (known) return known;
-    const finding = findProvider(new URL(issuer), this.#fetch);
+    const finding = findProvider(new URL(issuer), this.url, this.#fetch);
     this.#providers.clear();
     this.#providers.set(issuer, finding);
     finding.catch(() => this.#providers.delete(issuer));
@@ -197,7 +209,16 @@ export class LoginServer {
   }: ProviderMetadata): void {
     if (url === undefined || !isBrowsable(url)) throw providerFault("it has no page to log in on");
     // Without it a stolen code could be redeemed (OAuth 2.1 section 7.5.1; MCP, Authorization Code Protection).
-    if (!methods?.includes("S256")) throw providerFault("it does not support PKCE with S256");
+    if (methods?.includes("S256")) return;
+    if (methods === undefined && this.auth.pkce === "assume") return;
+    throw providerFault(
+      "it does not say that it supports PKCE with S256",
+      new Mismatch(
+        "code_challenge_methods_supported with S256",
+        methods?.slice(0, 5).join(", ") ?? "no such member",
+      ),
+      `If it does, set servers.${this.name}.auth.issuer, and servers.${this.name}.auth.pkce: assume.`,
+    );
   }
 }
 

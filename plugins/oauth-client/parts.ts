@@ -1,5 +1,6 @@
 import type { ProviderHttp } from "propylon/kit";
 import type { Answer, Call, GatewayError } from "propylon";
+import type { FailedLogins } from "./failed-logins.ts";
 import type { Introduction, ClientRegistrations } from "./registration.ts";
 import type { AccountTokens } from "./tokens.ts";
 import type { Vault } from "./vault.ts";
@@ -21,6 +22,7 @@ export interface LoginParts {
   readonly registrations: ClientRegistrations;
   readonly introduction: () => Introduction;
   readonly asking: LoginAsking;
+  readonly failed: FailedLogins;
   /** Does something that of all gateways of a store one may do at a time. */
   alone(key: string, work: () => Promise<void>): Promise<void>;
 }

@@ -5,7 +5,8 @@ import * as oauth from "oauth4webapi";
 import { z } from "zod";
 import type { LoginAccount } from "./account.ts";
 import type { LoginAccounts } from "./accounts.ts";
-import { providerFault } from "./faults.ts";
+import type { FailedLogins } from "./failed-logins.ts";
+import { Mismatch, providerFault } from "./faults.ts";
 import { GrantRefused } from "./grants.ts";
 import type { LoginServer } from "./login-server.ts";
 import { clientSchema } from "./tokens.ts";
@@ -69,11 +70,19 @@ export class PendingLogins {
   /** What gives back the share of a login, by the digest of its state. */
   readonly #running = new Map<string, () => void>();
 
+  readonly #failed: FailedLogins;
+
   /** @param redirect where a login of that name ends */
-  constructor(vault: Vault<PendingLogin>, find: FindAccount, redirect: (login: string) => string) {
+  constructor(
+    vault: Vault<PendingLogin>,
+    find: FindAccount,
+    redirect: (login: string) => string,
+    failed: FailedLogins,
+  ) {
     this.#vault = vault;
     this.#find = find;
     this.#redirect = redirect;
+    this.#failed = failed;
   }
 
   /**
@@ -134,11 +143,23 @@ export class PendingLogins {
     this.#running.get(key)?.();
     // A code that arrives at another's address came from another authorization server (RFC 9700 section 4.4.2).
     const isOwn = consent?.redirect.endsWith(`/callback/${login}`) === true;
-    if (!consent || !isOwn || !isBrowser(consent, browser))
-      throw new GatewayError("forbidden", "This login is not known, or was ended before.", {
-        hint: "Begin it again where you began it.",
-      });
+    if (!consent || !isOwn || !isBrowser(consent, browser)) throw this.#refusal(consent, isOwn);
     return { consent, outcome: await this.#redeem(consent, query, states[0]!) };
+  }
+
+  #refusal(consent: PendingLogin | undefined, isOwn: boolean): GatewayError {
+    const mismatch =
+      consent === undefined
+        ? new Mismatch("a state that is waited for", "another, or one that was used or is too old")
+        : isOwn
+          ? new Mismatch("the cookie of the browser that began", "another, or none")
+          : new Mismatch(`the address ${consent.redirect}`, "that of another login");
+    const refusal = new GatewayError("forbidden", "This login is not known, or was ended before.", {
+      hint: "Begin it again where you began it.",
+      cause: mismatch,
+    });
+    this.#failed.tell(consent?.server ?? "", "redirect", refusal);
+    return refusal;
   }
 
   async #redeem(
@@ -158,7 +179,7 @@ export class PendingLogins {
       if (error instanceof GrantRefused && error.isClient)
         await server.forgetClient(request.issuer);
       const known =
-        error instanceof GatewayError ? error : providerFault("it refused the code", error);
+        error instanceof GatewayError ? error : providerFault(refusedCode(error), error);
       return { isDone: false, reason: known.message };
     }
   }
@@ -181,6 +202,12 @@ export class PendingLogins {
     const timer = setTimeout(release, PENDING_MS).unref();
     this.#running.set(key, release);
   }
+}
+
+function refusedCode(error: unknown): string {
+  return error instanceof GrantRefused
+    ? `it refused the code with ${error.reason}`
+    : "it refused the code";
 }
 
 /** Somebody who was sent the redirect of another's login must not end it in his place. */

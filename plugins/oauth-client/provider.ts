@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
-import { isLoopback, type ProviderFetch } from "propylon/kit";
-import { providerFault } from "./faults.ts";
+import { isLoopback, isObject, type ProviderFetch } from "propylon/kit";
+import { Mismatch, providerFault } from "./faults.ts";
+import { findMetadata, readableMembers } from "./metadata.ts";
 
 /** An authorization server, as its metadata describe it. */
 export type ProviderMetadata = oauth.AuthorizationServer;
@@ -15,18 +16,35 @@ export function requestOptions(fetch: ProviderFetch): {
 
 /**
  * Reads the metadata of an authorization server (RFC 8414, OpenID Connect Discovery), from the places in which the MCP specification
- * looks for them, in its order.
+ * looks for them, in its order. A server's own origin without any has the endpoints of revision 2025-03-26.
  *
+ * @param server whose login it is
  * @throws {GatewayError} `upstream_error`
  */
-export async function findProvider(issuer: URL, fetch: ProviderFetch): Promise<ProviderMetadata> {
-  for (const url of metadataUrls(issuer)) {
-    const response = await fetch(url, { headers: { accept: "application/json" } });
-    if (response.status >= 500)
-      throw providerFault(`its metadata answer with HTTP ${response.status}`);
-    if (response.status === 200) return checked(issuer, response);
-  }
-  throw providerFault("it publishes no metadata");
+export async function findProvider(
+  issuer: URL,
+  server: URL,
+  fetch: ProviderFetch,
+): Promise<ProviderMetadata> {
+  const tried: string[] = [];
+  const found = await findMetadata(metadataUrls(issuer), "its", fetch, tried);
+  if (found) return checked(issuer, found.response);
+  if (issuer.href === `${server.origin}/`) return defaultsOf(server.origin);
+  throw providerFault(
+    "it publishes no metadata",
+    new Mismatch(`metadata of ${issuer.href}`, tried.join(", ")),
+  );
+}
+
+/** MCP 2025-03-26, "Fallbacks for Servers without Metadata Discovery"; that revision wants PKCE of all. */
+function defaultsOf(origin: string): ProviderMetadata {
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    code_challenge_methods_supported: ["S256"],
+  };
 }
 
 /** Whether it can be shown to somebody's browser: no `javascript:`, and nothing that others can read. */
@@ -37,11 +55,17 @@ export function isBrowsable(url: string): boolean {
 }
 
 async function checked(issuer: URL, response: Response): Promise<ProviderMetadata> {
+  const copy = response.clone();
   try {
     // A document in which another issuer stands is somebody else's (RFC 8414 section 3.3).
-    return await oauth.processDiscoveryResponse(issuer, response);
-  } catch (error) {
-    throw providerFault("its metadata are not those of its issuer", error);
+    return readableMembers(await oauth.processDiscoveryResponse(issuer, response));
+  } catch {
+    const body: unknown = await copy.json().catch(() => undefined);
+    const named: unknown = isObject(body) ? body["issuer"] : undefined;
+    throw providerFault(
+      "its metadata are not those of its issuer",
+      new Mismatch(`issuer ${issuer.href}`, typeof named === "string" ? `issuer ${named}` : "none"),
+    );
   }
 }
 

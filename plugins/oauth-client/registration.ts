@@ -9,7 +9,7 @@ import {
   type ProviderFetch,
 } from "propylon/kit";
 import type { LoginClient } from "./client.ts";
-import { providerFault } from "./faults.ts";
+import { Mismatch, providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";
 import type { Vault } from "./vault.ts";
 
@@ -173,14 +173,20 @@ async function register(
 
 /** Read here, because the library wants `client_secret_expires_at`, which RFC 7591 requires and many leave out. */
 async function readClient(response: Response): Promise<LoginClient> {
-  const body: unknown = response.status < 300 ? await response.json() : undefined;
+  const body: unknown = await response.json().catch(() => undefined);
   const {
     client_id: id,
     client_secret: secret,
     token_endpoint_auth_method: method,
+    error,
   } = isObject(body) ? body : {};
-  if (typeof id !== "string" || id === "")
-    throw providerFault(`it answered the gateway's registration with HTTP ${response.status}`);
+  if (!response.ok || typeof id !== "string" || id === "") {
+    const code = typeof error === "string" && /^[\w-]{1,60}$/.test(error) ? ` and ${error}` : "";
+    throw providerFault(
+      `it answered the gateway's registration with HTTP ${response.status}${code}`,
+      new Mismatch("HTTP 201 with client_id", `HTTP ${response.status}${code}`),
+    );
+  }
   return {
     id,
     ...(typeof secret === "string" && { secret }),

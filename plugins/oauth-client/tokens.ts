@@ -30,26 +30,21 @@ export type AccountTokens = z.infer<typeof tokensSchema>;
 /** What tokens were asked for. */
 export type TokenRequest = Pick<AccountTokens, "issuer" | "resource" | "client" | "scopes">;
 
-/** A bearer token that can stand in a header (RFC 6750 section 2.1). */
-const BEARER = /^[\x21-\x7e]{1,16384}$/;
-
 /**
  * The answer of a provider as it is kept.
  *
  * @param before tokens that were refreshed: a provider need not give another refresh token
- * @returns `undefined` for a token that cannot be sent
  */
 export function toTokens(
   answer: oauth.TokenEndpointResponse,
   request: TokenRequest,
   before?: AccountTokens,
-): AccountTokens | undefined {
+): AccountTokens {
   const {
     access_token: access,
     refresh_token: refresh = before?.refresh,
     expires_in: life,
   } = answer;
-  if (!BEARER.test(access) || answer.token_type !== "bearer") return undefined;
   const given = answer.scope === undefined ? [] : splitScopes(answer.scope);
   return {
     access,
