@@ -1,12 +1,12 @@
 import type { RouteEvent } from "propylon";
-import { toOauthError, type OnRefusal } from "./endpoint.ts";
+import { errorPage, toOauthError, type OnRefusal } from "./endpoint.ts";
 import type { OauthClient } from "./clients.ts";
 import { OauthError } from "./oauth-error.ts";
 import { readForm, readParameters, required, type Parameters } from "./form.ts";
 import { isOwnAnswer, type Login } from "./login.ts";
 import { consentPage } from "./page.ts";
 import { grantScopes, type LoggedIn } from "./person.ts";
-import { matchesRedirect, redirectTo } from "./redirects.ts";
+import { isOwnerless, matchesRedirect, redirectTo } from "./redirects.ts";
 import type { ServerParts } from "./parts.ts";
 
 /** RFC 7636 section 4.2: base64url of 32 bytes. */
@@ -14,6 +14,13 @@ const CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
 /** RFC 6749 appendix A.5; what is longer does not fit into a cookie. */
 const STATE = /^[\x20-\x7e]{1,2048}$/;
 const MAX_SCOPES = 50;
+
+/** A login as far as it is known, and whether the person saw where it ends. */
+interface Told extends Pick<Login, "client" | "redirect"> {
+  readonly state?: string | undefined;
+  readonly id?: string;
+  readonly isDecided?: boolean;
+}
 
 /** The authorization endpoint and what follows it: a person comes, logs in at the provider, allows the program, and goes back. */
 export class Authorization {
@@ -36,7 +43,7 @@ export class Authorization {
     // Nobody is sent to an address that the program did not name, not even with an error.
     if (!matchesRedirect(redirect, client.redirects)) throw wrongRedirect();
     const state = parameters.get("state");
-    return this.#orRedirect({ redirect, state }, async () => {
+    return this.#orTell({ client: client.id, redirect, state }, async () => {
       const login = this.#parts.logins.create({
         client: client.id,
         redirect,
@@ -56,7 +63,7 @@ export class Authorization {
   async return(event: RouteEvent): Promise<Response> {
     const { logins, provider, rules, clients, consents } = this.#parts;
     const login = logins.find(event, readParameters(event.url.searchParams).get("state") ?? "");
-    return this.#orRedirect(login, async () => {
+    return this.#orTell(login, async () => {
       const answer = new URL(`${this.#parts.issuer()}/${event.url.search}`);
       const claims = await provider.finish(answer, { ...login, state: login.id });
       const person = rules.identify(claims);
@@ -92,7 +99,8 @@ export class Authorization {
         "invalid_request",
         "This answer does not belong to the login. Begin again in your program.",
       );
-    return this.#orRedirect(login, async () => {
+    const decided = { ...login, isDecided: !isOwnerless(login.redirect) };
+    return this.#orTell(decided, async () => {
       if (form.get("choice") !== "allow")
         throw new OauthError("access_denied", "The person did not allow it.");
       const scopes = this.#scopesFor(person, login);
@@ -155,23 +163,26 @@ export class Authorization {
     );
   }
 
-  /** What goes wrong once it is known where the person came from is told there (RFC 6749 section 4.1.2.1, RFC 9207). */
-  async #orRedirect(
-    login: Pick<Login, "redirect"> & { readonly state?: string | undefined; readonly id?: string },
-    work: () => Promise<Response>,
-  ): Promise<Response> {
+  /**
+   * Tells what goes wrong at the address of the program (RFC 6749 section 4.1.2.1, RFC 9207) where the operator vouches for it, or the
+   * person saw it and decided. Anybody can register an address: an error that leads there by itself lends the gateway's good name to
+   * it (RFC 9700 section 4.11.2), so the person sees a page in its place.
+   */
+  async #orTell(login: Told, work: () => Promise<Response>): Promise<Response> {
     try {
       return await work();
     } catch (thrown) {
       const error = toOauthError(thrown);
       this.#onRefusal(error);
+      const cookies = login.id === undefined ? [] : [this.#parts.logins.drop({ id: login.id })];
+      if (!login.isDecided && !this.#parts.clients.isConfigured(login.client))
+        return withCookies(errorPage(error), cookies);
       const target = redirectTo(login.redirect, {
         error: error.code,
         error_description: error.message,
         state: login.state,
         iss: this.#parts.issuer(),
       });
-      const cookies = login.id === undefined ? [] : [this.#parts.logins.drop({ id: login.id })];
       return redirectResponse(303, target, cookies);
     }
   }

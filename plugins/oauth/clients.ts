@@ -59,13 +59,18 @@ export class OauthClients {
    * @throws {OauthError} `invalid_client` for one that nobody knows
    */
   async find(id: string, address: string): Promise<OauthClient> {
-    if (Object.hasOwn(this.#configured, id)) return this.#ofConfig(id);
+    if (this.isConfigured(id)) return this.#ofConfig(id);
     if (isDocumentId(id)) return this.#ofDocument(id, address);
     const registration = await this.#registrations.find(id);
     if (!registration) throw unknown();
     const { name, redirects } = registration;
     const secret = this.#registrations.secretOf(id, registration);
     return { id, name, redirects, kind: "registered", secret, isKeyed: false };
+  }
+
+  /** Whether the operator vouches for a program and the addresses that it names. */
+  isConfigured(id: string): boolean {
+    return Object.hasOwn(this.#configured, id);
   }
 
   /**
@@ -76,7 +81,7 @@ export class OauthClients {
    */
   async authenticate(proof: ClientProof, address: string): Promise<ProvenClient> {
     const { id, secret, assertion } = proof;
-    if (!Object.hasOwn(this.#configured, id) && isDocumentId(id))
+    if (!this.isConfigured(id) && isDocumentId(id))
       return { id, isKeyed: await this.#provesKey(proof, address) };
     if (assertion !== undefined) throw unknown();
     const client = await this.find(id, address);

@@ -37,11 +37,16 @@ export function pageEndpoint(
     } catch (thrown) {
       const error = toOauthError(thrown);
       onRefusal(error);
-      const page = messagePage(error.status, "This login cannot go on", error.message);
-      for (const [name, value] of Object.entries(headersOf(error))) page.headers.set(name, value);
-      return page;
+      return errorPage(error);
     }
   };
+}
+
+/** Tells a person, and nobody else, that a login cannot go on. */
+export function errorPage(error: OauthError): Response {
+  const page = messagePage(error.status, "This login cannot go on", error.message);
+  for (const [name, value] of Object.entries(headersOf(error))) page.headers.set(name, value);
+  return page;
 }
 
 /** @throws what is neither told to anyone nor expected */

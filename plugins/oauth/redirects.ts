@@ -4,30 +4,57 @@ const MAX_REDIRECT = 512;
 const TEXT = /^[!$%&'()*+,\-./0-9:;=?@A-Z[\]_a-z~]+$/;
 /** RFC 8252 section 7.3, and localhost, which most programs use. */
 const LOOPBACK = /^http:\/\/(localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?(?=[/?]|$)/;
-/** What a browser does something else with than to hand it to a program. */
+/** What a browser does something else with than to hand it to a program, or hands to a part of the operating system. */
 const FORBIDDEN: ReadonlySet<string> = new Set([
   "about",
+  "afp",
+  "android-app",
+  "app-prefs",
   "blob",
+  "callto",
   "chrome",
   "data",
+  "facetime",
+  "facetime-audio",
   "file",
   "filesystem",
   "ftp",
+  "geo",
+  "help",
+  "hcp",
   "http",
   "intent",
   "jar",
   "javascript",
+  "ldap",
+  "ldaps",
   "mailto",
-  "ms-appx",
+  "market",
+  "nfs",
+  "prefs",
+  "rdp",
   "res",
   "resource",
+  "search",
+  "search-ms",
+  "sftp",
+  "shell",
+  "sip",
+  "sips",
+  "smb",
   "sms",
+  "ssh",
   "tel",
+  "telnet",
   "vbscript",
   "view-source",
+  "vnc",
+  "webcal",
   "ws",
   "wss",
 ]);
+/** How such schemes begin that there are many of. */
+const FORBIDDEN_BEGINNING = /^(?:chrome|itms|ms-|x-apple|x-help|x-man)/;
 
 /**
  * Whether a code may be sent to a URI at all: https, http on loopback, or the scheme of a program (RFC 8252 section 7.1). What
@@ -40,7 +67,15 @@ export function isRedirect(text: string): boolean {
   if (protocol === "http:") return isLoopbackRedirect(text);
   if (protocol === "https:") return hostname !== "" && isAsWritten(text, href);
   const scheme = protocol.slice(0, -1);
-  return text.startsWith(`${scheme}:/`) && !FORBIDDEN.has(scheme) && !scheme.startsWith("chrome");
+  return (
+    text.startsWith(`${scheme}:/`) && !FORBIDDEN.has(scheme) && !FORBIDDEN_BEGINNING.test(scheme)
+  );
+}
+
+/** Whether a URI has a scheme that belongs to nobody, in contrast to one of a domain (RFC 8252 section 7.1). */
+export function isOwnerless(text: string): boolean {
+  const { protocol } = new URL(text);
+  return protocol !== "https:" && protocol !== "http:" && !protocol.includes(".");
 }
 
 /** Whether a program on the person's own machine gets the code. */

@@ -228,9 +228,8 @@ describe("a token", () => {
       const { program } = await setupProgram({
         config: { endpoints: { mcp: { path: "/mcp" }, other: { path: "/other" } } },
       });
-      const answer = await program.login({}, { resource });
-      expect(answer.get("error")).toBe("invalid_target");
-      expect(answer.get("iss")).toBe(program.url);
+      const words = "The parameter resource must be the URL of an endpoint of this gateway.";
+      await expect(program.login({}, { resource })).rejects.toThrow(words);
     },
   );
 
@@ -253,8 +252,8 @@ describe("a token", () => {
       all.replace(" mcp:nothing", ""),
     );
     program.browser = newBrowser();
-    expect((await program.login({ name: "eve" }, { scope: all })).get("error")).toBe(
-      "access_denied",
+    await expect(program.login({ name: "eve" }, { scope: all })).rejects.toThrow(
+      "The person may not use this gateway, or not with these rights.",
     );
   });
 });
