@@ -37,6 +37,7 @@ export { matchesLiterals, matchesWildcard } from "./wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "../config/headers.ts";
 export { librariesOf } from "./libraries.ts";
+export { asProven } from "../http/auth/authentication.ts";
 export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
 export { isCrowded, JWT, qualifiedId } from "../http/auth/people.ts";

@@ -1,7 +1,7 @@
 import type { JWTPayload } from "jose";
 import type { Role } from "propylon";
 import { CLOCK_TOLERANCE_S } from "propylon/kit";
-import { invalidToken } from "./refusal.ts";
+import { uselessToken } from "./refusal.ts";
 
 /** OpenID Connect Core section 2: at most 255 characters; no control character, as it stands in logs. */
 const SUBJECT = /^\P{Cc}{1,255}$/u;
@@ -35,6 +35,8 @@ export interface CheckedToken {
 
 /** Finds out whether a token is an issuer's. */
 export interface IssuerCheck {
+  /** Whether its tokens are proven by their signature, and not by a question about them. */
+  readonly isSigned: boolean;
   /** @throws {GatewayError} `unauthorized` for one that is not, `upstream_error` where that cannot be found out */
   check(token: string): Promise<CheckedToken>;
   /** Asks for what the first token will need. Never rejects. */
@@ -49,7 +51,7 @@ export interface IssuerCheck {
 export function readClaims(payload: JWTPayload): TokenClaims {
   const { sub, exp } = payload;
   if (typeof sub !== "string" || !SUBJECT.test(sub) || typeof exp !== "number")
-    throw invalidToken();
+    throw uselessToken();
   const client = payload["client_id"] ?? payload["azp"];
   return {
     subject: sub,

@@ -37,6 +37,7 @@ export default definePlugin({
     const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
     const tokens = createTokens(gateway, parts);
     gateway.authenticator(AUTHENTICATOR, tokens.authenticate, {
+      isSigned: tokens.isSigned,
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });

@@ -29,6 +29,7 @@ export interface IntrospectionParts {
 
 /** Asks an issuer about tokens (RFC 7662). */
 export class IntrospectedTokens implements IssuerCheck {
+  readonly isSigned = false;
   readonly #parts: IntrospectionParts;
   #running = 0;
 

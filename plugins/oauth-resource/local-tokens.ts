@@ -1,10 +1,11 @@
 import { isGatewayError } from "propylon";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
-import { expiredToken, invalidToken } from "./refusal.ts";
+import { expiredToken, invalidToken, uselessToken } from "./refusal.ts";
 import type { LocalIssuer, LocalToken } from "./service.ts";
 
 /** Checks tokens of the gateway's own authorization server, without a request to anybody. */
 export class LocalTokens implements IssuerCheck {
+  readonly isSigned = true;
   readonly #issuer: LocalIssuer;
 
   constructor(issuer: LocalIssuer) {
@@ -26,6 +27,7 @@ export class LocalTokens implements IssuerCheck {
       if (isGatewayError(error)) throw error;
       const { errors } = await import("jose");
       if (error instanceof errors.JWTExpired) throw expiredToken(error);
+      if (error instanceof errors.JWTClaimValidationFailed) throw uselessToken(error);
       throw invalidToken(error);
     }
   }

@@ -1,4 +1,5 @@
 import { GatewayError } from "propylon";
+import { asProven } from "propylon/kit";
 
 /** Why a token was refused; a label of a metric, so the list is closed. */
 export type AccessTokenFault =
@@ -29,7 +30,12 @@ export function invalidToken(cause?: unknown): TokenRefusal {
 
 /** A client that reads this refreshes its token. */
 export function expiredToken(cause?: unknown): TokenRefusal {
-  return new TokenRefusal("expired", "The token has expired.", { cause });
+  return asProven(new TokenRefusal("expired", "The token has expired.", { cause }));
+}
+
+/** A token of the issuer that its claims make good for nothing here. */
+export function uselessToken(cause?: unknown): TokenRefusal {
+  return asProven(invalidToken(cause));
 }
 
 /** What an issuer did that it should not, as the end of a sentence: told to the operator, and to nobody who brings a token. */

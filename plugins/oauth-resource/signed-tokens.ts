@@ -2,13 +2,14 @@ import type { JWTPayload } from "jose";
 import { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS, FetchFailure } from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { KeySet } from "./key-set.ts";
-import { expiredToken, invalidToken, uncheckedToken } from "./refusal.ts";
+import { expiredToken, invalidToken, uncheckedToken, uselessToken } from "./refusal.ts";
 
 /** A checked signature is remembered so long at most. */
 const MAX_AGE_MS = 300_000;
 
 /** Checks signed tokens (RFC 9068) with the keys of their issuer. */
 export class SignedTokens implements IssuerCheck {
+  readonly isSigned = true;
   readonly #issuer: string;
   readonly #name: string;
   readonly #keys: KeySet;
@@ -47,6 +48,7 @@ export class SignedTokens implements IssuerCheck {
     } catch (error) {
       if (error instanceof FetchFailure) throw uncheckedToken(this.#name, error);
       if (error instanceof jose.errors.JWTExpired) throw expiredToken(error);
+      if (error instanceof jose.errors.JWTClaimValidationFailed) throw uselessToken(error);
       throw invalidToken(error);
     }
   }

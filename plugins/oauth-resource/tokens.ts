@@ -3,10 +3,11 @@ import {
   GatewayError,
   isGatewayError,
   type Authenticate,
+  type Credentials,
   type Identity,
   type Principal,
 } from "propylon";
-import { digestOf, ExpiringMap, JWT, qualifiedId, readBearer } from "propylon/kit";
+import { asProven, digestOf, ExpiringMap, JWT, qualifiedId, readBearer } from "propylon/kit";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
@@ -18,6 +19,9 @@ import type { ScopeRoles } from "./scopes.ts";
 
 /** Most tokens that are remembered. */
 const MAX_TOKENS = 10_000;
+
+/** The clock may have been wrong. */
+const EXPIRED_MS = 60_000;
 
 /** What tokens are checked with. */
 export interface TokenParts {
@@ -46,6 +50,8 @@ interface KnownToken {
 export class AccessTokens {
   readonly #parts: TokenParts;
   readonly #known = new ExpiringMap<KnownToken>(MAX_TOKENS);
+  /** Those that are over, so that a program that goes on with one costs no signature each time. */
+  readonly #expired = new ExpiringMap<TokenRefusal>(MAX_TOKENS);
   readonly #checking = new Map<string, Promise<KnownToken>>();
   readonly #audiences: ReadonlySet<string>;
 
@@ -68,7 +74,16 @@ export class AccessTokens {
     };
     const known = this.#known.get(digest);
     if (known) return admit(known);
+    const expired = this.#expired.get(digest);
+    if (expired) throw this.#count(expired);
     return this.#check(bearer.token, digest, issuer).then(admit);
+  };
+
+  /** Whether a token is one that an issuer signs: nobody finds a right one by trying. */
+  readonly isSigned = ({ headers: { authorization } }: Credentials): boolean => {
+    const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
+    if (!bearer || bearer.basic) return false;
+    return this.#parts.issuers.find(bearer.token)?.check.isSigned === true;
   };
 
   /** Whether a principal of before would be let in today with the same rights, by what its token said. */
@@ -103,6 +118,8 @@ export class AccessTokens {
       this.#known.set(digest, known, until);
       return known;
     } catch (error) {
+      if (error instanceof TokenRefusal && error.reason === "expired")
+        this.#expired.set(digest, error, Date.now() + EXPIRED_MS);
       if (isGatewayError(error) && error.code === "upstream_error")
         this.#parts.outages.failed(issuer.name, error);
       throw this.#count(error);
@@ -112,9 +129,9 @@ export class AccessTokens {
   #admit({ issuer, claims, isLive }: KnownToken, resource: Resource, path: string): Identity {
     const { subject, scopes, audiences, client, expiresAt, grant } = claims;
     if (isLive?.() === false)
-      throw new TokenRefusal("inactive", "The token is not valid any more.");
+      throw asProven(new TokenRefusal("inactive", "The token is not valid any more."));
     if (!this.#isFor(audiences, resource))
-      throw new TokenRefusal("audience", "The token is for somebody else.");
+      throw asProven(new TokenRefusal("audience", "The token is for somebody else."));
     this.#checkName(issuer, subject);
     const roles = this.#parts.scopes.rolesOf(scopes, claims.roles);
     if (roles.size === 0) throw this.#lacksScope(scopes, path);

@@ -7,7 +7,7 @@ import {
   type PluginContext,
 } from "propylon";
 import type { AccountsService } from "propylon/plugins/access";
-import { createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
+import { asProven, createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
 import { AuditFeed } from "./audit-feed.ts";
@@ -19,7 +19,7 @@ import { Lease } from "./lease.ts";
 import { Loader } from "./loader.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { TeamAuthOptions } from "./options.ts";
-import { away, refusalMessage, RefusedBearer, type RefusalReason } from "./refusals.ts";
+import { away, isGuess, refusalMessage, RefusedBearer, type RefusalReason } from "./refusals.ts";
 import { ReplayGuard } from "./replay.ts";
 import { Replica } from "./replica.ts";
 import { credentialOf, Resolver } from "./resolver.ts";
@@ -178,7 +178,8 @@ export class Issuer {
   #refuse(error: unknown): never {
     if (error instanceof RefusedBearer) {
       this.#failed(error.reason);
-      throw new GatewayError("unauthorized", error.message, { cause: error });
+      const refusal = new GatewayError("unauthorized", error.message, { cause: error });
+      throw isGuess(error.reason) ? refusal : asProven(refusal);
     }
     throw isGatewayError(error) ? error : away(error);
   }

@@ -24,6 +24,24 @@ export type RefusalReason = keyof typeof MESSAGES;
 /** Every reason. */
 export const REASONS = Object.keys(MESSAGES) as readonly RefusalReason[];
 
+/** Why a bearer is refused that was good once, or is good for something else: nobody comes by one by guessing. */
+const PROVEN: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
+  "token_expired",
+  "user_disabled",
+  "jwt_expired",
+  "unknown_issuer",
+  "wrong_audience",
+  "unknown_team",
+  "team_inactive",
+  "stale_jti",
+  "replayed",
+]);
+
+/** Whether a bearer may be a guess. */
+export function isGuess(reason: RefusalReason): boolean {
+  return !PROVEN.has(reason);
+}
+
 /** A bearer that is ours and wrong. */
 export class RefusedBearer extends Error {
   readonly reason: RefusalReason;

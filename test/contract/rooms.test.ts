@@ -140,6 +140,7 @@ it("the files of a folder that other folders import are these", () => {
         "addresses",
         "backoff",
         "bounded-record",
+        "buckets",
         "check-shape",
         "digest",
         "env",

@@ -86,6 +86,11 @@ export interface AuthenticatorOptions {
    */
   readonly admits?: (principal: Principal, access: Access) => boolean;
   /**
+   * Whether credentials are signed, so that nobody finds right ones by trying. Those are looked at, some at a time, also where too
+   * many credentials were wrong of late.
+   */
+  readonly isSigned?: (credentials: Credentials) => boolean;
+  /**
    * What is said to credentials that no authenticator knows; the first that answers is heard. `undefined`: they are not of a form
    * that this one takes. Default: the gateway's own words.
    */
@@ -124,6 +129,27 @@ export type Known = Principal | undefined | Promise<Principal | undefined>;
 /** Whether nobody was asked, because too many credentials were wrong before. */
 export function isThrottled(error: unknown): boolean {
   return isGatewayError(error) && error.code === "rate_limited";
+}
+
+const proven = new WeakSet<Error>();
+
+/**
+ * Marks the refusal of credentials that are real, e.g. of a token with the right signature that has expired: who sends them does not
+ * guess, so nobody else at the address is held up for it.
+ *
+ * @returns the error
+ *
+ * @example throw asProven(new GatewayError("unauthorized", "The token has expired."));
+ */
+export function asProven<T extends Error>(refusal: T): T {
+  proven.add(refusal);
+  return refusal;
+}
+
+/** Whether a refusal, or the one that it tells in other words, is about credentials that are real. */
+export function isProven(refusal: Error): boolean {
+  const { cause } = refusal;
+  return proven.has(refusal) || (cause instanceof Error && proven.has(cause));
 }
 
 /** Whether somebody's credentials were refused, in contrast to a check that could not be made. */

@@ -55,10 +55,7 @@ function configured(
   const holders = createKeyring(auth);
   const verify = auth.jwt && createJwtVerifier(auth.jwt, isJwtQualified(auth.jwt, ofPlugins));
   const hasKeys = auth.apiKey !== undefined || Object.keys(auth.keys).length > 0;
-  return [
-    ...(hasKeys ? [keysLink(holders)] : []),
-    ...(verify ? [{ name: JWT, plugin: undefined, authenticate: tokenCheck(verify) }] : []),
-  ];
+  return [...(hasKeys ? [keysLink(holders)] : []), ...(verify ? [tokensLink(verify)] : [])];
 }
 
 /** Knows `auth.apiKey` and `auth.keys`. A key of our form that is damaged is nobody else's. */
@@ -79,16 +76,24 @@ function keysLink(holderOf: ReturnType<typeof createKeyring>): Authenticator {
 }
 
 /** Knows the tokens that `auth.jwt` verifies; those of other issuers and keys are somebody else's. */
+function tokensLink(verify: JwtVerifier): Authenticator {
+  const isSigned = (credentials: Credentials): boolean => {
+    const token = jwtOf(credentials);
+    return token !== undefined && verify.mayBeOurs(token);
+  };
+  return { name: JWT, plugin: undefined, authenticate: tokenCheck(verify), isSigned };
+}
+
 function tokenCheck(verify: JwtVerifier): Authenticator["authenticate"] {
   const passOn = (error: unknown): undefined => {
     if (error instanceof ForeignToken) return undefined;
     throw error;
   };
   return (credentials) => {
-    const bearer = bearerOf(credentials);
-    if (!bearer || bearer.basic || !isJwt(bearer.token)) return undefined;
+    const token = jwtOf(credentials);
+    if (token === undefined) return undefined;
     try {
-      const known = verify(bearer.token);
+      const known = verify(token);
       return known instanceof Promise ? known.catch(passOn) : known;
     } catch (error) {
       return passOn(error);
@@ -98,6 +103,11 @@ function tokenCheck(verify: JwtVerifier): Authenticator["authenticate"] {
 
 function bearerOf({ headers: { authorization } }: Credentials): Bearer | undefined {
   return typeof authorization === "string" ? readBearer(authorization) : undefined;
+}
+
+function jwtOf(credentials: Credentials): string | undefined {
+  const bearer = bearerOf(credentials);
+  return bearer && !bearer.basic && isJwt(bearer.token) ? bearer.token : undefined;
 }
 
 /** Three parts with dots between them (RFC 7515 section 3.1); no key of ours looks like that. */

@@ -1,4 +1,5 @@
 import {
+  isProven,
   isRefusal,
   type Authentication,
   type Authenticator,
@@ -57,7 +58,8 @@ export class AuthenticatorChain implements Authentication {
     const credentials = this.#proxies?.see(sent) ?? sent;
     if (!this.#guessing) return this.#ask(credentials, 0);
     const { guesses, maxFailures } = this.#guessing;
-    const attempt = guesses.begin(credentials, maxFailures);
+    const isSigned = (): boolean => this.links.some((link) => link.isSigned?.(credentials));
+    const attempt = guesses.begin(credentials, maxFailures, isSigned);
     try {
       const known = this.#ask(credentials, 0);
       if (!(known instanceof Promise)) return settle(attempt, known);
@@ -122,7 +124,7 @@ function settle(attempt: PendingCheck, principal: Principal | undefined): Princi
 }
 
 function fail(attempt: PendingCheck, error: unknown): never {
-  if (isRefusal(error)) attempt.wrong();
+  if (isRefusal(error) && !isProven(error)) attempt.wrong();
   else attempt.unknown();
   throw error;
 }

@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
+import { asProven } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Principal, Role } from "../../call/types.ts";
@@ -14,7 +15,11 @@ import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "./token-r
 type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 
 /** Who a token is about. At once for one that was seen before. */
-export type JwtVerifier = (token: string) => Principal | Promise<Principal>;
+export interface JwtVerifier {
+  (token: string): Principal | Promise<Principal>;
+  /** Whether a token may be of the issuer, by what it says itself. */
+  mayBeOurs(token: string): boolean;
+}
 
 const SYMMETRIC = ["HS256"];
 const JWKS_TIMEOUT_MS = 5_000;
@@ -44,6 +49,8 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
   };
   /** Tokens whose signature was checked, so that it is checked once and not with every call. */
   const verified = new ExpiringMap<Principal>(MAX_TOKENS);
+  /** Those that are over, so that a program that goes on with one costs no signature each time. */
+  const expired = new ExpiringMap<GatewayError>(MAX_TOKENS);
   let key: ReturnType<typeof loadKey> | undefined;
   const verify = async (token: string, digest: string): Promise<Principal> => {
     const jose = await import("jose");
@@ -58,18 +65,25 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
       verified.set(digest, principal, Math.min(principal.expiresAt!, Date.now() + MAX_AGE_MS));
       return principal;
     } catch (error) {
-      throw toRefusal(error, jose.errors);
+      const refusal = toRefusal(error, jose.errors);
+      if (error instanceof jose.errors.JWTExpired)
+        expired.set(digest, refusal, Date.now() + EXPIRED_MS);
+      throw refusal;
     }
   };
-  return (token) => {
+  const mayBeOurs = (token: string): boolean =>
+    issuer === undefined || readUnprovenClaims(token)?.["iss"] === issuer;
+  const find = (token: string): Principal | Promise<Principal> => {
     const digest = digestOf(token);
     const known = verified.get(digest);
     if (known) return known;
+    const over = expired.get(digest);
+    if (over) throw over;
     // Without a look at the key set: another issuer's tokens must not depend on ours being there.
-    if (issuer !== undefined && readUnprovenClaims(token)?.["iss"] !== issuer)
-      throw new ForeignToken();
+    if (!mayBeOurs(token)) throw new ForeignToken();
     return verify(token, digest);
   };
+  return Object.assign(find, { mayBeOurs });
 }
 
 /** A token that is not of this issuer, or not signed with this key: somebody else may know it. */
@@ -130,10 +144,11 @@ function toPrincipal(
 }
 
 /** A token that is wrong is the caller's fault; a key set that does not answer is not. */
-function toRefusal(error: unknown, errors: typeof import("jose").errors): unknown {
-  if (error instanceof errors.JWTExpired) return refused("The token has expired.", error);
+function toRefusal(error: unknown, errors: typeof import("jose").errors): GatewayError {
+  // Claims are looked at when the signature is known to be right.
+  if (error instanceof errors.JWTExpired) return asProven(refused("The token has expired.", error));
   if (error instanceof errors.JWTClaimValidationFailed)
-    return refused("The token is not valid.", error);
+    return asProven(refused("The token is not valid.", error));
   const foreign = [
     errors.JWTInvalid,
     errors.JWSInvalid,
@@ -156,5 +171,7 @@ function refused(message: string, cause?: unknown): GatewayError {
 }
 
 const MAX_TOKENS = 10_000;
+/** The clock may have been wrong. */
+const EXPIRED_MS = 60_000;
 /** A key that was withdrawn from its set is trusted no longer than this. */
 const MAX_AGE_MS = 300_000;
