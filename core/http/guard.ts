@@ -73,7 +73,7 @@ const OPEN: Authentication = {
 };
 
 /** What a route says about itself that decides who may use it. */
-export type Policy = Pick<RouteOptions, "access" | "mutates" | "management">;
+export type Policy = Pick<RouteOptions, "access" | "mutates" | "management" | "signsIn">;
 
 /**
  * Decides who may use a route. A request is first identified, then permitted: 401 comes before 403, and the role before
@@ -132,7 +132,7 @@ export function createGuard(
     isOpen: (policy) => !configured || policy.access === "public" || isLenient(policy),
     async identify(credentials, policy, route) {
       const asked = configured && find ? standingIn(configured, find, route) : authenticator;
-      if (policy.access === "public") return optionally(asked, credentials);
+      if (policy.access === "public") return optionally(asked, credentials, policy.signsIn);
       return authenticate(asked, credentials, isLenient(policy) ? GUEST : undefined);
     },
     permit(principal, policy, path) {
@@ -220,15 +220,21 @@ function challenge(authenticator: Authentication, { path }: Credentials, error: 
   throw new GatewayError("unauthorized", error.message, { headers, cause: error });
 }
 
-/** Who it is, where it does not matter: a public route works without credentials, and with wrong ones. */
+/**
+ * Who it is, where it does not matter: a public route works without credentials, and with wrong ones.
+ *
+ * @param signsIn whether it matters to somebody with credentials that they are not looked at
+ */
 export async function optionally(
   authenticator: Authentication,
   credentials: Credentials,
+  signsIn = false,
 ): Promise<Principal | undefined> {
   try {
     return await authenticator.authenticate(credentials);
   } catch (error) {
-    if (isRefusal(error) || isForbidden(error) || isThrottled(error)) return undefined;
+    const isTold = signsIn && credentials.headers["authorization"] !== undefined;
+    if (isRefusal(error) || isForbidden(error) || (isThrottled(error) && !isTold)) return undefined;
     throw error;
   }
 }

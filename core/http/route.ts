@@ -34,6 +34,11 @@ export interface RouteOptions {
    * mutates answers only with `management.mutations`. Default false.
    */
   readonly management?: boolean;
+  /**
+   * Whether somebody signs in here, on a public route: credentials that are not looked at, because too many were wrong of late, are
+   * then answered with 429 and when to come back. Other public routes answer as to nobody. Default false.
+   */
+  readonly signsIn?: boolean;
   /** Listener by name; default: the first one. */
   readonly listener?: string;
   readonly websocket?: false;

@@ -24,7 +24,7 @@ export function registerRoutes(
   gateway: PluginContext<SessionsOptions>,
   parts: SessionRoutes,
 ): void {
-  gateway.route("POST", PATH, OPEN, (event) => signIn(gateway, parts, event));
+  gateway.route("POST", PATH, { ...OPEN, signsIn: true }, (event) => signIn(gateway, parts, event));
   gateway.route("GET", PATH, OPEN, ({ context: { principal } }) => ({
     ok: true,
     principal: isKnown(principal) ? show(principal) : null,
