@@ -1,5 +1,5 @@
 import type { TokenIssuers } from "./issuers.ts";
-import { describedUrls, type Resources } from "./resources.ts";
+import { describedUrls, endpointUrls, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";
 import type { OauthResourceService } from "./service.ts";
 
@@ -12,6 +12,7 @@ export function createResourceService(
   return {
     root: () => resources().root.url,
     resources: () => describedUrls(resources()),
+    endpoints: () => endpointUrls(resources()),
     scopes: scopes.roles,
     accept: (issuer) => issuers.accept(issuer),
   };

@@ -16,6 +16,7 @@ import { registerWarnings } from "./warnings.ts";
 
 export { KeySet } from "./key-set.ts";
 export { issuerNameSchema } from "./options.ts";
+export { normalUrl } from "./resources.ts";
 export * from "./service.ts";
 
 /** Lets people in with access tokens of authorization servers, and tells clients where to log in. */

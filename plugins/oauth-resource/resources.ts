@@ -50,9 +50,29 @@ export function describedResource(
 }
 
 /** URLs of everything that has metadata. */
-export function describedUrls({ endpoints, root }: Resources): readonly string[] {
-  const urls = [...endpoints.values()].map(({ url }) => url);
+export function describedUrls(resources: Resources): readonly string[] {
+  const { root } = resources;
+  const urls = endpointUrls(resources);
   return root.metadata === undefined ? urls : [...urls, root.url];
+}
+
+/** URLs of the endpoints that people log in to. */
+export function endpointUrls({ endpoints }: Resources): readonly string[] {
+  return [...endpoints.values()].map(({ url }) => url);
+}
+
+/** Scheme and host, and the path as it is written. */
+const WRITTEN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*([^?#]*)/i;
+
+/**
+ * A URL in the form in which two are compared: clients and issuers write one without a path with a slash, or without. What a reader
+ * would turn into another path, e.g. dot segments, stays as it is written, and is no URL of this gateway.
+ */
+export function normalUrl(text: string): string {
+  const written = WRITTEN.exec(text)?.[1];
+  if (written === undefined || !URL.canParse(text)) return text;
+  const { href, pathname } = new URL(text);
+  return pathname === (written || "/") ? href : text;
 }
 
 /** Finds what people log in to, for the config in force. */

@@ -30,6 +30,8 @@ export interface OauthResourceService {
   root(): string;
   /** URLs of what people log in to (RFC 8707). */
   resources(): readonly string[];
+  /** Those of them that are MCP endpoints. */
+  endpoints(): readonly string[];
   /** Scopes with the role that each gives; none where scopes do not count. */
   readonly scopes: ReadonlyMap<string, Role>;
   /** Lets people in with tokens of this gateway's own. @returns what ends that */

@@ -14,7 +14,7 @@ import type { TokenClaims } from "./claims.ts";
 import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
 import type { Outages } from "./outages.ts";
 import { invalidToken, TokenRefusal, type AccessTokenFault } from "./refusal.ts";
-import { resourceOf, type Resource, type Resources } from "./resources.ts";
+import { normalUrl, resourceOf, type Resource, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";
 
 /** Most tokens that are remembered. */
@@ -202,9 +202,4 @@ export class AccessTokens {
 
 function isSame<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): boolean {
   return one.size === other.size && [...one].every((value) => other.has(value));
-}
-
-/** Clients and issuers write a URL without a path with a slash, or without. */
-function normalUrl(text: string): string {
-  return URL.canParse(text) ? new URL(text).href : text;
 }

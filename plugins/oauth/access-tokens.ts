@@ -4,6 +4,7 @@ import { CLOCK_TOLERANCE_S } from "propylon/kit";
 import type { LocalIssuer } from "propylon/plugins/oauth-resource";
 import type { KnownGrant } from "./grants.ts";
 import type { KeyRing } from "./key-ring.ts";
+import type { Targets } from "./targets.ts";
 
 /** How long a checked signature is believed without a further look. */
 const CHECKED_MS = 300_000;
@@ -13,6 +14,7 @@ export interface AccessTokenParts {
   readonly ring: KeyRing;
   /** `iss`. */
   readonly issuer: () => string;
+  readonly targets: Targets;
   /** In milliseconds. */
   readonly life: number;
   /** Whether a login goes on. */
@@ -40,7 +42,8 @@ export class SignedAccess {
     roles: ReadonlySet<Role>,
   ): Promise<MadeToken> {
     const { SignJWT } = await import("jose");
-    const { ring, issuer, life } = this.#parts;
+    const { ring, issuer, life, targets } = this.#parts;
+    const [audience = grant.resource, ...others] = targets.audiencesOf(grant.resource);
     const { kid, alg, secret } = ring.signer;
     const now = Math.floor(Date.now() / 1_000);
     const end = Math.min(now + Math.floor(life / 1_000), Math.floor(grant.until / 1_000));
@@ -54,7 +57,7 @@ export class SignedAccess {
       .setProtectedHeader({ alg, typ: "at+jwt", kid })
       .setIssuer(issuer())
       .setSubject(grant.person.subject)
-      .setAudience(grant.resource)
+      .setAudience(others.length === 0 ? audience : [audience, ...others])
       .setIssuedAt(now)
       .setExpirationTime(end)
       .setJti(randomUUID())

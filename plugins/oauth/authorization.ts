@@ -50,7 +50,7 @@ export class Authorization {
         ...(state !== undefined && { state: checkState(state) }),
         challenge: challengeOf(parameters),
         scopes: (parameters.get("scope") ?? "").split(" ").slice(0, MAX_SCOPES),
-        resource: this.#resourceOf(parameters),
+        resource: this.#parts.targets.resolve(parameters),
         asks: (parameters.get("prompt") ?? "").split(" ").includes("consent"),
       });
       const cookies = this.#parts.logins.keep(event, login);
@@ -150,19 +150,6 @@ export class Authorization {
     );
   }
 
-  /** RFC 8707 section 2: one resource of this gateway. Programs of before that name none mean the only one. */
-  #resourceOf(parameters: Parameters): string {
-    const resources = this.#parts.resource.resources();
-    const asked = parameters.get("resource");
-    if (asked === undefined && resources.length === 1) return resources[0]!;
-    const found = asked === undefined ? undefined : findResource(asked, resources);
-    if (found !== undefined) return found;
-    throw new OauthError(
-      "invalid_target",
-      "The parameter resource must be the URL of an endpoint of this gateway.",
-    );
-  }
-
   /**
    * Tells what goes wrong at the address of the program (RFC 6749 section 4.1.2.1, RFC 9207) where the operator vouches for it, or the
    * person saw it and decided. Anybody can register an address: an error that leads there by itself lends the gateway's good name to
@@ -186,14 +173,6 @@ export class Authorization {
       return redirectResponse(303, target, cookies);
     }
   }
-}
-
-/** The resource that a text names; some programs write a URL without a path with a slash. */
-export function findResource(asked: string, resources: readonly string[]): string | undefined {
-  if (resources.includes(asked)) return asked;
-  if (!URL.canParse(asked) || asked.includes("#")) return undefined;
-  const { href } = new URL(asked);
-  return resources.find((each) => new URL(each).href === href);
 }
 
 /** PKCE with S256 is the only way (OAuth 2.1 section 4.1.1): a program that could leave it out could be made to. */

@@ -37,7 +37,8 @@ export interface Redemption {
   readonly client: string;
   readonly redirect: string | undefined;
   readonly verifier: string;
-  readonly resource: string | undefined;
+  /** Whether what was asked for with it is what it was made for. */
+  readonly isFor: (resource: string) => boolean;
 }
 
 /** Codes: for one use, for a minute, for the program and the verifier that they were made for. */
@@ -77,7 +78,7 @@ export class Codes {
       throw wrong();
     }
     if (code.until <= Date.now() || !fits(code, redemption)) throw wrong();
-    if (redemption.resource !== undefined && redemption.resource !== code.resource)
+    if (!redemption.isFor(code.resource))
       throw new OauthError("invalid_target", "The code is for another resource.");
     return code;
   }

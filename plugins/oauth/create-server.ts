@@ -17,6 +17,7 @@ import type { ServerParts } from "./parts.ts";
 import { PersonRules } from "./person.ts";
 import { Provider } from "./provider.ts";
 import { Registrations, registrationRecordSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
+import { Targets } from "./targets.ts";
 
 type Context = PluginContext<OauthOptions>;
 
@@ -68,10 +69,12 @@ export function createServer(
     reuseGrace: config.reuseGrace,
     onRevoked,
   });
+  const targets = new Targets(resource);
   const provider = new Provider(config, () => `${issuer()}/oauth/callback`);
   const parts: ServerParts = {
     issuer,
     resource,
+    targets,
     ring,
     provider,
     rules: new PersonRules(config),
@@ -93,6 +96,7 @@ export function createServer(
       ring,
       issuer,
       life: config.accessToken,
+      targets,
       isLive: (grant) => grants.isLive(grant),
     }),
     addressOf: addressesOf(gateway),

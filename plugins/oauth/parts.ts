@@ -10,12 +10,14 @@ import type { Logins } from "./login.ts";
 import type { PersonRules } from "./person.ts";
 import type { Provider } from "./provider.ts";
 import type { Registrations } from "./registrations.ts";
+import type { Targets } from "./targets.ts";
 
 /** Parts of the authorization server, for its endpoints. */
 export interface ServerParts {
   /** Its URL, which is the gateway's (RFC 8414 section 2). */
   readonly issuer: () => string;
   readonly resource: OauthResourceService;
+  readonly targets: Targets;
   readonly ring: KeyRing;
   readonly provider: Provider;
   readonly rules: PersonRules;

@@ -1,5 +1,4 @@
 import type { RouteEvent } from "propylon";
-import { findResource } from "./authorization.ts";
 import { readBasic, readUnprovenClaims } from "propylon/kit";
 import { ASSERTION_TYPE } from "./client-assertions.ts";
 import { checkKeyed, type ClientProof, type ProvenClient } from "./clients.ts";
@@ -61,12 +60,13 @@ export class TokenEndpoint {
   }
 
   async #redeem(client: ProvenClient, form: Parameters): Promise<ContinuedGrant> {
-    const { codes, grants, registrations } = this.#parts;
+    const { codes, grants, registrations, targets } = this.#parts;
+    const asked = this.#resourceOf(form);
     const code = await codes.redeem(required(form, "code"), {
       client: client.id,
       redirect: form.get("redirect_uri"),
       verifier: required(form, "code_verifier"),
-      resource: this.#resourceOf(form),
+      isFor: (resource) => asked === undefined || targets.isSame(asked, resource),
     });
     checkKeyed(client, code);
     await registrations.touch(client.id);
@@ -87,7 +87,7 @@ export class TokenEndpoint {
       if (grant.client !== client.id)
         throw new OauthError("invalid_grant", "The refresh token is for another program.");
       checkKeyed(client, grant);
-      if (resource !== undefined && resource !== grant.resource)
+      if (resource !== undefined && !this.#parts.targets.isSame(resource, grant.resource))
         throw new OauthError("invalid_target", "The login is for another resource.");
       this.#rightsOf(grant, form);
     });
@@ -140,14 +140,7 @@ export class TokenEndpoint {
 
   /** @throws {OauthError} `invalid_target` for what is no resource of this gateway */
   #resourceOf(form: Parameters): string | undefined {
-    const asked = form.get("resource");
-    if (asked === undefined) return undefined;
-    const found = findResource(asked, this.#parts.resource.resources());
-    if (found !== undefined) return found;
-    throw new OauthError(
-      "invalid_target",
-      "The parameter resource must be the URL of an endpoint of this gateway.",
-    );
+    return form.has("resource") ? this.#parts.targets.resolve(form) : undefined;
   }
 }
 
