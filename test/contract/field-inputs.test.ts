@@ -1,7 +1,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { INPUTS, type FieldTest } from "./field-inputs.ts";
+import type { FieldTest } from "./field-input.ts";
+import { MCP_INPUTS } from "./field-inputs-mcp.ts";
+import { REST_INPUTS } from "./field-inputs-rest.ts";
 
 const TESTS = fileURLToPath(new URL("..", import.meta.url));
 
@@ -12,15 +14,18 @@ function stands([file, title]: FieldTest): boolean {
   return ['"', "'", "`"].some((quote) => text.includes(quote + title));
 }
 
-describe.each(Object.entries(INPUTS))("input %s", (_name, { test, siblings }) => {
-  it("is run by a test", () => {
-    expect([test].filter((each) => !stands(each))).toEqual([]);
-  });
+describe.each(Object.entries({ ...MCP_INPUTS, ...REST_INPUTS }))(
+  "input %s",
+  (_name, { test, siblings }) => {
+    it("is run by a test", () => {
+      expect([test].filter((each) => !stands(each))).toEqual([]);
+    });
 
-  it("has two siblings and more, each a test or a case of one", () => {
-    expect(siblings.filter((each) => !stands(each))).toEqual([]);
-    const known = new Set([test, ...siblings].map((each) => each.join(" ")));
-    expect(known.size).toBeGreaterThanOrEqual(3);
-    expect(known.size).toBe(siblings.length + 1);
-  });
-});
+    it("has two siblings and more, each a test or a case of one", () => {
+      expect(siblings.filter((each) => !stands(each))).toEqual([]);
+      const known = new Set([test, ...siblings].map((each) => each.join(" ")));
+      expect(known.size).toBeGreaterThanOrEqual(3);
+      expect(known.size).toBe(siblings.length + 1);
+    });
+  },
+);

@@ -1,24 +1,9 @@
-/** A test by its file below `test/` and its title, or the name of its case, as the file has it. */
-export type FieldTest = readonly [file: string, title: string];
-
-/** What runs an input of the field, and what hits the same rule by another way. */
-export interface FieldInput {
-  readonly test: FieldTest;
-  readonly siblings: readonly FieldTest[];
-}
-
-/** Tests of one file. */
-const inFile =
-  (file: string) =>
-  (...titles: readonly string[]): readonly FieldTest[] =>
-    titles.map((title) => [`${file}.test.ts`, title]);
+import { inFile, input, type FieldInput } from "./field-input.ts";
 
 const names = inFile("e2e/field/names");
 const documents = inFile("e2e/field/documents");
 const upstreams = inFile("e2e/field/upstreams");
 const front = inFile("e2e/field/front");
-const config = inFile("e2e/field/config");
-const agents = inFile("e2e/field/agents");
 const entries = inFile("e2e/field/entries");
 const knownNames = inFile("plugins/mcp/known-names");
 const connections = inFile("plugins/servers/connection-option");
@@ -26,16 +11,9 @@ const starting = inFile("plugins/servers/starting");
 const proxies = inFile("plugins/servers/proxy-tls");
 const gaps = inFile("plugins/servers/gaps");
 const admission = inFile("core/server/admission");
-const shapes = inFile("plugins/agents-loop/provider-shapes");
 
-/** The first is the test, the others are its siblings. */
-function input(...tests: readonly (readonly FieldTest[])[]): FieldInput {
-  const [test, ...siblings] = tests.flat();
-  return { test: test!, siblings };
-}
-
-/** The inputs that public reports and attackers left, by the name of their folder. */
-export const INPUTS: Readonly<Record<string, FieldInput>> = {
+/** What public reports about MCP gateways left, by the name of its folder. */
+export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
   "mcp-01-naming-auto-wrong-server": input(
     inFile("e2e/late-server")(
       "mcp-01: while one of two servers starts, and after a restart, its tool is nobody else's",
@@ -205,64 +183,6 @@ export const INPUTS: Readonly<Record<string, FieldInput>> = {
     inFile("e2e/placement")(
       "is one process for all, and moves when its gateway is killed",
       "tells and asks clients of the others, hears when they cancel, and moves before its gateway ends",
-    ),
-  ),
-  "rest-01-agents-same-call-id": input(
-    agents(
-      "rest-01: with the id %j each runs once, over MCP",
-      "rest-01: each runs once, over HTTP",
-      "rest-01: two calls of one tool keep their own arguments",
-    ),
-  ),
-  "rest-02-output-schema-pattern": input(
-    admission(
-      "rest-02: an output schema that is no ECMAScript takes nobody's tools from the official client",
-      "patternProperties",
-      "$recursiveAnchor",
-    ),
-    inFile("plugins/rest/arguments")(
-      "lists without items, doubled values, patterns and keywords that are none",
-    ),
-  ),
-  "rest-03-rest-output-deviates": input(
-    documents(
-      "rest-03: %s arrives once, as it is, at both faces",
-      "another type in a list of objects",
-      "a text where a number is documented",
-    ),
-  ),
-  "rest-05-form-encoding": input(
-    documents("rest-05: %s", "maps within lists", "lists in one value", "JSON by its content type"),
-  ),
-  "rest-11-env-bom": input(
-    config(
-      "rest-11: the first variable of .env has its name, for the command line",
-      "rest-11: so it has in a config that is marked, too, and in a running gateway",
-      "rest-11: so it has in the file of propylon mcpo --env-path",
-    ),
-  ),
-  "rest-12-nginx-host-port": input(
-    config(
-      "rest-12: with the port of publicUrl, as $http_host has it, is let in, and without it refused",
-      "rest-12: without a port, where publicUrl has none, is let in as browsers write it",
-      "rest-12: the recipe of nginx passes the port on, and who asked",
-    ),
-  ),
-  "rest-13-sqlite-full": input(
-    config("rest-13: calls go on, and the log says that it is full and nothing of undoing"),
-    inFile("plugins/sqlite/file")(
-      "rest-13: a transaction that a full file ends says why, and not that there is nothing to undo",
-      "rest-13: a transaction over tables that a full file ends says why",
-    ),
-  ),
-  "rest-14-provider-errors": input(
-    shapes(
-      "bugs-rest 14: is told of %s",
-      "bugs-rest 14: is told of %s within a stream",
-      "is short, and shows no key, page or endless nesting",
-    ),
-    inFile("plugins/agents-loop/models")(
-      "bugs-rest 14: tells the error that it answers with status 200",
     ),
   ),
 };
