@@ -24,6 +24,14 @@ export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
     ),
     inFile("plugins/mcp/names")("a tool is never named as another server's prefixed tool"),
   ),
+  "mcp-03-rest-int64-answer-is-failure": input(
+    inFile("e2e/field/integers")(
+      "mcp-03: %s is a success at both faces, and runs once each",
+      "one in a list of a map",
+      "one above the largest float",
+      "one in nesting that is not read",
+    ),
+  ),
   "mcp-04-rest-204-is-failure": input(
     documents(
       "mcp-04: %s is a success at both faces",

@@ -79,8 +79,11 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
     ),
   ),
   "rest-14-provider-errors": input(
+    inFile("e2e/field/provider-errors")(
+      "rest-14: with %s tells the reason, over MCP",
+      "rest-14: with %s tells the reason, over HTTP",
+    ),
     shapes(
-      "bugs-rest 14: is told of %s",
       "bugs-rest 14: is told of %s within a stream",
       "is short, and shows no key, page or endless nesting",
     ),
