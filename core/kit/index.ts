@@ -119,6 +119,7 @@ export {
 export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
+export { Turns } from "./turns.ts";
 
 // Errors
 export {

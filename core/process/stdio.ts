@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { within } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
+import { Turns } from "../kit/turns.ts";
 import { LineFramer } from "./lines.ts";
 import { secretsOfEntry } from "../config/mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
@@ -135,12 +136,12 @@ class Channel implements StdioChannel {
       onLine: (chunks, length) => this.#options.onMessage(chunks, length),
       onOversize: (head, length, tail) => this.#options.onOversize(head, length, tail),
     });
-    stdout.on("data", (chunk: Buffer) => {
-      if (this.#ended === undefined) framer.push(chunk);
+    new Turns(stdout, (bytes) => {
+      if (this.#ended === undefined) framer.push(bytes);
     });
-    stderr.on("data", (chunk: Buffer) => {
-      this.#stderr.push(chunk);
-      this.#options.onStderr?.(chunk);
+    new Turns(stderr, (bytes) => {
+      this.#stderr.push(bytes);
+      this.#options.onStderr?.(bytes);
     });
     // A crash breaks the pipes before the exit is known; the exit is the better message.
     const broken = (what: string) => () => void setTimeout(() => this.#fail(what), LINGER);

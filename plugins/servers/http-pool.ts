@@ -1,6 +1,6 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
-import { HEADER_NAME, HEADER_VALUE, setTimer, unbracket } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, setTimer, Turns, unbracket } from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
 const NOT_ASCII = /[\x80-\xff]/;
@@ -155,11 +155,11 @@ class Sent implements RequestControl {
   }
 
   pause(): void {
-    this.connection?.socket.pause();
+    this.connection?.turns.pause();
   }
 
   resume(): void {
-    this.connection?.socket.resume();
+    this.connection?.turns.resume();
   }
 
   abort(error = new Error("not wanted any more")): void {
@@ -170,6 +170,7 @@ class Sent implements RequestControl {
 /** One connection, with one request at a time. */
 class Connection implements ResponseSink {
   readonly socket: Socket;
+  readonly turns: Turns;
   readonly #pool: HttpPool;
   readonly #parser = new ResponseParser(this);
   readonly #timer: NodeJS.Timeout;
@@ -189,11 +190,11 @@ class Connection implements ResponseSink {
         clearTimeout(this.#timer);
         this.send(first);
       })
-      .on("data", (chunk: Buffer) => this.#read(() => this.#parser.push(chunk)))
       .on("end", () => this.#read(() => this.#parser.finish()))
       .on("end", () => void this.destroy(closed()))
       .on("timeout", () => void this.destroy(closed()))
       .on("error", (error) => (this.#error ??= error));
+    this.turns = new Turns(socket, (bytes) => this.#read(() => this.#parser.push(bytes)));
     this.#gone = new Promise((resolve) => socket.once("close", () => resolve(this.#onClose())));
   }
 
@@ -233,11 +234,14 @@ class Connection implements ResponseSink {
     const sent = this.#sent!;
     this.#sent = undefined;
     sent.connection = undefined;
-    // A server may answer before it has read the request; what it did not read would stand before the next one.
-    if (idleMs === 0 || this.socket.writableLength > 0 || this.socket.destroyed) {
+    const { socket, turns } = this;
+    // A server may answer before it has read the request; what it did not read would stand before the next one. What came behind
+    // the answer would be taken for the next one.
+    if (idleMs === 0 || socket.writableLength > 0 || turns.unread > 0 || socket.destroyed) {
       void this.destroy(closed());
     } else {
-      this.socket.setTimeout(idleMs).resume();
+      socket.setTimeout(idleMs);
+      turns.resume();
       this.#pool.release(this);
     }
     sent.reader.onResponseEnd();
