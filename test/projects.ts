@@ -70,6 +70,7 @@ export const LONG: readonly string[] = [
   "test/e2e/{placement,replica-kill,rolling,store-away,templates,templates-projects,terminal,third-party,tutorials,ui-package,unread}.test.ts",
   "test/e2e/field/{documents,names,upstreams}.test.ts",
   "test/e2e/hostile/eras.test.ts",
+  "test/e2e/worst/*.test.ts",
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/{elicitation,queue}.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",

@@ -8,6 +8,9 @@ import {
   type ResultEdit,
 } from "./chunks.ts";
 import { GatewayError } from "../errors.ts";
+import { DEEPEST } from "../kit/json-grammar.ts";
+import { scanJson } from "../kit/json-scan.ts";
+import { isMuchWork } from "../kit/json-work.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -249,11 +252,29 @@ export class Answer {
 
 /** @throws {GatewayError} `upstream_error` for bytes that only looked like JSON at their beginning */
 function parseChunks(chunks: readonly Buffer[]): Parsed {
+  const bytes = Buffer.concat(chunks);
+  if (isMuchWork(bytes)) return { result: resultAsText(bytes) };
   try {
-    return JSON.parse(Buffer.concat(chunks).toString("utf8")) as Parsed;
+    return JSON.parse(bytes.toString("utf8")) as Parsed;
   } catch (cause) {
     throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
+}
+
+/** Nothing is lost of a result that would hold the event loop: whoever cannot pass on its bytes gets them as one text. */
+function resultAsText(message: Buffer): Json {
+  const result = memberOf(message, "result");
+  const isError = memberOf(result, "isError").toString() === "true";
+  return {
+    content: [{ type: "text", text: result.toString("utf8") }],
+    ...(isError && { isError }),
+  };
+}
+
+/** The bytes of a member of a JSON object; empty where it has none of this name. */
+function memberOf(object: Buffer, wanted: string): Buffer {
+  const member = scanJson([object], DEEPEST).members.find(({ name }) => name === wanted);
+  return object.subarray(member?.start ?? 0, member?.end ?? 0);
 }
 
 /** Where members can be put in front of those of the result, or `undefined` when only a parse can tell. */

@@ -119,7 +119,8 @@ export {
 export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
-export { Turns } from "./turns.ts";
+export { isMuchWork } from "./json-work.ts";
+export { readInTurns, type Turns } from "./turns.ts";
 
 // Errors
 export {

@@ -3,6 +3,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { GatewayError } from "../errors.ts";
 import { DEEPEST } from "./json-grammar.ts";
 import { scanJson } from "./json-scan.ts";
+import { isMuchWork } from "./json-work.ts";
 
 /**
  * Whether a value is a JSON object (not an array).
@@ -31,7 +32,7 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /** Why {@link parseJson} refused a body; in `data.reason` of its error. */
-type JsonFault = "empty" | "encoding" | "depth" | "syntax" | "number";
+type JsonFault = "empty" | "encoding" | "depth" | "work" | "syntax" | "number";
 
 /**
  * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins,
@@ -76,6 +77,8 @@ export function parseInexact(
   if (hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth)) {
     throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
   }
+  if (isMuchWork(body))
+    throw refusal("work", "The request body has too many keys, lists or texts in it.");
   if (text.trimStart() === "")
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {

@@ -6,12 +6,23 @@ const TURN_MS = 10;
 const SLICE = 16 * 1024;
 
 /**
+ * Takes the bytes of a stream in {@link Turns}.
+ *
+ * @param take reads bytes; it must not throw
+ *
+ * @example readInTurns(child.stdout, (bytes) => framer.push(bytes));
+ */
+export function readInTurns(stream: Readable, take: (bytes: Buffer) => void): Turns {
+  return new Turns(stream, take);
+}
+
+/**
  * Reads a stream whose bytes somebody else chooses, in turns of the event loop. Node reads up to 32 chunks of 64 KiB from a socket
  * before it looks at another one, and frames of a few bytes make seconds of work of that (lines, chunks and events alike). Here
  * the stream is paused after 10 ms of work and goes on when everybody else had their turn.
  *
  * @example
- * const turns = new Turns(socket, (bytes) => parser.push(bytes));
+ * const turns = readInTurns(socket, (bytes) => parser.push(bytes));
  * peer.onSlow(() => turns.pause());
  */
 export class Turns {

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { within } from "../timers.ts";
 import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
-import { Turns } from "../kit/turns.ts";
+import { readInTurns } from "../kit/turns.ts";
 import { LineFramer } from "./lines.ts";
 import { secretsOfEntry } from "../config/mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
@@ -136,10 +136,10 @@ class Channel implements StdioChannel {
       onLine: (chunks, length) => this.#options.onMessage(chunks, length),
       onOversize: (head, length, tail) => this.#options.onOversize(head, length, tail),
     });
-    new Turns(stdout, (bytes) => {
+    readInTurns(stdout, (bytes) => {
       if (this.#ended === undefined) framer.push(bytes);
     });
-    new Turns(stderr, (bytes) => {
+    readInTurns(stderr, (bytes) => {
       this.#stderr.push(bytes);
       this.#options.onStderr?.(bytes);
     });

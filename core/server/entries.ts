@@ -82,8 +82,11 @@ const IDENTITY: Readonly<Record<EntryKind, string>> = {
   prompts: "name",
 };
 
+/** Most entries that are told to be left out; a list of a hostile server may hold a million of them. */
+const MOST_TOLD = 1_000;
+
 /**
- * The entries of a page that can be shown. The others go to `leftOut`.
+ * The entries of a page that can be shown. The others go to `leftOut`, the first 1,000 by name.
  *
  * @example const tools = usableEntries("tools", page.tools, leftOut);
  */
@@ -94,16 +97,31 @@ export function usableEntries(
 ): Json[] {
   const entries: Json[] = [];
   for (const [index, item] of items.entries()) {
-    const tidy = isObject(item) ? tidied(item) : item;
-    const tell = (why: string): void =>
-      void leftOut.push({ kind, name: nameOf(kind, item, index), why });
-    const entry = kind === "tools" && isObject(tidy) ? withUsableSchemas(tidy, tell) : tidy;
+    const tell = (why: string): void => addLeftOut(leftOut, kind, item, index, why);
+    if (!isObject(item)) {
+      tell("must be a map");
+      continue;
+    }
+    const tidy = tidied(item);
+    const entry = kind === "tools" ? withUsableSchemas(tidy, tell) : tidy;
     if (entry === undefined) continue;
     const { error } = SCHEMAS[kind].safeParse(entry, FIRST_PROBLEM);
     if (error) tell(problemText(error.issues[0]!));
-    else entries.push(entry as Json);
+    else entries.push(entry);
   }
   return entries;
+}
+
+function addLeftOut(
+  leftOut: LeftOut[],
+  kind: EntryKind,
+  item: unknown,
+  index: number,
+  why: string,
+): void {
+  if (leftOut.length < MOST_TOLD) leftOut.push({ kind, name: nameOf(kind, item, index), why });
+  else if (leftOut.length === MOST_TOLD)
+    leftOut.push({ kind, name: "*", why: "others are left out as well" });
 }
 
 /** A tool without an output schema that clients refuse; `undefined` for one whose arguments cannot be read. */

@@ -1,6 +1,13 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
-import { HEADER_NAME, HEADER_VALUE, setTimer, Turns, unbracket } from "propylon/kit";
+import {
+  HEADER_NAME,
+  HEADER_VALUE,
+  readInTurns,
+  setTimer,
+  type Turns,
+  unbracket,
+} from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
 const NOT_ASCII = /[\x80-\xff]/;
@@ -194,7 +201,7 @@ class Connection implements ResponseSink {
       .on("end", () => void this.destroy(closed()))
       .on("timeout", () => void this.destroy(closed()))
       .on("error", (error) => (this.#error ??= error));
-    this.turns = new Turns(socket, (bytes) => this.#read(() => this.#parser.push(bytes)));
+    this.turns = readInTurns(socket, (bytes) => this.#read(() => this.#parser.push(bytes)));
     this.#gone = new Promise((resolve) => socket.once("close", () => resolve(this.#onClose())));
   }
 

@@ -25,6 +25,7 @@ const URL_REQUIRED = -32042;
 const FAULTS: Readonly<Record<MessageFault, string>> = {
   syntax: "sent invalid JSON",
   depth: "sent JSON that nests too deep (limits.depth)",
+  work: "sent JSON with too many keys, lists or texts",
   shape: "sent what is not a JSON-RPC message",
   number: "sent a number beyond 2^53 where it cannot be kept exactly",
 };
@@ -81,6 +82,7 @@ export class Inbound {
     if (fault) return this.#refuse(fault, ids, origin);
     if (answer && !claimsReserved(answer, chunks)) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);
+    if (message === undefined) return this.#refuse("work", ids, origin);
     if (inexact !== undefined) return this.#readInexact(message, inexact, chunks, origin);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);

@@ -13,6 +13,8 @@ import { type Mirrors, readMirrors } from "./envelope.ts";
 
 /** Pages of one list followed at most; a server that has more is broken. */
 const MAX_PAGES = 1_000;
+/** Entries of one list; each costs the event loop some microseconds to look at. */
+const MAX_ENTRIES = 10_000;
 
 interface ListKind {
   readonly key: EntryKind;
@@ -130,6 +132,7 @@ async function fetchList(
   const leftOut: LeftOut[] = [];
   const cursors = new Set<string>();
   let cursor: string | undefined;
+  let seen = 0;
   try {
     for (let page = 0; page < MAX_PAGES; page++) {
       const { result, error, inexact } = await connection.request(
@@ -154,10 +157,13 @@ async function fetchList(
           failure: `${kind.method} answered without ${kind.key}`,
           broken: true,
         };
-      const usable = usableEntries(kind.key, items, leftOut);
+      const usable = usableEntries(kind.key, items.slice(0, MAX_ENTRIES - seen), leftOut);
+      seen += items.length;
       entries.push(
         ...(inexact ? usable.map((entry) => exactEntry(kind.key, entry, leftOut)) : usable),
       );
+      if (seen > MAX_ENTRIES)
+        return { entries, leftOut, failure: `${kind.method} has more than ${MAX_ENTRIES} entries` };
       const next = result!["nextCursor"];
       if (typeof next !== "string") return { entries, leftOut, failure: undefined };
       if (cursors.has(next))

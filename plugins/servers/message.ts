@@ -5,6 +5,7 @@ import {
   type JsonScan,
   hasBrackets,
   hasLargeNumber,
+  isMuchWork,
   lastBytes,
   latin1Of,
   scanJson,
@@ -56,8 +57,8 @@ export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }
 
-/** Why a message is thrown away: no JSON, nested too deep, not JSON-RPC, or a result that parsing would change. */
-export type MessageFault = "syntax" | "depth" | "shape" | "number";
+/** Why a message is thrown away: no JSON, nested too deep, too dear to parse, not JSON-RPC, or a result that parsing would change. */
+export type MessageFault = "syntax" | "depth" | "work" | "shape" | "number";
 
 /** What is known of a message before it is parsed. */
 export interface ReadMessage {
@@ -192,9 +193,10 @@ export function isNotice(head: Buffer): boolean {
 
 /**
  * Parses a message that came in chunks.
+ * @returns `undefined` for one that would hold the event loop
  * @throws {SyntaxError} for anything that is not JSON
  */
 export function parseMessage(chunks: readonly Buffer[]): unknown {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  return JSON.parse(bytes.toString("utf8"));
+  return isMuchWork(bytes) ? undefined : JSON.parse(bytes.toString("utf8"));
 }

@@ -327,6 +327,24 @@ const CAMPAIGNS = {
     byHand: true,
     each: "about 2,000 real OpenAPI documents, listed by the official SDKs and called against a mock of each",
   },
+  "worst-inputs": {
+    args: vitest("test/e2e/worst/worst-inputs.test.ts"),
+    env: { WORST_INPUTS: "1" },
+    times: 1,
+    each: "the five worst of 150 shapes at every input of the product, in five sizes up to 4 MB, at gateways of 512 MiB",
+  },
+  "session-restarts": {
+    args: vitest("test/plugins/mcp/restarts.test.ts"),
+    env: { SESSION_RESTARTS: "2000" },
+    times: 1,
+    each: "2,000 restarts of a gateway with a session that has subscriptions",
+  },
+  orphans: {
+    args: vitest("test/core/workers/orphans.test.ts"),
+    env: { PRIMARY_KILLS: "30" },
+    times: 1,
+    each: "30 primaries killed with SIGKILL under load, whose workers must not live on",
+  },
   "hostile-server": {
     args: vitest("test/e2e/hostile/campaign.test.ts"),
     env: { HOSTILE_MESSAGES: "100000" },

@@ -149,6 +149,7 @@ it("the files of a folder that other folders import are these", () => {
         "json-grammar",
         "json-pointer",
         "json-scan",
+        "json-work",
         "kept",
         "libraries",
         "lock",
@@ -159,6 +160,7 @@ it("the files of a folder that other folders import are these", () => {
         "semaphore",
         "sse-body",
         "tool-name",
+        "turns",
         "wildcard",
       ],
       "plugin": [

@@ -10,7 +10,7 @@ export class Foe {
   readonly url: string;
   readonly #server: Server;
   /** By path, or by MCP method. */
-  readonly #said = new Map<string, Buffer>();
+  readonly #said = new Map<string, { readonly words: Buffer; readonly type: string }>();
 
   private constructor(server: Server) {
     this.#server = server;
@@ -25,8 +25,8 @@ export class Foe {
   }
 
   /** From now on this is what it answers. @param key a path, or an MCP method; `%ID%` in the words is the id of the request */
-  say(key: string, words: Buffer | undefined): void {
-    if (words) this.#said.set(key, words);
+  say(key: string, words: Buffer | undefined, type = "application/json"): void {
+    if (words) this.#said.set(key, { words, type });
     else this.#said.delete(key);
   }
 
@@ -41,10 +41,10 @@ export class Foe {
     const body = await buffer(req).catch(() => Buffer.alloc(0));
     if (pathname === "/mcp") return this.#speak(req, body, res);
     const said = this.#said.get(pathname);
-    if (!said) return void res.writeHead(404).end();
-    const isStream = pathname.endsWith("/completions");
-    res.writeHead(200, { "content-type": isStream ? "text/event-stream" : "application/json" });
-    res.end(said);
+    if (pathname === "/guarded") return void res.writeHead(401, CHALLENGE).end();
+    const { words, type } = said ?? DOCUMENTS[pathname] ?? NOTHING;
+    res.writeHead(words.length === 0 ? 404 : 200, { "content-type": type });
+    res.end(withId(words, idOf(body)));
   }
 
   #speak(req: IncomingMessage, body: Buffer, res: ServerResponse): void {
@@ -52,9 +52,43 @@ export class Foe {
     const { id, method } = JSON.parse(body.toString()) as { id?: unknown; method?: string };
     if (id === undefined || !method) return void res.writeHead(202).end();
     const said = this.#said.get(method);
-    res.writeHead(200, { "content-type": "application/json" });
+    res.writeHead(200, { "content-type": said?.type ?? "application/json" });
     if (!said) return void res.end(JSON.stringify({ jsonrpc: "2.0", id, ...answerTo(method) }));
-    res.end(withId(said, id));
+    res.end(withId(said.words, id));
+  }
+}
+
+const CHALLENGE = { "www-authenticate": 'Bearer realm="guarded"' };
+const NOTHING = { words: Buffer.alloc(0), type: "application/json" };
+/** Right documents. */
+const DOCUMENTS: Readonly<Record<string, { readonly words: Buffer; readonly type: string }>> = {
+  "/document.json": toDocument({
+    openapi: "3.1.0",
+    info: { title: "x", version: "1" },
+    servers: [{ url: "/api" }],
+    paths: { "/a": { post: { operationId: "list", responses: {} } } },
+  }),
+  "/agent/.well-known/agent-card.json": toDocument({
+    name: "x",
+    description: "x",
+    version: "1",
+    supportedInterfaces: [{ url: "/agent", protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+    capabilities: {},
+    defaultInputModes: ["text"],
+    defaultOutputModes: ["text"],
+    skills: [{ id: "talk", name: "talk", description: "x", tags: [] }],
+  }),
+};
+
+function toDocument(value: object): { readonly words: Buffer; readonly type: string } {
+  return { words: Buffer.from(JSON.stringify(value)), type: "application/json" };
+}
+
+function idOf(body: Buffer): unknown {
+  try {
+    return (JSON.parse(body.toString()) as { id?: unknown }).id ?? null;
+  } catch {
+    return null;
   }
 }
 

@@ -90,7 +90,7 @@ beforeAll(async () => {
 }, 60_000);
 
 afterAll(async () => {
-  expect(await gateway.stop()).toBe("0");
+  await gateway.stop();
   server.close();
 });
 
@@ -108,6 +108,10 @@ it.each([...Object.keys(LINES), ...Object.keys(BODIES)])(
     expect(grown).toBeLessThan(20 * BYTES);
   },
 );
+
+it("ends in order afterwards", async () => {
+  expect(await gateway.stop()).toBe("0");
+});
 
 /** An MCP server whose every call is answered in tiny pieces. */
 function speak(socket: Socket): void {

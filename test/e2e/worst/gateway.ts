@@ -58,19 +58,14 @@ export class ProbedGateway {
     return gateway;
   }
 
-  /** Its last output, for a test that fails. */
-  get said(): string {
-    return this.#said;
-  }
-
-  /** How it ended, if it did. */
-  get exit(): string | undefined {
-    return this.#exit;
+  /** @throws with its last output when it ended */
+  assertAlive(): void {
+    if (this.#exit !== undefined)
+      throw new Error(`The gateway ended: ${this.#exit}\n${this.#said}`);
   }
 
   async isReady(): Promise<boolean> {
-    if (this.#exit !== undefined)
-      throw new Error(`The gateway ended: ${this.#exit}\n${this.#said}`);
+    this.assertAlive();
     return fetch(`${this.url}/readyz`).then(
       ({ ok }) => ok,
       () => false,

@@ -1,20 +1,29 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Foe } from "./foe.ts";
 import { ProbedGateway } from "./gateway.ts";
 
+const PARROT = fileURLToPath(new URL("parrot.mjs", import.meta.url));
 const SCRIPT = fileURLToPath(
   new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),
 );
+
+const SECRET = "a key of the tests, long enough for it";
 
 /** A gateway with every plugin that takes something, among peers that are hostile. */
 export interface Scene {
   readonly gateway: ProbedGateway;
   readonly foe: Foe;
-  close(): Promise<string>;
+  /** Where the child takes its answer to a method from. */
+  parrotFile(method: string): string;
+  close(): Promise<void>;
 }
 
 export async function openScene(): Promise<Scene> {
   const foe = await Foe.start();
+  const words = await mkdtemp(join(tmpdir(), "parrot-"));
   const gateway = await ProbedGateway.start((port) => ({
     listeners: { main: { port } },
     publicUrl: `http://127.0.0.1:${port}`,
@@ -24,6 +33,10 @@ export async function openScene(): Promise<Scene> {
     servers: {
       good: { command: process.execPath, args: [SCRIPT] },
       foe: { url: `${foe.url}/mcp`, protocol: "legacy" },
+      parrot: { command: process.execPath, args: [PARROT, words] },
+      rows: { type: "openapi", spec: `${foe.url}/document.json` },
+      agent: { type: "a2a", url: `${foe.url}/agent` },
+      locked: { url: `${foe.url}/guarded`, auth: "oauth" },
     },
     agents: { worker: { description: "Works.", instructions: "You work." } },
     plugins: {
@@ -36,12 +49,13 @@ export async function openScene(): Promise<Scene> {
         providers: { foe: { type: "openai-compatible", baseUrl: `${foe.url}/v1` } },
       },
       breaker: {},
-      console: { secretKeys: ["a key of the tests, long enough for it"] },
+      console: { secretKeys: [SECRET], allowedAddresses: ["127.0.0.1"] },
       events: {},
       gating: {},
       health: {},
       history: {},
       lifecycle: {},
+      "oauth-client": { secretKeys: [SECRET], allowedAddresses: ["127.0.0.1"] },
       mcp: {},
       metrics: {},
       openapi: {},
@@ -58,10 +72,11 @@ export async function openScene(): Promise<Scene> {
   return {
     gateway,
     foe,
+    parrotFile: (method) => join(words, method.replaceAll("/", "-")),
     async close() {
-      const how = await gateway.stop();
+      await gateway.stop();
       await foe.close();
-      return how;
+      await rm(words, { recursive: true });
     },
   };
 }

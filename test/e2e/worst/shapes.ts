@@ -18,6 +18,8 @@ const FILLERS: Readonly<Record<string, (bytes: number) => string>> = {
   "texts in a list": (bytes) => listOf('"ab"', bytes),
   "keys of a map": (bytes) => mapOf("1", bytes),
   "maps in a map": (bytes) => mapOf("{}", bytes),
+  "maps of their own keys in a list": (bytes) => ownKeys(bytes),
+  "texts of their own in a list": (bytes) => ownTexts(bytes),
   "one key many times": (bytes) => `{${fill('"a":1', ",", bytes)}}`,
   "lists in lists": (bytes) => nest("[", "]", bytes),
   "maps in maps": (bytes) => nest('{"a":', "}", bytes, "1"),
@@ -69,13 +71,10 @@ function copiesAt(sample: unknown, path: Path): readonly Shaped[] {
 
 function pathsOf(value: unknown, path: Path = []): readonly Path[] {
   if (typeof value !== "object" || value === null) return [path];
-  const keys = Array.isArray(value) ? value.keys() : Object.keys(value);
-  return [
-    path,
-    ...Array.from(keys).flatMap((key) =>
-      pathsOf((value as Record<string | number, unknown>)[key], [...path, key]),
-    ),
-  ];
+  const entries: readonly (readonly [string | number, unknown])[] = Array.isArray(value)
+    ? value.map((item, index) => [index, item] as const)
+    : Object.entries(value);
+  return [path, ...entries.flatMap(([key, inner]) => pathsOf(inner, [...path, key]))];
 }
 
 function get(value: unknown, path: Path): unknown {
@@ -95,13 +94,25 @@ function listOf(item: string, bytes: number): string {
 }
 
 function mapOf(item: string, bytes: number): string {
-  const members: string[] = [];
-  for (let length = 0, count = 0; length < bytes; count++) {
-    const member = `"k${count}":${item}`;
-    members.push(member);
-    length += member.length + 1;
+  return `{${numbered(bytes, (count) => `"k${count}":${item}`)}}`;
+}
+
+function numbered(bytes: number, make: (count: number) => string): string {
+  const pieces: string[] = [];
+  for (let length = 0; length < bytes;) {
+    const piece = make(pieces.length);
+    pieces.push(piece);
+    length += piece.length + 1;
   }
-  return `{${members.join(",")}}`;
+  return pieces.join(",");
+}
+
+function ownKeys(bytes: number): string {
+  return `[${numbered(bytes, (count) => `{"k${count}":1}`)}]`;
+}
+
+function ownTexts(bytes: number): string {
+  return `[${numbered(bytes, (count) => `"t${count}"`)}]`;
 }
 
 function nest(open: string, close: string, bytes: number, inner = ""): string {

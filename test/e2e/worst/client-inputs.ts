@@ -1,0 +1,228 @@
+import { type Input, request } from "./input.ts";
+
+const PART = { text: "Count these words." };
+const CONTRACT_MESSAGE = {
+  message: {
+    messageId: "m-1",
+    role: "user",
+    parts: [PART],
+    taskId: "t-1",
+    referenceTaskIds: ["t-0"],
+    metadata: { source: "test" },
+  },
+};
+const A2A_MESSAGE = {
+  messageId: "m-1",
+  role: "ROLE_USER",
+  parts: [{ text: "Count." }, { data: { rows: [1] } }],
+  extensions: ["urn:one"],
+  referenceTaskIds: ["t-0"],
+  metadata: { source: "test" },
+};
+const A2A = { "a2a-version": "1.0" };
+
+/** Routes with a body. */
+const ROUTES: readonly Input[] = [
+  request("POST", "/good/echo", { text: "x", structured: { rows: [{ a: 1 }] } }),
+  request("POST", "/good/invoke", { tool: "echo", arguments: { text: "x" } }),
+  request("POST", "/foe/echo", { rows: [1], map: { a: 1 } }),
+  request("POST", "/_meta/calls", { server: "good", tool: "echo", arguments: { text: "x" } }),
+  request("POST", "/_meta/config/check", {
+    edits: [{ path: ["plugins", "gating"], value: { off: ["x"], map: { a: 1 } } }],
+  }),
+  request("PUT", "/_meta/config", {
+    edits: [{ path: ["plugins", "gating", "nothing"], value: { off: ["x"] } }],
+  }),
+  request("POST", "/_meta/servers", {
+    name: "added",
+    command: "true",
+    args: ["x"],
+    tools: { include: ["a"], exclude: ["b"] },
+  }),
+  request("POST", "/_meta/servers#http", {
+    name: "added",
+    url: "http://127.0.0.1:9/mcp",
+    headers: { "x-a": "b" },
+  }),
+  request("POST", "/_meta/bulk", {
+    changes: [{ server: "good", tool: "nothere", enabled: false }],
+  }),
+  request("POST", "/_meta/servers/nothere/disable", { reason: "x" }),
+  request("POST", "/_meta/servers/nothere/breaker/reset", {}),
+  request("POST", "/_meta/reload", {}),
+  request("POST", "/_meta/reinit/nothere", {}),
+  request("POST", "/_meta/history/nothere/replay", { arguments: { a: 1 } }),
+  request("POST", "/api/agents", { contract: "Work.", agent: "worker", start: false }),
+  request("POST", "/api/agents/nothere/complete", { summary: "Done.", payload: "x" }),
+  request("POST", "/api/agents/nothere/start", {}),
+  request("POST", "/api/agents/nothere/stop", {}),
+  request("POST", "/sidecar/tasks", CONTRACT_MESSAGE),
+  request("POST", "/", CONTRACT_MESSAGE),
+  request("POST", "/api/v1/pallas", { name: "x", host_key: "key" }),
+  request("PUT", "/api/v1/pallas/00000000-0000-0000-0000-000000000000/host-key", { host_key: "x" }),
+  request("POST", "/api/v1/workspaces", { id: "ws_x", name: "Work" }),
+  request("PUT", "/api/v1/workspaces/ws_home/teams", { teams: ["x"] }),
+  request("POST", "/api/v1/workspaces/ws_home/chat", { agent: "x:y", message: "Hello." }),
+  request(
+    "POST",
+    "/message:send",
+    { message: A2A_MESSAGE, configuration: { acceptedOutputModes: ["text"] }, metadata: { a: 1 } },
+    A2A,
+  ),
+  request("POST", "/message:stream", { message: A2A_MESSAGE }, A2A),
+  request("POST", "/tasks/t-0:cancel", { metadata: { a: 1 } }, A2A),
+  request(
+    "POST",
+    "/tasks/t-0/pushNotificationConfigs",
+    { url: "http://127.0.0.1:9/", authentication: { scheme: "Bearer" } },
+    A2A,
+  ),
+];
+
+/** Methods of A2A 1.0 over JSON-RPC. */
+const A2A_METHODS: readonly Input[] = Object.entries({
+  SendMessage: {
+    message: A2A_MESSAGE,
+    configuration: { acceptedOutputModes: ["text"] },
+    metadata: { a: 1 },
+  },
+  SendStreamingMessage: { message: A2A_MESSAGE },
+  GetTask: { id: "t-0", historyLength: 1 },
+  ListTasks: { contextId: "c", pageSize: 1, pageToken: "x" },
+  CancelTask: { id: "t-0", metadata: { a: 1 } },
+  SubscribeToTask: { id: "t-0" },
+  CreateTaskPushNotificationConfig: { taskId: "t-0", url: "http://127.0.0.1:9/" },
+  ListTaskPushNotificationConfigs: { taskId: "t-0" },
+  GetExtendedAgentCard: {},
+}).map(([method, params]) => ({
+  ...request("POST", "/", { jsonrpc: "2.0", id: 1, method, params }, A2A),
+  name: `A2A ${method}`,
+}));
+
+const CLIENT = { name: "x", version: "1" };
+const ROOT = { uri: "file:///x", name: "x" };
+
+/** Methods of MCP with their parameters; what begins with a slash is a path of its own. */
+const METHODS: Readonly<Record<string, unknown>> = {
+  initialize: {
+    protocolVersion: "2025-11-25",
+    capabilities: { roots: { listChanged: true }, experimental: { a: { b: 1 } } },
+    clientInfo: CLIENT,
+  },
+  ping: {},
+  "tools/list": { cursor: "x", _meta: { a: 1 } },
+  "tools/call": {
+    name: "good__echo",
+    arguments: { text: "x", structured: { a: [1] } },
+    _meta: { progressToken: 1 },
+  },
+  "tools/call lifecycle__agent_start": {
+    name: "lifecycle__agent_start",
+    arguments: { contract: "x" },
+  },
+  "tools/call lifecycle__agent_status": {
+    name: "lifecycle__agent_status",
+    arguments: { agent_ids: ["x"] },
+  },
+  "tools/call lifecycle__append_payload": {
+    name: "lifecycle__append_payload",
+    arguments: { agent_id: "x", payload: "y" },
+  },
+  "tools/call sidecar": { name: "sidecar__submit_task", arguments: { text: "x", task_id: "t" } },
+  "tools/call unknown": { name: "nothere", arguments: {} },
+  "resources/list": { cursor: "x" },
+  "resources/templates/list": { cursor: "x" },
+  "resources/read": { uri: "file:///one" },
+  "resources/subscribe": { uri: "file:///one" },
+  "resources/unsubscribe": { uri: "file:///one" },
+  "prompts/list": { cursor: "x" },
+  "prompts/get": { name: "good__greet", arguments: { who: "x" } },
+  "completion/complete": {
+    ref: { type: "ref/prompt", name: "good__greet" },
+    argument: { name: "who", value: "x" },
+    context: { arguments: { a: "b" } },
+  },
+  "logging/setLevel": { level: "info" },
+  "tasks/get": { taskId: "x" },
+  "tasks/list": { cursor: "x" },
+  "tasks/result": { taskId: "x" },
+  "tasks/cancel": { taskId: "x" },
+  "server/discover": {},
+  "subscriptions/listen": {
+    notifications: { toolsListChanged: true, resourceSubscriptions: ["file:///one"] },
+  },
+  nothere: { a: 1 },
+};
+
+const MCP = { accept: "application/json, text/event-stream" };
+const MODERN = { ...MCP, "mcp-protocol-version": "2026-07-28" };
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": CLIENT,
+  "io.modelcontextprotocol/clientCapabilities": { elicitation: {} },
+};
+
+/** Methods of MCP in both eras. */
+const MCP_METHODS: readonly Input[] = Object.entries(METHODS).flatMap(([name, params]) => {
+  const method = name.split(" ")[0]!;
+  const message = { jsonrpc: "2.0", id: 1, method, params };
+  const modern = { ...message, params: { ...(params as object), _meta: META } };
+  const named =
+    (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
+  const headers = { ...MODERN, "mcp-method": method, ...(named && { "mcp-name": named }) };
+  return [
+    { ...request("POST", "/mcp", message, MCP), name: `MCP ${name}` },
+    { ...request("POST", "/mcp", modern, headers), name: `MCP ${name} of 2026-07-28` },
+  ];
+});
+
+/** What a client sends besides requests. */
+const MCP_OTHERS: readonly Input[] = Object.entries({
+  "notifications/cancelled": {
+    jsonrpc: "2.0",
+    method: "notifications/cancelled",
+    params: { requestId: 1, reason: "x" },
+  },
+  "notifications/progress": {
+    jsonrpc: "2.0",
+    method: "notifications/progress",
+    params: { progressToken: 1, progress: 1 },
+  },
+  "a result": { jsonrpc: "2.0", id: 1, result: { roots: [ROOT] } },
+  "an error": { jsonrpc: "2.0", id: 1, error: { code: 1, message: "x", data: { a: 1 } } },
+  "a batch": [{ jsonrpc: "2.0", id: 1, method: "ping" }],
+}).map(([name, message]) => ({
+  ...request("POST", "/mcp", message, MCP),
+  name: `MCP ${name}`,
+}));
+
+const AGENT: Input = {
+  ...request(
+    "POST",
+    "/agents/worker/mcp",
+    {
+      jsonrpc: "2.0",
+      id: 1,
+      method: "tools/call",
+      params: {
+        name: "worker",
+        arguments: {
+          message: "x",
+          history: [{ role: "user", content: "x" }],
+          images: [{ data: "AAAA", mimeType: "image/png" }],
+        },
+      },
+    },
+    MCP,
+  ),
+  name: "MCP tools/call of an agent",
+};
+
+/** What clients send. */
+export const CLIENT_INPUTS: readonly Input[] = [
+  ...ROUTES,
+  ...A2A_METHODS,
+  ...MCP_METHODS,
+  ...MCP_OTHERS,
+  AGENT,
+];

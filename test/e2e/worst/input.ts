@@ -1,0 +1,69 @@
+import type { Scene } from "./scene.ts";
+
+/** A place where something from outside comes in. */
+export interface Input {
+  readonly name: string;
+  /** What a good sender sends. */
+  readonly sample: unknown;
+  /** Sends bytes in its place; resolves when whoever sent them heard the end of it. */
+  send(scene: Scene, bytes: Buffer): Promise<void>;
+}
+
+/** A request with a JSON body, whatever is answered. */
+export function request(
+  method: string,
+  path: string,
+  sample: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Input {
+  return {
+    name: `${method} ${path}`,
+    sample,
+    send: ({ gateway }, bytes) => exchange(gateway.url + path, method, bytes, headers),
+  };
+}
+
+/** How long an event stream may be silent, in milliseconds, before it is left: some have no end. */
+const SILENCE_MS = 500;
+/** How long anything else may take. */
+const PATIENCE_MS = 60_000;
+
+/** Makes a request and reads its answer to the end, which may also be a closed connection. */
+export async function exchange(
+  url: string,
+  method: string,
+  body: Buffer | undefined,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const leaving = new AbortController();
+  const late = setTimeout(() => leaving.abort(new Error("late")), PATIENCE_MS);
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: { "content-type": "application/json", ...headers },
+      ...(body && { body: new Uint8Array(body) }),
+      signal: leaving.signal,
+    });
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
+    await read(response, isStream ? leaving : undefined);
+  } catch (error) {
+    // Others: refused while it was still sending, or a stream that was left.
+    if ((error as Error).message === "late") throw error;
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+async function read({ body }: Response, leaving: AbortController | undefined): Promise<void> {
+  const leave = (): void => leaving?.abort();
+  let silence = setTimeout(leave, SILENCE_MS);
+  try {
+    for await (const chunk of body ?? []) {
+      void chunk;
+      clearTimeout(silence);
+      silence = setTimeout(leave, SILENCE_MS);
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}
