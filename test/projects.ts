@@ -63,7 +63,7 @@ export const LONG: readonly string[] = [
   "test/core/workers/*.test.ts",
   "test/create-gateway/**/*.test.ts",
   "test/e2e/{access,access-envelope,guide-samples,kept-sessions,relay}.test.ts",
-  "test/plugins/rest/bounds.test.ts",
+  "test/plugins/rest/{bounds,hostile-documents}.test.ts",
   "test/plugins/team-auth/{demo,migration-kill}.test.ts",
   "test/e2e/{a2a-container,a2a-sigterm,access-plugins,answers,cluster-kill,control,edit-kill,evict,fuzz,hostile-pattern,leader,limits-kill}.test.ts",
   "test/e2e/{queue,queue-campaign,questions-owner,relay-isolation,release,reload,second-process,sigterm,store-kill,store-sigterm,tasks-kill}.test.ts",

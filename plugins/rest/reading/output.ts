@@ -12,7 +12,9 @@ export type OutputSchemas = "strict" | "loose" | "off";
 const MAX_SIZE = 20_000;
 /** Characters of a loose one with two levels of members; above it has one. */
 const TWO_LEVELS = 3_000;
-const MAX_DESCRIPTION = 160;
+/** Characters of the description of an answer and of its members, and of what is in those. */
+const MAX_DESCRIPTION = 140;
+const MAX_INNER = 80;
 
 /** Writes what operations answer. */
 export class OutputWriter {
@@ -75,24 +77,24 @@ class LooseWriter {
     this.left = left;
   }
 
-  write(node: unknown, levels: number): Json {
+  write(node: unknown, levels: number, depth = 0): Json {
     const schema = this.#references.follow(node);
     if (!isObject(schema) || this.left <= 0) return {};
     const { description, items } = schema;
-    const properties = levels > 0 ? this.#members(schema, levels) : {};
+    const properties = levels > 0 ? this.#members(schema, levels, depth) : {};
     const written = {
       ...(typeof description === "string" && {
-        description: description.slice(0, MAX_DESCRIPTION),
+        description: beginning(description, depth > 1 ? MAX_INNER : MAX_DESCRIPTION),
       }),
       ...(Object.keys(properties).length > 0 && { properties }),
     };
     this.left -= 20 + (written.description?.length ?? 0);
     if (items === undefined || levels === 0) return written;
-    const each = this.write(items, levels - 1);
+    const each = this.write(items, levels - 1, depth + 1);
     return Object.keys(each).length > 0 ? { ...written, items: each } : written;
   }
 
-  #members(schema: Json, levels: number): Json {
+  #members(schema: Json, levels: number, depth: number): Json {
     const members: Json = {};
     for (const part of [schema, ...(Array.isArray(schema["allOf"]) ? schema["allOf"] : [])]) {
       const own = this.#references.follow(part);
@@ -102,11 +104,18 @@ class LooseWriter {
         const meant = this.#references.follow(property);
         if (!isSafe(name) || (isObject(meant) && meant["writeOnly"] === true)) continue;
         this.left -= name.length;
-        members[name] = this.write(property, levels - 1);
+        members[name] = this.write(property, levels - 1, depth + 1);
       }
     }
     return members;
   }
+}
+
+/** As many whole sentences as there is room for, or as much of the first. */
+function beginning(text: string, room: number): string {
+  if (text.length <= room) return text;
+  const end = text.lastIndexOf(". ", room - 1);
+  return end > 0 ? text.slice(0, end + 1) : `${text.slice(0, room - 1)}…`;
 }
 
 /** Only when every success is the same JSON object. */

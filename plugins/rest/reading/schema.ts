@@ -71,7 +71,7 @@ export class SchemaWriter {
     if (node["example"] !== undefined) schema["examples"] ??= [withoutFiles(node["example"])];
     upgrade(schema, node);
     repair(schema);
-    this.#require(schema);
+    this.#require(schema, node);
     return schema;
   }
 
@@ -157,17 +157,30 @@ export class SchemaWriter {
     return schema[this.#direction === "input" ? "readOnly" : "writeOnly"] === true;
   }
 
-  /** A property that is not there cannot be required. */
-  #require(schema: Json): void {
+  /** A property that is not there cannot be required; it may be in what the schema is put together of. */
+  #require(schema: Json, node: Json): void {
     const { required, properties } = schema;
     if (!Array.isArray(required)) return;
     const names = (required as unknown[]).filter((name) => typeof name === "string");
-    const known = [...new Set(names.map((name) => this.#safe.alias(name)))];
     const left = isObject(properties)
-      ? known.filter((name) => Object.hasOwn(properties, name))
-      : known;
-    if (left.length > 0) schema["required"] = left;
+      ? names.filter((name) => this.#has(node, name, new Set()))
+      : names;
+    if (left.length > 0)
+      schema["required"] = [...new Set(left.map((name) => this.#safe.alias(name)))];
     else delete schema["required"];
+  }
+
+  #has(node: unknown, name: string, seen: Set<unknown>): boolean {
+    const schema = this.#references.follow(node);
+    if (!isObject(schema) || seen.has(schema)) return false;
+    seen.add(schema);
+    const { properties } = schema;
+    if (isObject(properties) && Object.hasOwn(properties, name))
+      return !this.#isHidden(properties[name]);
+    return ["allOf", "anyOf", "oneOf"].some((key) => {
+      const parts = schema[key];
+      return Array.isArray(parts) && parts.some((part) => this.#has(part, name, seen));
+    });
   }
 }
 

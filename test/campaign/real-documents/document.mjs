@@ -68,6 +68,11 @@ export function meanings(schema, root, found = new Set()) {
   return found;
 }
 
+/** A map of anything, whatever stands beside it. */
+function isBare({ type, properties, allOf, anyOf, oneOf }) {
+  return type === "object" && !properties && !allOf && !anyOf && !oneOf;
+}
+
 /** Where a value has not the shape that the document gives it: `undefined` if it has. */
 export function misfit(value, schema, root, at = "body") {
   const all = [...meanings(schema, root)];
@@ -89,14 +94,17 @@ export function misfit(value, schema, root, at = "body") {
 }
 
 function misfitOfMap(value, all, root, at) {
-  const known = new Map(
-    all.flatMap((each) => Object.entries(isMap(each.properties) ? each.properties : {})),
-  );
+  const known = new Map();
+  for (const { properties } of all)
+    for (const [key, each] of Object.entries(isMap(properties) ? properties : {}))
+      known.set(key, { anyOf: [...(known.get(key)?.anyOf ?? []), each] });
   const others = all
     .map((each) => each.additionalProperties)
     .filter((each) => each !== undefined && each !== false);
   const isFree =
-    known.size === 0 || others.length > 0 || all.some((each) => each.patternProperties);
+    known.size === 0 ||
+    others.length > 0 ||
+    all.some((each) => each.patternProperties || isBare(each));
   for (const [key, part] of Object.entries(value)) {
     if (!known.has(key) && !isFree) return `${at}.${key} is not in the document`;
     const found = known.has(key) ? misfit(part, known.get(key), root, `${at}.${key}`) : undefined;
@@ -104,7 +112,11 @@ function misfitOfMap(value, all, root, at) {
   }
   const [own] = all;
   const missing = list(own?.required).find(
-    (key) => known.has(key) && !(key in value) && follow(known.get(key), root)?.readOnly !== true,
+    (key) => known.has(key) && !(key in value) && !isReadOnly(known.get(key), root),
   );
   return missing === undefined ? undefined : `${at}.${missing} is missing`;
+}
+
+function isReadOnly(property, root) {
+  return [...meanings(property, root)].some(({ readOnly }) => readOnly === true);
 }

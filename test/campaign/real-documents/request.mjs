@@ -72,7 +72,8 @@ function readPath(endpoint, path, target, take, problems) {
     if (name === undefined)
       return RegExp.escape?.(part) ?? part.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, String.raw`\$&`);
     names.push(name);
-    return "([^/]*)";
+    // A text or a number of a sample, where one follows another without anything between.
+    return String.raw`(v[0-9a-z]{3}|\d{4,5}|[^/]*)`;
   });
   const found =
     new RegExp(`^${source}$`).exec(target) ??

@@ -19,6 +19,7 @@ import { Sampler } from "./samples.mjs";
 
 const CALLS = 5;
 const MAX_LIST = 8 * 1024 * 1024;
+const MAX_DOCUMENT = 16 * 1024 * 1024;
 const MAX_MEMORY = 1.5 * 1024 ** 3;
 const { ONLY: only = "", SHARD: shard = "0/1" } = process.env;
 const folder = bringDocuments();
@@ -69,7 +70,10 @@ async function tryDocument(file) {
   const root = readRoot(text, file);
   if (!String(root?.openapi ?? "").startsWith("3.")) return void totals.others++;
   mock.load(text, root);
-  gateway.send({ spec: `${mock.origin}/openapi`, baseUrl: mock.origin });
+  const size = Buffer.byteLength(text);
+  // As the gateway's hint says for what is longer than that.
+  const more = size > MAX_DOCUMENT ? { maxResult: size } : {};
+  gateway.send({ spec: `${mock.origin}/openapi`, baseUrl: mock.origin, ...more });
   const { url } = await heard("open");
   const reading = heard("read");
   await askLivez(url, file, reading);

@@ -26,10 +26,10 @@ export class Sampler {
     return `v${(this.#count++).toString(36).padStart(3, "0")}`;
   }
 
-  #sample(written, depth) {
+  #sample(written, depth, also = []) {
     const schema = this.#follow(written);
     // A definition that there was no room for; an API may have its own mind of it.
-    if (written?.$ref && Object.keys(schema ?? {}).length === 0) return undefined;
+    if (depth > 1 && written?.$ref && Object.keys(schema ?? {}).length === 0) return undefined;
     if (typeof schema !== "object" || schema === null) return this.#text();
     if (depth > MAX_DEPTH) return undefined;
     if (schema.const !== undefined) return schema.const;
@@ -37,9 +37,9 @@ export class Sampler {
     const [one] = schema.anyOf ?? schema.oneOf ?? [];
     const parts = [...(schema.allOf ?? []), ...(one === undefined ? [] : [one])];
     const type = [schema.type].flat().find((each) => each !== "null");
-    if (type === undefined && parts.length > 0) return this.#together(schema, parts, depth);
+    if (type === undefined && parts.length > 0) return this.#together(schema, parts, depth, also);
     if (type === "object" || (type === undefined && schema.properties))
-      return this.#together(schema, parts, depth);
+      return this.#together(schema, parts, depth, also);
     if (type === "array")
       return [this.#sample(schema.items, depth + 1)].filter((each) => each !== undefined);
     if (type === "integer" || type === "number") return 1_000 + this.#count++;
@@ -51,17 +51,19 @@ export class Sampler {
     return schema?.$ref ? this.#root.$defs?.[schema.$ref.slice("#/$defs/".length)] : schema;
   }
 
-  #together(schema, parts, depth) {
+  #together(schema, parts, depth, also) {
+    // A part has members that the whole requires.
+    const wanted = [...also, ...(schema.required ?? [])];
     const saying = parts.filter((part) => saysWhat(this.#follow(part)));
-    const values = saying.map((part) => this.#sample(part, depth + 1));
+    const values = saying.map((part) => this.#sample(part, depth + 1, wanted));
     if (values.length === 0 && schema.type === undefined && !schema.properties) return this.#text();
     const other = values.find((each) => typeof each !== "object");
     if (other !== undefined && schema.properties === undefined) return other;
-    const own = schema.properties || parts.length === 0 ? this.#map(schema, depth) : {};
+    const own = schema.properties || parts.length === 0 ? this.#map(schema, depth, wanted) : {};
     return Object.assign({}, ...values.filter((each) => typeof each === "object"), own);
   }
 
-  #map({ properties, required = [], additionalProperties }, depth) {
+  #map({ properties, required: own = [], additionalProperties }, depth, required = own) {
     const given = Object.entries(properties ?? {})
       .filter(([key]) => required.includes(key) || (this.#all && depth < OPTIONAL))
       .map(([key, each]) => [key, this.#sample(each, depth + 1)])

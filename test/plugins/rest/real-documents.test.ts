@@ -89,6 +89,43 @@ describe("names of real documents (issue 39, acceptance 4)", () => {
   });
 });
 
+describe("schemas of real documents (issue 39, acceptance 4)", () => {
+  it("require what they take from other ones, but not what an API sets itself: Azure", async () => {
+    const base = {
+      properties: { location: { type: "string" }, id: { type: "string", readOnly: true } },
+    };
+    const schema = {
+      type: "object",
+      required: ["location", "id", "sku", "nowhere"],
+      properties: { sku: { type: "string" } },
+      allOf: [{ allOf: [base] }],
+    };
+    const content = { "application/json": { schema } };
+    const { gateway } = await start({
+      "/a": { put: { operationId: "put", requestBody: { content }, responses: {} } },
+    });
+    expect(toolOf(gateway, "put").inputSchema).toMatchObject({
+      properties: { body: { required: ["location", "sku"] } },
+    });
+  });
+
+  it("tell of answers what there is room for: sentences, and less of what is deep: Stripe", async () => {
+    const description = `${"One sentence. ".repeat(20)}End`;
+    const long = "x".repeat(200);
+    const inner = { type: "object", properties: { deep: { description } } };
+    const properties = { near: { description, ...inner }, long: { description: long } };
+    const content = { "application/json": { schema: { type: "object", properties } } };
+    const responses = { 200: { content } };
+    const { gateway } = await start({ "/a": { get: { operationId: "get", responses } } });
+    const told = toolOf(gateway, "get").outputSchema!["properties"] as Record<string, Json>;
+    expect(told["near"]!["description"]).toBe("One sentence. ".repeat(10).trimEnd());
+    expect(told["near"]!["properties"]).toEqual({
+      deep: { description: "One sentence. ".repeat(5).trimEnd() },
+    });
+    expect(told["long"]!["description"]).toBe(`${"x".repeat(139)}…`);
+  });
+});
+
 describe("bodies of bytes (issue 39, acceptance 4)", () => {
   const post = (operationId: string, type: string, schema: Json): Json => ({
     post: { operationId, requestBody: { content: { [type]: { schema } } }, responses: {} },
