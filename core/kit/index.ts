@@ -8,6 +8,7 @@ export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { parseVariables } from "./parse-variables.ts";
 export { backoffDelay, wholeDelay, type BackoffPolicy } from "./backoff.ts";
+export { BoundedLog, type LogFacts } from "./bounded-log.ts";
 export { Buckets } from "./buckets.ts";
 export { FetchedValue, FetchFailure } from "./fetched-value.ts";
 export { Checks, type ChecksOptions, type KnownFact } from "./fact-checks.ts";

@@ -12,6 +12,7 @@ import { findResources } from "./resources.ts";
 import { registerRoutes } from "./routes.ts";
 import { ScopeRoles } from "./scopes.ts";
 import { OauthResource } from "./service.ts";
+import { tellRefusals } from "./tell-refusals.ts";
 import { registerWarnings } from "./warnings.ts";
 
 export { KeySet } from "./key-set.ts";
@@ -34,11 +35,12 @@ export default definePlugin({
     const scopes = new ScopeRoles(config.scopes);
     const resources = findResources(gateway);
     const challenges = new Challenges(resources, scopes);
-    const onRefusal = registerMetrics(gateway.metrics);
+    const onRefusal = tellRefusals(gateway.log, registerMetrics(gateway.metrics));
     const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
     const tokens = createTokens(gateway, parts);
     gateway.authenticator(AUTHENTICATOR, tokens.authenticate, {
       isSigned: tokens.isSigned,
+      refusal: tokens.refusal,
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });

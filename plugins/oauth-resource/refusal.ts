@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { asProven } from "propylon/kit";
+import { asProven, type LogFacts } from "propylon/kit";
 
 /** Why a token was refused; a label of a metric, so the list is closed. */
 export type AccessTokenFault =
@@ -7,19 +7,28 @@ export type AccessTokenFault =
   | "expired"
   | "inactive"
   | "invalid"
+  | "issuer"
   | "scope"
   | "unchecked";
 
 /** A refusal whose reason is counted. */
 export class TokenRefusal extends GatewayError {
   readonly reason: AccessTokenFault;
+  /** For the log: what was expected and what came. */
+  readonly facts: LogFacts;
 
-  constructor(reason: AccessTokenFault, message: string, details: { cause?: unknown } = {}) {
+  /** @param facts of what is known to be true alone: a stranger's words are nothing for the log */
+  constructor(
+    reason: AccessTokenFault,
+    message: string,
+    { facts = {}, ...details }: { cause?: unknown; facts?: LogFacts } = {},
+  ) {
     super("unauthorized", message, {
       hint: "Log in again, or ask for a token for this URL.",
       ...details,
     });
     this.reason = reason;
+    this.facts = details.cause instanceof Error ? { why: details.cause.message, ...facts } : facts;
   }
 }
 

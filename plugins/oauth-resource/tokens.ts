@@ -7,7 +7,16 @@ import {
   type Identity,
   type Principal,
 } from "propylon";
-import { asProven, digestOf, ExpiringMap, JWT, qualifiedId, readBearer } from "propylon/kit";
+import {
+  asProven,
+  digestOf,
+  ExpiringMap,
+  JWT,
+  type LogFacts,
+  qualifiedId,
+  readBearer,
+  readUnprovenClaims,
+} from "propylon/kit";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";
@@ -23,6 +32,9 @@ const MAX_TOKENS = 10_000;
 /** The clock may have been wrong. */
 const EXPIRED_MS = 60_000;
 
+/** Told why a token was refused, with what the log is to say of it. */
+export type OnTokenRefusal = (reason: AccessTokenFault, facts?: LogFacts) => void;
+
 /** What tokens are checked with. */
 export interface TokenParts {
   readonly issuers: TokenIssuers;
@@ -36,7 +48,7 @@ export interface TokenParts {
   readonly accounts: AccountsService | undefined;
   readonly outages: Outages;
   /** Told why a token was refused. */
-  readonly onRefusal: (reason: AccessTokenFault) => void;
+  readonly onRefusal: OnTokenRefusal;
 }
 
 /** A token whose issuer was asked, and what it said. */
@@ -75,7 +87,7 @@ export class AccessTokens {
     const known = this.#known.get(digest);
     if (known) return admit(known);
     const expired = this.#expired.get(digest);
-    if (expired) throw this.#count(expired);
+    if (expired) throw this.#count(expired, issuer);
     return this.#check(bearer.token, digest, issuer).then(admit);
   };
 
@@ -84,6 +96,15 @@ export class AccessTokens {
     const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
     if (!bearer || bearer.basic) return false;
     return this.#parts.issuers.find(bearer.token)?.check.isSigned === true;
+  };
+
+  /** Says nothing, and tells the log of a token of an issuer that nobody knows: what the config calls it may be another spelling. */
+  readonly refusal = ({ headers: { authorization } }: Credentials): undefined => {
+    const token = typeof authorization === "string" ? readBearer(authorization)?.token : undefined;
+    const got = token === undefined ? undefined : readUnprovenClaims(token)?.["iss"];
+    if (typeof got !== "string" || this.#parts.issuers.get(got)) return;
+    const expected = this.#parts.issuers.all.map(({ url }) => url);
+    this.#parts.onRefusal("issuer", { expected, got });
   };
 
   /** Whether a principal of before would be let in today with the same rights, by what its token said. */
@@ -122,7 +143,7 @@ export class AccessTokens {
         this.#expired.set(digest, error, Date.now() + EXPIRED_MS);
       if (isGatewayError(error) && error.code === "upstream_error")
         this.#parts.outages.failed(issuer.name, error);
-      throw this.#count(error);
+      throw this.#count(error, issuer);
     }
   }
 
@@ -131,7 +152,11 @@ export class AccessTokens {
     if (isLive?.() === false)
       throw asProven(new TokenRefusal("inactive", "The token is not valid any more."));
     if (!this.#isFor(audiences, resource))
-      throw asProven(new TokenRefusal("audience", "The token is for somebody else."));
+      throw asProven(
+        new TokenRefusal("audience", "The token is for somebody else.", {
+          facts: { issuer: issuer.name, client, expected: resource.url, got: audiences },
+        }),
+      );
     this.#checkName(issuer, subject);
     const roles = this.#parts.scopes.rolesOf(scopes, claims.roles);
     if (roles.size === 0) throw this.#lacksScope(scopes, path);
@@ -177,7 +202,7 @@ export class AccessTokens {
   }
 
   #lacksScope(granted: readonly string[], path: string): GatewayError {
-    this.#parts.onRefusal("scope");
+    this.#parts.onRefusal("scope", { expected: this.#parts.scopes.known, got: granted });
     return new GatewayError("forbidden", "The token has no scope that counts here.", {
       hint: "Log in again and grant what is asked for.",
       headers: { "www-authenticate": this.#parts.challenges.forbidden(path, granted, "caller") },
@@ -192,8 +217,10 @@ export class AccessTokens {
     }
   }
 
-  #count(error: unknown): unknown {
-    if (error instanceof TokenRefusal) this.#parts.onRefusal(error.reason);
+  #count(error: unknown, issuer?: TokenIssuer): unknown {
+    const of = issuer && { issuer: issuer.name };
+    if (error instanceof TokenRefusal)
+      this.#parts.onRefusal(error.reason, { ...of, ...error.facts });
     else if (!isGatewayError(error) || error.code !== "forbidden")
       this.#parts.onRefusal("unchecked");
     return error;

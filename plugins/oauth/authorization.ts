@@ -1,4 +1,5 @@
 import type { RouteEvent } from "propylon";
+import type { LogFacts } from "propylon/kit";
 import { errorPage, toOauthError, type OnRefusal } from "./endpoint.ts";
 import type { OauthClient } from "./clients.ts";
 import { OauthError } from "./oauth-error.ts";
@@ -41,7 +42,8 @@ export class Authorization {
       this.#parts.addressOf(event),
     );
     // Nobody is sent to an address that the program did not name, not even with an error.
-    if (!matchesRedirect(redirect, client.redirects)) throw wrongRedirect();
+    if (!matchesRedirect(redirect, client.redirects))
+      throw wrongRedirect({ expected: client.redirects, got: redirect });
     const state = parameters.get("state");
     return this.#orTell({ client: client.id, redirect, state }, async () => {
       const login = this.#parts.logins.create({
@@ -67,7 +69,7 @@ export class Authorization {
       const answer = new URL(`${this.#parts.issuer()}/${event.url.search}`);
       const claims = await provider.finish(answer, { ...login, state: login.id });
       const person = rules.identify(claims);
-      const scopes = this.#scopesFor(person, login);
+      const scopes = this.#scopesFor(person, login, rules.explain(claims));
       const client = await clients.find(login.client, this.#parts.addressOf(event));
       const { redirect, resource } = login;
       const question = { person, client, redirect, resource, scopes };
@@ -138,7 +140,7 @@ export class Authorization {
   }
 
   /** @throws {OauthError} `access_denied` for somebody who may not come in, or may nothing of what was asked for */
-  #scopesFor(person: LoggedIn, { scopes }: Login): readonly string[] {
+  #scopesFor(person: LoggedIn, { scopes }: Login, facts: LogFacts = {}): readonly string[] {
     const roles = this.#parts.rules.rolesOf(person);
     const granted =
       roles.size === 0 ? undefined : grantScopes(scopes, this.#parts.resource.scopes, roles);
@@ -146,7 +148,7 @@ export class Authorization {
     throw new OauthError(
       "access_denied",
       "The person may not use this gateway, or not with these rights.",
-      { status: 403 },
+      { status: 403, facts },
     );
   }
 
@@ -198,10 +200,11 @@ function checkState(state: string): string {
   );
 }
 
-function wrongRedirect(): OauthError {
+function wrongRedirect(facts: LogFacts): OauthError {
   return new OauthError(
     "invalid_request",
     "The redirect_uri is not one that the program named, so nobody is sent there.",
+    { facts },
   );
 }
 

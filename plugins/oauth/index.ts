@@ -1,9 +1,12 @@
 import { definePlugin } from "propylon";
+import { BoundedLog } from "propylon/kit";
 import { OauthResource } from "propylon/plugins/oauth-resource";
 import { Authorization } from "./authorization.ts";
 import { createServer } from "./create-server.ts";
 import { registerMetrics } from "./metrics.ts";
+import type { OauthError } from "./oauth-error.ts";
 import { optionsSchema } from "./options.ts";
+import { refusalFacts } from "./refusal-facts.ts";
 import { registerRoutes } from "./routes.ts";
 import { TokenEndpoint } from "./token-endpoint.ts";
 import { startUpkeep } from "./upkeep.ts";
@@ -24,9 +27,10 @@ export default definePlugin({
       grants: () => parts.grants.size,
       registrations: () => parts.registrations.size,
     });
-    const onRefusal = ({ code, cause }: { code: string; cause?: unknown }): void => {
-      counts.refused(code);
-      if (cause !== undefined) log.debug({ err: cause, code }, "a login was refused");
+    const refusals = new BoundedLog((facts, message) => log.info(facts, message));
+    const onRefusal = (error: OauthError): void => {
+      counts.refused(error.code);
+      refusals.tell(error.code, refusalFacts(error), "a login was refused");
     };
     const tokens = new TokenEndpoint(parts, (kind, { id, client, person }, event) => {
       counts.token(kind);

@@ -1,3 +1,5 @@
+import type { LogFacts } from "propylon/kit";
+
 /** Error codes of RFC 6749, 7009, 7591, 8707 that are told. */
 export type OauthErrorCode =
   | "access_denied"
@@ -19,6 +21,8 @@ interface OauthErrorDetails {
   /** Seconds to wait. */
   readonly retryAfter?: number;
   readonly cause?: unknown;
+  /** For the log: what was expected and what came. */
+  readonly facts?: LogFacts;
 }
 
 /** An error that a client of the authorization server, or a person, is told. */
@@ -26,6 +30,8 @@ export class OauthError extends Error {
   readonly code: OauthErrorCode;
   readonly status: number;
   readonly retryAfter: number | undefined;
+  /** For the log. */
+  readonly facts: LogFacts;
 
   /** @param description a sentence, without quotes and backslashes (RFC 6749 section 5.2) */
   constructor(code: OauthErrorCode, description: string, details: OauthErrorDetails = {}) {
@@ -33,6 +39,7 @@ export class OauthError extends Error {
     this.code = code;
     this.status = details.status ?? 400;
     this.retryAfter = details.retryAfter;
+    this.facts = details.facts ?? {};
   }
 }
 

@@ -1,14 +1,13 @@
 import { boundedRecord } from "propylon/kit";
 import { admits, type Access, type Role } from "propylon";
 import { z } from "zod";
+import { claimValues } from "./claim-values.ts";
 import { OauthError } from "./oauth-error.ts";
 import type { OauthOptions } from "./options.ts";
 import type { ProviderClaims } from "./provider.ts";
 
 /** OpenID Connect Core section 2; no control character, as it stands in logs. */
 const SUBJECT = /^\P{Cc}{1,255}$/u;
-/** Of a list of groups no more is looked at. */
-const MAX_VALUES = 1_000;
 
 /** Schema of somebody who logged in, as it is kept. */
 export const personSchema = z.object({
@@ -41,11 +40,19 @@ export class PersonRules {
       throw new OauthError(
         "access_denied",
         `The login provider does not say who this is: the claim ${this.#subject} is missing, or not verified.`,
-        { status: 403 },
+        { status: 403, facts: { expected: [this.#subject], got: Object.keys(claims) } },
       );
     const names = [claims["name"], claims["preferred_username"], claims["email"], subject];
     const name = names.find((each) => typeof each === "string" && each !== "") as string;
     return { subject, name: name.slice(0, 100), claims: this.#named(claims) };
+  }
+
+  /** What the rules ask for, and which claims came: names alone, for the log. */
+  explain(claims: ProviderClaims): { readonly expected: string[]; readonly got: string[] } {
+    const asked = Object.values(this.#rules).flatMap((rule) =>
+      rule === "everyone" ? [] : Object.keys(rule),
+    );
+    return { expected: [...new Set(asked)], got: Object.keys(claims) };
   }
 
   /** What a person may; empty for somebody who may not come in. By the rules of now, whenever the person logged in. */
@@ -66,7 +73,7 @@ export class PersonRules {
       if (rule === "everyone") continue;
       for (const [claim, values] of Object.entries(rule))
         for (const value of values)
-          if (valuesOf(claims, claim).has(value))
+          if (claimValues(claims, claim).has(value))
             named.set(claim, (named.get(claim) ?? new Set()).add(value));
     }
     return Object.fromEntries([...named].map(([claim, values]) => [claim, [...values]]));
@@ -93,8 +100,4 @@ export function grantScopes(
     : [...known.keys()].filter((scope) => known.get(scope) === "caller");
   const granted = wanted.filter(isAllowed);
   return granted.length > 0 ? granted : undefined;
-}
-
-function valuesOf(claims: ProviderClaims, name: string): ReadonlySet<unknown> {
-  return new Set(Object.hasOwn(claims, name) ? [claims[name]].flat().slice(0, MAX_VALUES) : []);
 }

@@ -22,6 +22,7 @@ export class Targets {
     throw new OauthError(
       "invalid_target",
       "The parameter resource must be the URL of an endpoint of this gateway.",
+      { facts: { expected: this.#service.resources(), got: asked } },
     );
   }
 
