@@ -48,6 +48,24 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
   "rest-05-form-encoding": input(
     documents("rest-05: %s", "maps within lists", "lists in one value", "JSON by its content type"),
   ),
+  "rest-07-oauth-resource": input(
+    inFile("plugins/oauth/targets")(
+      "the origin with a slash",
+      "nothing anywhere",
+      "the endpoint, and later the origin",
+      "the origin, where another endpoint takes keys only",
+      "the origin, where there are several endpoints: its token is for the rest alone",
+    ),
+  ),
+  "rest-08-expired-tokens-lock-out": input(
+    inFile("plugins/oauth-resource/expired")(
+      "%s: 14 people with one hold up nobody",
+      "for somebody else",
+      "of auth.jwt, likewise",
+      "of the gateway's own that was taken back, likewise",
+      "a token that is right gets in, and forged ones cost no more than some checks",
+    ),
+  ),
   "rest-09-gemini-thought-signature": input(
     signatures(
       "rest-09: goes back with its call, over MCP",
@@ -56,6 +74,19 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
       "rest-09: goes back in every later turn",
     ),
     shapes("bugs-rest 6: the signature of a thought, whatever the provider is called, %s"),
+  ),
+  "rest-10-upstream-logins": input(
+    inFile("plugins/oauth-client/in-the-wild")(
+      "calls its tokens user (Slack)",
+      "refuses with 200 (Slack)",
+      "answers null for scope and refresh_token (Pydantic)",
+      "names the path of its metadata",
+      "supports S256 and does not say so, where the operator does (Entra ID)",
+      "calls its tokens bot",
+    ),
+    inFile("plugins/servers/era")(
+      "rest-10: a server that refuses newer revisions with %s is offered older ones",
+    ),
   ),
   "rest-11-env-bom": input(
     config(
