@@ -80,7 +80,10 @@ export class SessionStreams {
       session.stream = undefined;
       forgetTold(session);
     });
-    if (replaces) tellGap(session, (message) => stream.send(message));
+    if (replaces) {
+      tellListsAgain(session);
+      tellGap(session, (message) => stream.send(message));
+    }
     for (const uri of session.updates?.keys() ?? [])
       stream.send(notification("notifications/resources/updated", { uri }));
     session.updates = undefined;
@@ -194,4 +197,12 @@ function forget(session: Session, out: EventStream): void {
 function forgetTold(session: Session): void {
   const since = performance.now() - DOUBTFUL_MS;
   for (const [uri, at] of session.updates ?? []) if (at < since) session.updates!.delete(uri);
+  if (session.toldListsAt >= since) tellListsAgain(session);
+  session.toldLists = 0;
+}
+
+/** What was told on a connection that may have been gone then: its client hears of it on the next one. */
+function tellListsAgain(session: Session): void {
+  session.changed |= session.toldLists;
+  session.toldLists = 0;
 }

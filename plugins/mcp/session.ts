@@ -58,6 +58,9 @@ export class Session {
   stream: EventStream | SessionStream | undefined = undefined;
   /** Resources that were updated lately, and when that was told, by `performance.now()`; `Infinity`: there was no stream for it. */
   updates: Map<string, number> | undefined = undefined;
+  /** Lists whose change was told on its stream, as in {@link changed}, and when the last was, by `performance.now()`. */
+  toldLists = 0;
+  toldListsAt = 0;
   /** Connections that a newer one took the place of, and that may be gone. */
   left: Set<EventStream> | undefined = undefined;
   /** The gateway that sends it, where several have the session. */
@@ -96,6 +99,8 @@ export class Session {
       if ((this.changed & CHANGED[list]) === 0) continue;
       this.stream.send(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`);
     }
+    this.toldLists |= this.changed;
+    this.toldListsAt = performance.now();
     this.changed = 0;
     this.told = undefined;
     return true;
