@@ -50,7 +50,7 @@ export {
   readBearer,
   readUnprovenClaims,
 } from "../http/auth/key.ts";
-export { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
+export { CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { digestOf } from "./digest.ts";

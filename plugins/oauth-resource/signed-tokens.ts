@@ -1,5 +1,5 @@
 import type { JWTPayload } from "jose";
-import { CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS, FetchFailure } from "propylon/kit";
+import { CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS, FetchFailure } from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { KeySet } from "./key-set.ts";
 import { expiredToken, invalidToken, uncheckedToken, uselessToken } from "./refusal.ts";
@@ -34,7 +34,7 @@ export class SignedTokens implements IssuerCheck {
   async #verify(token: string): Promise<JWTPayload> {
     const jose = await import("jose");
     try {
-      const { payload } = await jose.jwtVerify(
+      const { payload, protectedHeader } = await jose.jwtVerify(
         token,
         (header, input) => this.#keys.find(header, input),
         {
@@ -44,6 +44,7 @@ export class SignedTokens implements IssuerCheck {
           clockTolerance: CLOCK_TOLERANCE_S,
         },
       );
+      if (!isOfKind(protectedHeader.typ, "at+jwt")) throw invalidToken();
       return payload;
     } catch (error) {
       if (error instanceof FetchFailure) throw uncheckedToken(this.#name, error);

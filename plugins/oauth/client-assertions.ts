@@ -1,5 +1,6 @@
-import { CLOCK_TOLERANCE_S, type Kv, PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
+import { CLOCK_TOLERANCE_S, isOfKind, type Kv, PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
 import { createHash } from "node:crypto";
+import type { JWTVerifyGetKey } from "jose";
 import type { KeySet } from "propylon/plugins/oauth-resource";
 import { OauthError } from "./oauth-error.ts";
 
@@ -46,7 +47,8 @@ export class ClientAssertions {
     const { jwtVerify } = await import("jose");
     const issuer = this.#parts.issuer();
     try {
-      const { payload } = await jwtVerify(assertion, (header, token) => keys.find(header, token), {
+      const find: JWTVerifyGetKey = (header, token) => keys.find(header, token);
+      const { payload, protectedHeader } = await jwtVerify(assertion, find, {
         algorithms: [...PUBLIC_KEY_ALGORITHMS],
         issuer: id,
         subject: id,
@@ -54,6 +56,8 @@ export class ClientAssertions {
         requiredClaims: ["exp", "jti"],
         clockTolerance: CLOCK_TOLERANCE_S,
       });
+      if (!isOfKind(protectedHeader.typ, "client-authentication+jwt"))
+        throw refused("it is of another kind");
       // One that another server may take as well could be that server's (RFC 7523, security considerations on aud).
       if (Array.isArray(payload.aud) && payload.aud.length > 1)
         throw refused("it is for several servers");

@@ -10,7 +10,7 @@ import { digestOf } from "../../kit/digest.ts";
 import { JWT, qualifiedId } from "./people.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "../guard.ts";
-import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, PUBLIC_KEY_ALGORITHMS } from "./token-rules.ts";
+import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS } from "./token-rules.ts";
 
 type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 
@@ -57,10 +57,11 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
     key ??= loadKey(jose);
     try {
       // One overload takes a key, the other a function that finds it.
-      const { payload } =
+      const { payload, protectedHeader } =
         typeof key === "function"
           ? await jose.jwtVerify(token, key, options)
           : await jose.jwtVerify(token, key, options);
+      if (!isOfKind(protectedHeader.typ, "at+jwt")) throw refused("The token is not valid.");
       const principal = toPrincipal(payload, config.roleClaim, isQualified);
       verified.set(digest, principal, Math.min(principal.expiresAt!, Date.now() + MAX_AGE_MS));
       return principal;

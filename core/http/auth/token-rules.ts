@@ -18,3 +18,16 @@ export const PUBLIC_KEY_ALGORITHMS: readonly string[] = Object.values(BY_KEY_TYP
  * @example const expiresAt = (claims.exp + CLOCK_TOLERANCE_S) * 1_000;
  */
 export const CLOCK_TOLERANCE_S = 30;
+
+/**
+ * Whether a token may be of a kind, by its `typ`: it names that kind, or none. What the same issuer signed for something else (a logout
+ * token, a proof, a request) never passes for it (RFC 8725 sections 3.11 and 3.12). Many issuers write `JWT`, which says nothing.
+ *
+ * @example if (!isOfKind(protectedHeader.typ, "at+jwt")) throw new GatewayError("unauthorized", "The token is not valid.");
+ */
+export function isOfKind(typ: unknown, kind: string): boolean {
+  if (typ === undefined) return true;
+  if (typeof typ !== "string") return false;
+  const named = typ.toLowerCase().replace(/^application\//, "");
+  return named === "jwt" || named === kind;
+}

@@ -33,16 +33,20 @@ async function setupKeyed(change: (own: string) => Record<string, unknown> = () 
   const rig = await setupLogin({ options: { allowedAddresses: ["localhost"] } });
   const program = new Program(rig.url);
   program.id = document;
-  const sign = (claims: Record<string, unknown> = {}, { kid, secret } = key): Promise<string> => {
+  const sign = (
+    claims: Record<string, unknown> = {},
+    { kid, secret } = key,
+    header: { readonly typ?: string } = {},
+  ): Promise<string> => {
     const now = Math.floor(Date.now() / 1_000);
     const usual = { iss: document, sub: document, aud: rig.url, exp: now + 60, jti: randomUUID() };
     return new SignJWT({ ...usual, ...claims })
-      .setProtectedHeader({ alg: "ES256", kid })
+      .setProtectedHeader({ alg: "ES256", kid, ...header })
       .sign(secret);
   };
-  const prove = async (claims = {}, by = key) => ({
+  const prove = async (claims = {}, by = key, header = {}) => ({
     client_assertion_type: TYPE,
-    client_assertion: await sign(claims, by),
+    client_assertion: await sign(claims, by, header),
   });
   return { ...rig, program, document, paths, key, set, sign, prove };
 }
@@ -122,6 +126,17 @@ describe("a program with a key (private_key_jwt)", () => {
       expect((await program.redeem(code, wrong)).body.error).toBe("invalid_client");
     // None of them got as far as to use the code up.
     expect((await program.redeem(code, proof)).status).toBe(200);
+  });
+
+  it("is not proven by what its key signed for something else (RFC 8725 section 3.12)", async () => {
+    const { program, prove, key } = await setupKeyed();
+    const code = (await program.login()).get("code")!;
+    for (const typ of ["dpop+jwt", "oauth-authz-req+jwt", "at+jwt", "logout+jwt"]) {
+      const told = await program.redeem(code, await prove({}, key, { typ }));
+      expect([typ, told.body.error]).toEqual([typ, "invalid_client"]);
+    }
+    const typ = "client-authentication+jwt";
+    expect((await program.redeem(code, await prove({}, key, { typ }))).status).toBe(200);
   });
 
   it("uses each assertion once", async () => {
