@@ -58,6 +58,8 @@ export interface ListenerApp {
   readonly authenticate: (req: IncomingMessage) => Principal | Promise<Principal>;
   /** What browsers get at endpoints. */
   readonly page?: PageHandler | undefined;
+  /** Whether no page of another origin may read what a path answers. */
+  readonly isClosed?: (path: string) => boolean;
   /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
   readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
   /** What readiness depends on besides the gateway itself. */

@@ -151,7 +151,10 @@ export class Listener {
       if (refusal) return this.#refuse(res, refusal);
       this.#takeOffBase(req);
       dropIdentity(req);
-      if (req.headers.origin !== undefined) allowOrigin(res, req.headers.origin);
+      const { origin } = req.headers;
+      const isShared = origin !== undefined && this.#app?.isClosed?.(pathOf(req.url!)) !== true;
+      if (isShared) allowOrigin(res, origin);
+      if (isShared && isPreflight(req)) return sendPreflight(req, res);
       this.#route(req, res);
     } catch (error) {
       this.#fail(res, error);
@@ -226,7 +229,6 @@ export class Listener {
   }
 
   #route(req: IncomingMessage, res: HttpAnswer): void {
-    if (req.headers.origin !== undefined && isPreflight(req)) return sendPreflight(req, res);
     const path = pathOf(req.url!);
     if (path === "/livez") return sendLiveness(req, res);
     if (path === "/readyz") return sendReadiness(req, res, this.#checks());

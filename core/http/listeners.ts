@@ -142,6 +142,9 @@ function compileApp(input: AppInput): ListenerApp {
   let loading: Promise<Router> | undefined;
   const load = (): Promise<Router> =>
     (loading ??= import("./routes.ts").then(({ createRouter }) => (router = createRouter(input))));
+  const closed = new Set(
+    routes.filter((each) => each.options.cors === false).map(({ path }) => path),
+  );
   // A failure shows in the request that meets it.
   if (routes.length > 0) load().catch(() => {});
   return {
@@ -149,6 +152,8 @@ function compileApp(input: AppInput): ListenerApp {
     page,
     fetch: async (request) => (await load()).fetch(request),
     authenticate: createEdge(guard.authenticator),
+    // The router takes a path with a slash at its end for the same.
+    isClosed: (path) => closed.has(path.replace(/\/$/, "")),
     direct: (req, path) => router?.direct?.(req, path),
     checks: () => readinessOf(checks),
     sockets: {

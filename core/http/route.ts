@@ -45,6 +45,11 @@ export interface RouteOptions {
   /** Largest request body in bytes; default: the gateway's `limits.body`. */
   readonly bodyLimit?: number;
   /**
+   * Whether pages of the listener's `allowedOrigins` may read what the path answers (CORS); default true. `false` is for a page that
+   * people open and no program reads, at a path without parameters.
+   */
+  readonly cors?: false;
+  /**
    * A way around the router, which costs more than a relayed call: asked with the head of a request whether it answers this one
    * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
    */

@@ -30,6 +30,8 @@ export function registerRoutes(
 ): void {
   // Nothing of the gateway is changed: logins work in read-only mode.
   const policy: RouteOptions = { access: "public", mutates: false, bodyLimit: MAX_BODY };
+  // No program asks here, only people's browsers come (RFC 9700 section 2.6).
+  const page: RouteOptions = { ...policy, cors: false };
   const { documents, registration } = gateway.config;
   registerAdminRoutes(gateway, parts);
   const describe = (): object =>
@@ -51,19 +53,19 @@ export function registerRoutes(
   gateway.route(
     "GET",
     "/oauth/authorize",
-    policy,
+    page,
     pageEndpoint((event) => authorization.begin(event), onRefusal),
   );
   gateway.route(
     "GET",
     "/oauth/callback",
-    policy,
+    page,
     pageEndpoint((event) => authorization.return(event), onRefusal),
   );
   gateway.route(
     "POST",
     "/oauth/consent",
-    policy,
+    page,
     pageEndpoint((event) => authorization.answer(event), onRefusal),
   );
   gateway.route(
