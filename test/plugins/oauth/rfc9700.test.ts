@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { SignedAccess } from "../../../plugins/oauth/access-tokens.ts";
+import { type AccessTokenParts, SignedAccess } from "../../../plugins/oauth/access-tokens.ts";
 import type { KeyRing } from "../../../plugins/oauth/key-ring.ts";
 import type { ShownPage } from "../../fixtures/browser.ts";
 import { ask, startClock } from "../oauth-resource/kit.ts";
@@ -55,8 +55,12 @@ it("what the gateway's key signed for something else is not an access token", as
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const key = { kid: "k", alg: "EdDSA" as const, secret: privateKey, publicKey, jwk: {}, from: 0 };
   const ring = { signer: key, keys: [key], has: () => true } as unknown as KeyRing;
-  const parts = { ring, issuer: () => "https://gw.example", life: 60_000, isLive: () => true };
-  const { verify } = new SignedAccess(parts);
+  const parts: Partial<AccessTokenParts> = {
+    ring,
+    issuer: () => "https://gw.example",
+    isLive: () => true,
+  };
+  const { verify } = new SignedAccess(parts as AccessTokenParts);
   const sign = (typ?: string): Promise<string> =>
     new SignJWT({ grant: "g", roles: ["caller"], client_id: "c" })
       .setProtectedHeader({ alg: "EdDSA", kid: "k", ...(typ !== undefined && { typ }) })

@@ -1,0 +1,138 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { IncomingMessage } from "node:http";
+import { expect, it, onTestFinished } from "vitest";
+import { LoginBrowser } from "../../fixtures/login-provider.ts";
+import { clientOf, setupPersonal, setupRig, startClock } from "./kit.ts";
+
+const WHOAMI = { server: "guarded", name: "whoami", args: {} } as const;
+
+/** Begins a login of the gateway's account. @returns where its person is sent */
+async function begin(url: string): Promise<URL> {
+  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
+  const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
+  return new URL(begun.location);
+}
+
+/** Goes through the pages of the provider. @returns the redirect that would end the login */
+async function answerOf(location: URL, url: string): Promise<URL> {
+  const browser = new LoginBrowser();
+  let next = location.href;
+  while (!next.startsWith(url))
+    next = new URL((await browser.fetch(next)).headers.get("location")!, next).href;
+  return new URL(next);
+}
+
+it("a login asks for a code, with a challenge and a state that no other login has", async () => {
+  const { url } = await setupRig();
+  const asked = [await begin(url), await begin(url), await begin(url)];
+  for (const { searchParams } of asked) {
+    expect(searchParams.get("response_type")).toBe("code");
+    expect(searchParams.get("code_challenge_method")).toBe("S256");
+    expect(searchParams.has("response_mode")).toBe(false);
+    expect(searchParams.get("state")).toMatch(/^[\w-]{43}$/);
+    expect(searchParams.get("code_challenge")).toMatch(/^[\w-]{43}$/);
+  }
+  for (const name of ["state", "code_challenge"])
+    expect(new Set(asked.map(({ searchParams }) => searchParams.get(name))).size).toBe(3);
+});
+
+it("nobody is sent to an authorization server that does not say that it supports PKCE", async () => {
+  const { url, provider } = await setupRig();
+  provider.prank = (req, res) => {
+    if (!req.url!.startsWith("/.well-known/")) return false;
+    const { url: issuer } = provider;
+    const metadata = {
+      issuer,
+      authorization_endpoint: `${issuer}/auth`,
+      token_endpoint: `${issuer}/token`,
+      registration_endpoint: `${issuer}/reg`,
+      response_types_supported: ["code"],
+      code_challenge_methods_supported: ["plain"],
+    };
+    res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(metadata));
+    return true;
+  };
+  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
+  const begun = await fetch(path, { method: "POST" });
+  expect([begun.status, await begun.text()]).toEqual([
+    502,
+    expect.stringContaining("it does not say that it supports PKCE with S256"),
+  ]);
+});
+
+it("a code that belongs to another login is not redeemed (injection)", async () => {
+  const { url, status, server } = await setupRig();
+  const [victim, attacker] = [
+    await answerOf(await begin(url), url),
+    await answerOf(await begin(url), url),
+  ];
+  attacker.searchParams.set("code", victim.searchParams.get("code")!);
+  const ended = await fetch(attacker);
+  expect([ended.status, await ended.text()]).toEqual([
+    400,
+    expect.stringContaining("Not connected"),
+  ]);
+  expect(status().state).not.toBe("ready");
+  expect(server.seen).toEqual([]);
+});
+
+it("tokens travel in headers and bodies, never in a URL", async () => {
+  const targets: string[] = [];
+  const note = (message: unknown): void => {
+    targets.push((message as { request: IncomingMessage }).request.url ?? "");
+  };
+  subscribe("http.server.request.start", note);
+  onTestFinished(() => void unsubscribe("http.server.request.start", note));
+  const { url, gateway, provider, becomes, logIn } = await setupRig();
+  const tokens = new Set<string>();
+  provider.onAnswer = (answer) => {
+    for (const name of ["access_token", "refresh_token", "client_secret"])
+      if (typeof answer[name] === "string") tokens.add(answer[name]);
+  };
+  await logIn();
+  await becomes("ready");
+  await gateway.call(WHOAMI);
+  startClock()(3_600_000 - 3_000);
+  await gateway.call(WHOAMI);
+  await fetch(`${url}/_meta/oauth-client/servers/guarded/login`, { method: "DELETE" });
+  expect(provider.visitsTo("/token")).toHaveLength(2);
+  expect(tokens.size).toBeGreaterThanOrEqual(4);
+  expect(targets.length).toBeGreaterThan(8);
+  const found = targets.filter(
+    (target) =>
+      /access_token|refresh_token/.test(target) ||
+      [...tokens].some((each) => target.includes(each)),
+  );
+  expect(found).toEqual([]);
+});
+
+it("no page of a login leads to an address that a query names (open redirect)", async () => {
+  const { url } = await setupPersonal();
+  const ann = await clientOf(url, "ann");
+  const link = await ann.linkOf();
+  const places = [
+    link,
+    `${link}x`,
+    `${url}/oauth-client/callback/x`,
+    `${url}/oauth-client/clients/x`,
+  ];
+  for (const place of places)
+    for (const name of ["next", "return_to", "redirect_uri", "url", "state", "error_uri"]) {
+      const target = `${place}?${name}=${encodeURIComponent("https://evil.example/")}`;
+      const { status, headers } = await fetch(target, { redirect: "manual" });
+      expect([target, headers.get("location")]).toEqual([target, null]);
+      expect(status === 200 || status >= 400).toBe(true);
+    }
+});
+
+it("the page at the end of a login loads nothing, links nowhere and tells nobody its address", async () => {
+  const { url } = await setupRig();
+  const ended = await fetch(await answerOf(await begin(url), url));
+  const text = await ended.text();
+  expect([ended.status, text]).toEqual([200, expect.stringContaining("Connected")]);
+  expect(ended.headers.get("referrer-policy")).toBe("no-referrer");
+  expect(ended.headers.get("content-security-policy")).toMatch(
+    /^default-src 'none'; .*frame-ancestors 'none'$/,
+  );
+  expect(text).not.toMatch(/https?:|<(?:script|img|iframe|link|a)\b|postMessage/);
+});
