@@ -9,7 +9,7 @@ import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
 import { Gaps } from "./gaps.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "./message.ts";
-import { suspectLoss } from "./session-loss.ts";
+import { askForSession, suspectLoss } from "./session-loss.ts";
 import { type Dialect, type Handshake, makesTasks, type Wire, type WireReceiver } from "./wire.ts";
 
 /** What a {@link Connection} reports to. */
@@ -106,6 +106,7 @@ export class Connection implements ExchangeOwner {
         this.#oversize.note(head, tail, error);
       },
       lost: (error, others, resend) => this.#onLost(error, others, resend),
+      doubted: (error, exchange) => askForSession(this, exchange, () => exchange.fail(error)),
       missed: () => this.#gaps.note(),
     };
   }

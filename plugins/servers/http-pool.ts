@@ -23,10 +23,14 @@ export interface HttpRequest {
   /** Names and values in turn. */
   readonly headers: readonly string[];
   readonly body: string | null;
+  /** Whether it takes no connection that had a request before. */
+  readonly isFresh?: boolean;
 }
 
 /** Steers the request that a reader reads the response of. */
 export interface RequestControl {
+  /** Whether its connection had a request before, so that what comes may be late for that one. */
+  readonly isReused: boolean;
   pause(): void;
   resume(): void;
   /** Closes its connection; the reader gets the error. @param error default: it is not wanted any more */
@@ -88,7 +92,7 @@ export class HttpPool implements Pool {
       return reader.onResponseError(error as Error);
     }
     const sent = new Sent(head, request.body ?? "", reader);
-    let free = this.#idle.pop();
+    let free = request.isFresh ? undefined : this.#idle.pop();
     while (free?.socket.destroyed) free = this.#idle.pop();
     if (free) free.send(sent);
     else if (this.#all.size < MAX_CONNECTIONS) this.#open(sent);
@@ -154,6 +158,7 @@ class Sent implements RequestControl {
   readonly reader: ResponseReader;
   /** While it is under way. */
   connection: Connection | undefined;
+  isReused = false;
 
   constructor(head: string, body: string, reader: ResponseReader) {
     this.head = head;
@@ -183,6 +188,7 @@ class Connection implements ResponseSink {
   readonly #timer: NodeJS.Timeout;
   readonly #gone: Promise<void>;
   #sent: Sent | undefined;
+  #isUsed = false;
   #error: Error | undefined;
 
   constructor(pool: HttpPool, socket: Socket, timeout: number, first: Sent) {
@@ -208,6 +214,8 @@ class Connection implements ResponseSink {
   send(sent: Sent): void {
     this.#sent = sent;
     sent.connection = this;
+    sent.isReused = this.#isUsed;
+    this.#isUsed = true;
     this.socket.setTimeout(0);
     sent.reader.onRequestStart?.(sent);
     if (this.socket.destroyed) return;
@@ -240,6 +248,8 @@ class Connection implements ResponseSink {
   onEnd(idleMs: number): void {
     const sent = this.#sent!;
     this.#sent = undefined;
+    // Before anybody else's request goes out: the reader may find that this was not its response.
+    sent.reader.onResponseEnd();
     sent.connection = undefined;
     const { socket, turns } = this;
     // A server may answer before it has read the request; what it did not read would stand before the next one. What came behind
@@ -251,7 +261,6 @@ class Connection implements ResponseSink {
       turns.resume();
       this.#pool.release(this);
     }
-    sent.reader.onResponseEnd();
   }
 
   #read(step: () => void): void {

@@ -1,11 +1,12 @@
-import { Answer, type GatewayError, toGatewayError } from "propylon";
-import { isObject, Pieces, SseParser, type SseSink } from "propylon/kit";
+import { type GatewayError, toGatewayError } from "propylon";
+import { Pieces, SseParser, type SseSink } from "propylon/kit";
 import { type Exchange, holdBack } from "./exchange.ts";
 import { valuesOf } from "./http-parser.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
-import { parseMessage } from "./message.ts";
+import { NAMELESS, readRefusal, type RpcRefusal } from "./rpc-refusal.ts";
 import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
+import { mayRunTwice } from "./twice.ts";
 import type { ServerRefusal } from "./service.ts";
 import { isSessionLoss } from "./session-loss.ts";
 import type { Dialect } from "./wire.ts";
@@ -26,6 +27,8 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
   readonly href: string;
   /** Sends it again, and all that comes later, to this place of the origin. */
   follow(exchange: Exchange, target: URL): void;
+  /** Sends it a second time, on a connection of its own. */
+  again(exchange: Exchange): void;
   /** Sends it again with other credentials, where there are any. */
   renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean>;
 }
@@ -45,6 +48,7 @@ export class ServerReply implements ResponseReader, SseSink {
   #location: string | undefined;
   #challenge = "";
   readonly #authorization: string | undefined;
+  #refusal: RpcRefusal | undefined;
   #sse: SseParser | undefined;
   readonly #body = new Pieces();
 
@@ -98,7 +102,7 @@ export class ServerReply implements ResponseReader, SseSink {
     const { length } = this.#body;
     if (length > 0) this.#wire.receiver.receive(this.#body.take(), length, this.#exchange);
     if (!this.#exchange.isOver)
-      this.#exchange.fail(this.#wire.faults.protocol("sent no answer to this request"));
+      this.#onForeign(this.#wire.faults.protocol("sent no answer to this request"));
   }
 
   onResponseError(error: Error): void {
@@ -108,7 +112,8 @@ export class ServerReply implements ResponseReader, SseSink {
     this.#wire.forget(this.#exchange);
     const fault = this.#wire.faults.network(error);
     // Not started means not a byte of it was written: the only network failure after which sending again is safe.
-    if (this.#control) this.#exchange.fail(fault);
+    if (this.#control && this.#status > 0) this.#exchange.fail(fault);
+    else if (this.#control) this.#onForeign(fault);
     else this.#wire.receiver.lost(fault, "finish", this.#exchange);
   }
 
@@ -157,8 +162,34 @@ export class ServerReply implements ResponseReader, SseSink {
     this.#exchange.fail(error);
   }
 
+  /** What came, or the end of the connection, may have been meant for the request before (0073). */
+  #onForeign(fault: GatewayError): void {
+    if (!this.#isReused) return this.#exchange.fail(fault);
+    // What comes next on it may be the answer to this one.
+    this.#control?.abort();
+    if (mayRunTwice(this.#exchange) && !this.#exchange.resent) this.#wire.again(this.#exchange);
+    else this.#exchange.fail(fault);
+  }
+
+  get #isReused(): boolean {
+    return this.#control?.isReused === true;
+  }
+
+  /** Whether sending it again could make it run twice: a refusal that names no request may be that of another one. */
+  get #isRisky(): boolean {
+    const { id, call } = this.#exchange;
+    const isUnsafe = call !== undefined && !mayRunTwice(this.#exchange);
+    return this.#isReused && isUnsafe && this.#refusal?.id !== id;
+  }
+
   #onRefusal(): void {
     const status = this.#status;
+    this.#refusal = readRefusal(this.#body.take());
+    const { id } = this.#refusal ?? {};
+    if (this.#isReused && id !== this.#exchange.id) {
+      if (!NAMELESS.has(id)) return this.#onForeign(this.#wire.faults.status(status));
+      this.#control?.abort();
+    }
     if (!this.#wire.hasAccount || (status !== 401 && status !== 403)) return this.#onFinalRefusal();
     const refusal = {
       status,
@@ -174,12 +205,15 @@ export class ServerReply implements ResponseReader, SseSink {
   #onFinalRefusal(): void {
     const target = readRedirect(this.#status, this.#location, this.#wire.href);
     if (target) return this.#onRedirect(target);
-    const error = this.#rpcError();
-    if (this.#hadSession && isSessionLoss(this.#status, error?.error)) {
+    const error = this.#refusal?.answer;
+    const fault = this.#wire.faults.status(this.#status, this.#retryAfter);
+    const isLost = isSessionLoss(this.#status, error?.error);
+    if (this.#hadSession && this.#isRisky && (isLost || this.#status === 401))
+      return this.#wire.receiver.doubted(fault, this.#exchange);
+    if (this.#hadSession && isLost) {
       this.#wire.session = undefined;
       return this.#wire.receiver.lost(this.#wire.faults.session(), "finish", this.#exchange);
     }
-    const fault = this.#wire.faults.status(this.#status, this.#retryAfter);
     if (this.#status === 401) {
       // It did not run, and a server that was restarted may know the credentials but not the session.
       if (this.#hadSession) return this.#wire.receiver.lost(fault, "finish", this.#exchange);
@@ -192,6 +226,7 @@ export class ServerReply implements ResponseReader, SseSink {
 
   #onRedirect(target: URL): void {
     const { call, redirects } = this.#exchange;
+    if (this.#isRisky) return this.#onForeign(this.#wire.faults.status(this.#status));
     if (redirects < MAX_REDIRECTS && isFollowed(this.#status, target, this.#wire.href)) {
       this.#exchange.redirects++;
       return this.#wire.follow(this.#exchange, target);
@@ -201,25 +236,5 @@ export class ServerReply implements ResponseReader, SseSink {
     this.#exchange.fail(
       isCallers ? faults.status(this.#status) : faults.redirect(this.#status, target),
     );
-  }
-
-  #rpcError(): Answer | undefined {
-    try {
-      const message = parseMessage(this.#body.take());
-      if (
-        !isObject(message) ||
-        !isObject(message["error"]) ||
-        typeof message["error"]["code"] !== "number"
-      )
-        return undefined;
-      const { code, message: sentence, data } = message["error"];
-      return Answer.error({
-        code,
-        message: typeof sentence === "string" ? sentence : "",
-        ...(data !== undefined && { data }),
-      });
-    } catch {
-      return undefined;
-    }
   }
 }

@@ -117,6 +117,11 @@ export class HttpWire implements Wire {
     if (!exchange.done) this.send(exchange);
   }
 
+  again(exchange: Exchange): void {
+    exchange.resent = true;
+    if (!exchange.done) this.send(exchange);
+  }
+
   /** Whether other credentials can be had. */
   get hasAccount(): boolean {
     return this.#account !== undefined;
@@ -133,7 +138,9 @@ export class HttpWire implements Wire {
     this.#authorization = authorization;
     const reply = new ServerReply(this, exchange, authorization);
     this.#read(exchange, reply);
-    this.dispatch("POST", this.#headersOf(exchange), exchange.message, reply);
+    const { message: body, resent: isFresh } = exchange;
+    const headers = this.#headersOf(exchange);
+    this.#pool.dispatch({ path: this.#path, method: "POST", headers, body, isFresh }, reply);
   }
 
   #credentials(): string[] {

@@ -53,6 +53,8 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#reader.onRequestStart?.({
+      // undici does not tell.
+      isReused: false,
       pause: () => controller.pause(),
       resume: () => controller.resume(),
       abort: (error = new Error("not wanted any more")) => controller.abort(error),

@@ -44,20 +44,24 @@ export function suspectLoss(
 ): boolean {
   const isWarning = CODES.has(error.code) && /\bsession\b/i.test(error.message);
   if (!isWarning || exchange.resent || connection.wire.session === undefined) return false;
-  const lost = (resend?: Exchange): void => {
-    exchange.isHeld = false;
-    const loss = new Faults(connection.name).session();
-    connection.receiver.lost(loss, "finish", resend);
-  };
   if (exchange.method === "ping") {
     settle();
-    lost();
-    return true;
-  }
+    loseSession(connection);
+  } else askForSession(connection, exchange, settle);
+  return true;
+}
+
+/** Sends the request of an exchange again, if a ping shows that the session is lost. */
+export function askForSession(connection: Suspect, exchange: Exchange, settle: () => void): void {
+  const lost = (): void => loseSession(connection, exchange);
   exchange.isHeld = true;
   connection.request("ping", undefined, { timeout: PING_MS }).then(
-    ({ error: again }) => (again && CODES.has(again.code) ? lost(exchange) : settle()),
-    () => (connection.isLost ? lost(exchange) : settle()),
+    ({ error: again }) => (again && CODES.has(again.code) ? lost() : settle()),
+    () => (connection.isLost ? lost() : settle()),
   );
-  return true;
+}
+
+function loseSession({ name, receiver }: Suspect, exchange?: Exchange): void {
+  if (exchange) exchange.isHeld = false;
+  receiver.lost(new Faults(name).session(), "finish", exchange);
 }

@@ -56,6 +56,8 @@ export interface WireReceiver {
    * @param others what becomes of the other requests in flight: `fail`, or `finish` on streams of their own
    */
   lost(error: GatewayError, others: "fail" | "finish", resend?: Exchange): void;
+  /** A refusal says that the session is lost, and may have been meant for another request: it is asked for first. */
+  doubted(error: GatewayError, exchange: Exchange): void;
 }
 
 /** Whether a server makes tasks of calls of tools that ask for it (2025-11-25). */

@@ -19,6 +19,7 @@ async function forgetful() {
   const streams: ServerResponse[] = [];
   const hanging: ServerResponse[] = [];
   let sessions = 0;
+  let isForgotten = false;
   const server = use(
     await serveHttp((req, res, body) => {
       if (req.method === "GET") {
@@ -33,10 +34,13 @@ async function forgetful() {
           serverInfo: { name: "forgetful", version: "1" },
         });
       }
+      const isOld = req.headers["mcp-session-id"] === "s1";
+      if (isForgotten && isOld) return void res.writeHead(404).end();
       if (body?.method === "tools/list") return rpc(res, body.id, { tools: [] });
       if (body?.method !== "tools/call") return refuse(res, body);
       if (body.params["name"] === "hang") return void hanging.push(res);
-      if (req.headers["mcp-session-id"] === "s1") return void res.writeHead(404).end();
+      isForgotten = true;
+      if (isOld) return void res.writeHead(404).end();
       return rpc(res, body.id, { content: [] });
     }),
   );
