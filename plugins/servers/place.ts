@@ -10,6 +10,35 @@ export function isPlaced(config: UpstreamConfig): boolean {
   return "command" in config && config.placement === "one";
 }
 
+/**
+ * Warns of children of which each worker would start one of its own, where the config does not say that this is meant: what one of
+ * them remembers, a call at another worker does not find.
+ */
+export function checkPlacement({ control }: Pick<PluginContext, "control">) {
+  const { workers, servers } = control.effectiveConfig() as EffectiveConfig;
+  if (workers === 1) return undefined;
+  const names = Object.entries(servers).flatMap(([name, entry]) =>
+    isUndecided(entry) ? name : [],
+  );
+  if (names.length === 0) return undefined;
+  const what = names.length === 1 ? `server ${names[0]}` : `servers ${names.join(", ")}`;
+  return {
+    message: `Each worker starts a child of its own for ${what}: calls of one session may reach different children.`,
+    path: ["servers", names[0]!, "command"],
+    hint: "Write placement: one for a server that remembers something between calls, and placement: each for any other.",
+  };
+}
+
+interface EffectiveConfig {
+  readonly workers: number | "auto";
+  readonly servers: Readonly<Record<string, Partial<UpstreamConfig>>>;
+}
+
+/** One that is switched off counts too: it may be switched on at any time, and a check starts none. */
+function isUndecided(entry: EffectiveConfig["servers"][string]): boolean {
+  return "command" in entry && entry.placement === undefined;
+}
+
 /** The servers that one gateway of the store runs for all. They move before this gateway ends. */
 export function placementsOf(gateway: PluginContext): Placements {
   const { store, log } = gateway;
