@@ -77,7 +77,11 @@ function sliceOf(chunks: readonly Buffer[], start: number, end: number): Buffer[
   return parts;
 }
 
-/** The first bytes of a list of chunks, at most `count`. */
+/**
+ * The first bytes of a list of chunks, at most `count`.
+ *
+ * @example const isObject = firstBytes(chunks, 1)[0] === 0x7b;
+ */
 export function firstBytes(chunks: readonly Buffer[], count: number): Buffer {
   const first = chunks[0] ?? Buffer.alloc(0);
   if (first.length >= count || chunks.length < 2) return first.subarray(0, count);

@@ -120,6 +120,18 @@ function secretsOfArguments(args: readonly string[]): readonly string[] {
 }
 
 /**
+ * Hides in a server's own words the secrets that its entry of `servers` gave it, and whatever looks like one.
+ *
+ * @example
+ * const mask = maskerOf(config);
+ * log.warn({ text: mask(line) }, "no message of the protocol");
+ */
+export function maskerOf(entry: unknown): (text: string) => string {
+  const secrets = secretsOfEntry(entry);
+  return (text) => maskSaid(text, secrets);
+}
+
+/**
  * A server's own words without secrets, be they quoted as an error or shown as a line of its log.
  *
  * @param secrets what it knows and may repeat

@@ -65,12 +65,22 @@ export function serverFault(
  * `upstream_error`: a server refused with an HTTP status, which is in `data.status`.
  *
  * @param data further facts
+ * @param headers what the caller is told over HTTP, e.g. `retry-after`
  * @example if (reply.status !== 200) throw statusFault(this.name, reply.status);
  */
-export function statusFault(server: string, status: number, data: object = {}): GatewayError {
+export function statusFault(
+  server: string,
+  status: number,
+  data: object = {},
+  headers?: Readonly<Record<string, string>>,
+): GatewayError {
   const [what, hint] = wordsOfStatus(status);
   const facts = { status, ...data };
-  return serverFault(server, what, { data: facts, ...(hint !== undefined && { hint }) });
+  return serverFault(server, what, {
+    data: facts,
+    ...(hint !== undefined && { hint }),
+    ...(headers && { headers }),
+  });
 }
 
 function wordsOfStatus(status: number): readonly [what: string, hint?: string] {

@@ -16,7 +16,8 @@ export { Recent } from "./recent.ts";
 export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
-export { lastBytes, Pieces } from "../call/chunks.ts";
+export { firstBytes, lastBytes, Pieces } from "../call/chunks.ts";
+export { maskerOf } from "../config/mask.ts";
 export { parseExact } from "./exact-json.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";

@@ -1,5 +1,8 @@
 import type { Logger } from "pino";
 
+/** Characters of a text that are logged. */
+const SHOWN = 200;
+
 /**
  * What was thrown away of a server's messages: what is no JSON-RPC or answers nothing, and logs and questions of unknown owner. One per server,
  * so that it outlives connections.
@@ -10,11 +13,14 @@ export class Dropped {
   questions = 0;
   readonly #server: string;
   readonly #log: Logger;
+  readonly #mask: (text: string) => string;
   readonly #told = new Set<string>();
 
-  constructor(server: string, log: Logger) {
+  /** @param mask hides the server's secrets in what it wrote */
+  constructor(server: string, log: Logger, mask: (text: string) => string) {
     this.#server = server;
     this.#log = log;
+    this.#mask = mask;
   }
 
   /** All of them. */
@@ -28,12 +34,29 @@ export class Dropped {
     this.#log.debug({ server: this.#server, what }, "message from a server dropped");
   }
 
-  /** A message that no server should send. The first of its kind is a warning: a hostile server must not fill the log. */
+  /** A message that no server should send. */
   fault(what: string, error?: unknown): void {
     this.messages++;
-    const level = this.#told.has(what) ? "debug" : "warn";
+    this.#log[this.#levelOf(what)](
+      { server: this.#server, what, err: error },
+      "message from a server dropped",
+    );
+  }
+
+  /** Text that is no message: a banner, or what a library prints. */
+  text(what: string, text: string): void {
+    this.messages++;
+    const level = this.#levelOf(what);
+    if (!this.#log.isLevelEnabled(level)) return;
+    const shown = this.#mask(text).slice(0, SHOWN);
+    this.#log[level]({ server: this.#server, what, text: shown }, "text from a server dropped");
+  }
+
+  /** The first of its kind is a warning: a hostile server must not fill the log. */
+  #levelOf(what: string): "debug" | "warn" {
+    if (this.#told.has(what)) return "debug";
     this.#told.add(what);
-    this.#log[level]({ server: this.#server, what, err: error }, "message from a server dropped");
+    return "warn";
   }
 
   /** A question that does not say whose call it is about. */

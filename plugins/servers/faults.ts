@@ -16,8 +16,13 @@ export class Faults {
 
   /** The server refused with an HTTP status. */
   status(status: number, retryAfter?: string): GatewayError {
-    const data = { status, ...parseRetryAfter(retryAfter) };
-    if (status !== 404) return statusFault(this.#name, status, data);
+    const wait = parseRetryAfter(retryAfter);
+    const data = { status, ...wait };
+    // A caller over HTTP looks for it there, whatever its own status is.
+    const headers = wait.retryAfter !== undefined && {
+      "retry-after": String(Math.ceil(wait.retryAfter / 1_000)),
+    };
+    if (status !== 404) return statusFault(this.#name, status, data, headers || undefined);
     return serverFault(this.#name, "has no MCP endpoint at this URL (HTTP 404)", {
       data,
       hint: "Check the path of the URL.",

@@ -8,7 +8,7 @@ import type { WireReceiver } from "./wire.ts";
 const RETRY_MS = { initial: 1_000, max: 30_000 };
 /** Wait for the first response headers, in milliseconds; some servers send them only with the first event. */
 const OPEN_MS = 500;
-/** Attempts in a row that brought nothing, after which it is given up. */
+/** Attempts in a row that brought nothing, after which it is given up, or opened no oftener than each second. */
 const MAX_ATTEMPTS = 5;
 
 /** For whom a {@link HttpStream} reads, and from where. */
@@ -46,6 +46,8 @@ export class HttpStream implements ResponseReader, SseSink {
   #control: RequestControl | undefined;
   #timer: NodeJS.Timeout | undefined;
   #attempts = 0;
+  /** Attempts in a row without a message; events that only have an id hold a stream open, and cost as much as any. */
+  #silent = 0;
   #status = 0;
   #ended = false;
   /** Whether messages may have come while it was not open. */
@@ -114,6 +116,7 @@ export class HttpStream implements ResponseReader, SseSink {
 
   event(data: readonly Buffer[], length: number): void {
     this.#attempts = 0;
+    if (length > 0) this.#silent = 0;
     if (length > 0) this.#wire.receiver.receive(data, length, this.#exchange);
     if (this.#exchange?.done) {
       this.#wire.forget(this.#exchange);
@@ -152,7 +155,8 @@ export class HttpStream implements ResponseReader, SseSink {
     const { initial, max } = RETRY_MS;
     const asked = this.#retry;
     const wait = backoffDelay(this.#attempts, { initial: asked ?? initial, max }, asked);
-    this.#timer = setTimer(() => this.#open(), wait);
+    const least = ++this.#silent > MAX_ATTEMPTS ? initial : 0;
+    this.#timer = setTimer(() => this.#open(), Math.max(wait, least));
     if (!this.#exchange) this.#timer.unref();
   }
 

@@ -16,6 +16,7 @@ import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { type Asker, Owners } from "./owners.ts";
 import { Questions } from "./questions.ts";
+import { splitBanner } from "./banner.ts";
 import { pruneDepth } from "./prune.ts";
 
 /** The error that asks the user to open URLs first (2025-11-25, URLElicitationRequiredError). */
@@ -79,6 +80,7 @@ export class Inbound {
     // One definition that nests too deep takes no others with it.
     if (fault === "depth" && this.#find(ids[0], origin)?.method.endsWith("/list"))
       return this.#read([pruneDepth(chunks, maxDepth)], origin);
+    if (fault === "syntax") return this.#onSyntax(chunks, ids, origin);
     if (fault) return this.#refuse(fault, ids, origin);
     if (answer && !claimsReserved(answer, chunks)) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);
@@ -86,6 +88,18 @@ export class Inbound {
     if (inexact !== undefined) return this.#readInexact(message, inexact, chunks, origin);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);
+  }
+
+  /** Many programs write a banner to the output that is meant for messages, some of them without a line break. */
+  #onSyntax(
+    chunks: readonly Buffer[],
+    ids: readonly unknown[],
+    origin: Exchange | undefined,
+  ): void {
+    const { text, message } = splitBanner(chunks);
+    if (text !== "") this.#options.dropped.text("wrote text where only messages belong", text);
+    if (message) return this.#read(message, origin);
+    if (text === "" || ids.length > 0) this.#refuse("syntax", ids, origin);
   }
 
   /** Takes a message with a number that parsing has changed: exact, or not at all. */

@@ -1,6 +1,13 @@
 import type { Logger } from "pino";
 import { type Catalogue, makeCatalogue, toGatewayError } from "propylon";
-import { type LeftOut, LISTS, LeftOutLog, type ListName } from "propylon/kit";
+import {
+  backoffDelay,
+  type BackoffPolicy,
+  type LeftOut,
+  LISTS,
+  LeftOutLog,
+  type ListName,
+} from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Mirrors } from "./envelope.ts";
@@ -13,8 +20,8 @@ export interface ListingOptions {
   readonly clock: Clock;
   /** Longest wait for one page, in milliseconds. */
   readonly timeout: number;
-  /** Wait before a list that could not be read is read again, in milliseconds. */
-  readonly retry: number;
+  /** Waits before lists that could not be read are read again. */
+  readonly backoff: BackoffPolicy;
   /** What to show until the server's own lists arrive. */
   readonly catalogue: Catalogue;
   /** The connection in use. */
@@ -38,6 +45,8 @@ export class Listing {
   readonly #beside = new Map<Connection, Set<ListName>>();
   #refresher: Connection | undefined;
   #cancelRetry: (() => void) | undefined;
+  /** Readings in a row that failed. */
+  #failures = 0;
   readonly #leftOut: LeftOutLog;
 
   constructor(options: ListingOptions) {
@@ -114,6 +123,7 @@ export class Listing {
       this.#stale.clear();
       problem = await this.#fetch(connection, only);
       if (problem !== undefined) this.#retryLater(connection, only);
+      else this.#failures = 0;
     }
     if (this.#refresher === connection) this.#refresher = undefined;
     return problem;
@@ -136,7 +146,9 @@ export class Listing {
 
   #retryLater(connection: Connection, only: ReadonlySet<ListName>): void {
     for (const list of only) this.#stale.add(list);
-    this.#cancelRetry = this.#options.clock.after(this.#options.retry, () => {
+    const { clock, backoff } = this.#options;
+    const wait = backoffDelay(++this.#failures, backoff, 0, clock.random());
+    this.#cancelRetry = clock.after(wait, () => {
       if (connection === this.#options.current()) void this.#again(connection);
     });
   }

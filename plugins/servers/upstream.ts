@@ -18,6 +18,7 @@ import {
   EMPTY_CATALOGUE,
   type ListName,
   LISTS,
+  maskerOf,
   type ProbeReport,
   readConnection,
   RingBuffer,
@@ -114,7 +115,7 @@ export class Upstream implements OwnServer, Watching {
     this.#era = options.era;
     this.#credentials = credentialsOf(name, config, options.accountOf ?? (() => undefined));
     this.#clock = options.clock ?? SYSTEM_CLOCK;
-    this.#dropped = new Dropped(name, log);
+    this.#dropped = new Dropped(name, log, maskerOf(config));
     this.#logLevel = new LogLevel(name, log);
     this.#tracker = new StatusTracker({ server: name, transport, log });
     this.#host = {
@@ -131,7 +132,7 @@ export class Upstream implements OwnServer, Watching {
       log,
       clock: this.#clock,
       timeout: connectTimeoutOf(config),
-      retry: config.backoff.max,
+      backoff: config.backoff,
       catalogue: options.catalogue ?? EMPTY_CATALOGUE,
       current: () => this.#supervision.connection,
       judge: (connection, problem) => this.#supervision.judge(connection, problem),
