@@ -92,10 +92,18 @@ export function endWithin(reach: Reach, wanted: string | null | undefined): stri
   throw beyond(`Nothing that a token makes or changes ends after it: ${last}.`);
 }
 
-/** @throws {GatewayError} `forbidden` for libraries that a token that reads does not have */
-export function requireNarrower(reach: Reach, added: readonly string[]): void {
-  if (reach?.kind === "access" && added.length > 0)
-    throw beyond("A token cannot add a library to itself.");
+/**
+ * What a token adds ends with it, too: a token that ends and adds a library to one without end would outlive itself.
+ *
+ * @param end of the token that gets the libraries
+ * @throws {GatewayError} `forbidden` for libraries that a token that reads does not have, and for those that would be there longer
+ */
+export function requireNarrower(reach: Reach, added: readonly string[], end: string | null): void {
+  if (!reach || added.length === 0) return;
+  if (reach.kind === "access") throw beyond("A token cannot add a library to itself.");
+  const last = reach.expires_at;
+  if (last === null || (end !== null && Date.parse(end) <= Date.parse(last))) return;
+  throw beyond(`A token adds libraries only to what ends with it: set expires_at to ${last}.`);
 }
 
 function isOver({ expires_at }: AskingToken): boolean {

@@ -151,7 +151,7 @@ export class Tokens {
       if (libraries) {
         requireNoLibraries(before.kind, libraries);
         const added = libraries.filter((uid) => !before.libraries.includes(uid));
-        requireNarrower(reach, added);
+        requireNarrower(reach, added, set.expires_at ?? before.expires_at);
         await requireScopable(trx, before.user, added, reach);
         await trx.deleteFrom("token_library").where("token", "=", id).execute();
         await insertScope(trx, id, checkInput([...libraries], librariesSchema));

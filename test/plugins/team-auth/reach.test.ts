@@ -197,6 +197,29 @@ describe("a token that administrates", () => {
     expect([replaced.status, replaced.body.token.expires_at]).toEqual([201, end]);
   });
 
+  it("attacks S1-6 (sibling: end): adds a library only to what ends with it", async () => {
+    const { make } = await startPeople();
+    const end = later(60_000);
+    const console_ = await make({ kind: "admin", expires_at: end });
+    const change = async (id: string, body: object): Promise<string> =>
+      statusOf(await console_.ask("PATCH", `/tokens/${id}`, body));
+    const libraries = ["lib-a", "lib-secret"];
+    for (const expires_at of [undefined, later(120_000)]) {
+      const held = await make({ libraries: ["lib-a"], ...(expires_at && { expires_at }) });
+      expect(await change(held.id, { libraries })).toBe("403 forbidden");
+      expect((await console_.ask("GET", `/tokens/${held.id}`)).body.libraries).toEqual(["lib-a"]);
+      expect(await change(held.id, { name: "other", libraries: [] })).toMatch(/^200/);
+      expect(await change(held.id, { libraries: ["lib-a"], expires_at: end })).toMatch(/^200/);
+    }
+    const short = await make({ libraries: ["lib-a"], expires_at: later(30_000) });
+    expect(await change(short.id, { libraries })).toMatch(/^200/);
+    const endless = await make({ kind: "admin" });
+    const held = await make({ libraries: ["lib-a"] });
+    expect(statusOf(await endless.ask("PATCH", `/tokens/${held.id}`, { libraries }))).toMatch(
+      /^200/,
+    );
+  });
+
   it("S3-5: is told nothing of what is not its user's", async () => {
     const { make, admin } = await startPeople();
     const console_ = await make({ kind: "admin" });
