@@ -54,7 +54,7 @@ export class Endpoints implements EndpointServer {
         code: "left_out" as const,
         message: `Endpoint "${name}": ${problem}`,
         path: ["endpoints", name],
-        hint: "Rename your own tool, resource or prompt, or set prefix or tools.exclude of the server, or naming of the endpoint.",
+        hint: "Set prefix or tools.exclude of the server, or naming of the endpoint. Where a plugin of yours brings it, give it another name there.",
       })),
     );
   }

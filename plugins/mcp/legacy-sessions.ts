@@ -7,7 +7,7 @@ import type { EndpointState } from "./endpoint-state.ts";
 import { invalid } from "./forward.ts";
 import { closedFault, CREDENTIAL_GONE, LEGACY_CLIENT_VERSIONS, toFault } from "./protocol.ts";
 import { type Reply, resultPieces, sendFault } from "./reply.ts";
-import { type Session, sessionKey } from "./session.ts";
+import { MAX_CAPABILITIES, type Session, sessionKey } from "./session.ts";
 import { SessionLookup } from "./session-lookup.ts";
 import { sessionFault } from "./session-methods.ts";
 import { changesSince, type SessionRecord, toldLists } from "./session-record.ts";
@@ -156,7 +156,12 @@ export class LegacySessions {
       : LEGACY_CLIENT_VERSIONS[0]!;
     const session = this.#live.sessions.create(principal.ref, version, capabilities);
     if (session === undefined)
-      return reply.end(faultPieces(invalid("The declared capabilities are too large."), id));
+      return reply.end(
+        faultPieces(
+          invalid(`Declare capabilities of at most ${MAX_CAPABILITIES} characters of JSON.`),
+          id,
+        ),
+      );
     if (this.#live.store) await this.#keep(session, principal);
     if (this.#context.closed) {
       const fault = closedFault(this.#context.host.draining);

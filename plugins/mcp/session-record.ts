@@ -2,7 +2,7 @@ import { boundedRecord, type ListName, LISTS, SEVERITIES } from "propylon/kit";
 import { z } from "zod";
 import { LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
 import { MAX_PER_SUBSCRIBER } from "./resource-watchers.ts";
-import { CHANGED, type Session } from "./session.ts";
+import { CHANGED, MAX_CAPABILITIES, type Session } from "./session.ts";
 import { digestsOf, type ListDigests, type View } from "./view.ts";
 
 /** What is in the store of a session. */
@@ -10,7 +10,7 @@ export const sessionRecordSchema = z.object({
   /** Ref of the principal that opened it. */
   principal: z.string(),
   version: z.enum(LEGACY_CLIENT_VERSIONS),
-  capabilities: boundedRecord(z.string(), z.unknown(), 10_000),
+  capabilities: boundedRecord(z.string(), z.unknown(), MAX_CAPABILITIES),
   /** Index of SEVERITIES, or -1. */
   logLevel: z
     .int()

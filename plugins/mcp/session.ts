@@ -31,7 +31,7 @@ export type SessionEnd = "deleted" | "idle" | "evicted" | "revoked" | "shutdown"
 export const CHANGED = { tools: 1, resources: 2, prompts: 4 } as const;
 
 /** Client capabilities above this many characters of JSON are refused: a session is a small record. */
-const MAX_CAPABILITIES = 4096;
+export const MAX_CAPABILITIES = 4_096;
 /** Distinct capability sets that are remembered to be shared. */
 const MAX_SHAPES = 256;
 

@@ -141,6 +141,30 @@ describe("SessionTable", () => {
 });
 
 describe("sessions over HTTP", () => {
+  it("refuses capabilities beyond what a record of a session holds, and says how much that is", async () => {
+    const { url } = (served = await serve([]));
+    const initialize = async (keys: number): Promise<{ readonly error?: { message: string } }> => {
+      const capabilities = Object.fromEntries(Array.from({ length: keys }, (_, key) => [key, {}]));
+      const params = {
+        protocolVersion: "2025-11-25",
+        capabilities,
+        clientInfo: { name: "c", version: "1" },
+      };
+      const response = await post(url, {
+        jsonrpc: "2.0",
+        id: 1,
+        method: "initialize",
+        params,
+      });
+      return (await response.json()) as { error?: { message: string } };
+    };
+    expect((await initialize(5_000)).error?.message).toBe(
+      "Declare capabilities of at most 4096 characters of JSON.",
+    );
+    expect((await initialize(500)).error?.message).toContain("4096");
+    expect((await initialize(300)).error).toBeUndefined();
+  });
+
   it("400 without id, 404 with an unknown one, and after DELETE", async () => {
     served = await serve([]);
     expect((await post(served.url, PING)).status).toBe(400);
