@@ -19,7 +19,16 @@ const UNITS: readonly (string | RegExp)[] = ["", /(?<=\n)/];
  * @returns the possible results, best first; they may be wrong where the formatter did more
  */
 export function carryEdit(rewriting: Rewriting): readonly string[] {
-  return UNITS.map((unit) => carryIn(unit, rewriting)).filter((text) => text !== undefined);
+  // What is only removed is whole lines in most texts; by characters the indentation of what follows would go with it.
+  const units = isRemoval(rewriting) ? UNITS.toReversed() : UNITS;
+  return units.map((unit) => carryIn(unit, rewriting)).filter((text) => text !== undefined);
+}
+
+/** Whether all lines of the new text were in the old one. */
+function isRemoval({ before, after }: Rewriting): boolean {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  const head = sharedPieces(old, now, 0);
+  return head + sharedPieces(old.toReversed(), now.toReversed(), head) === now.length;
 }
 
 function carryIn(

@@ -161,6 +161,44 @@ describe("draftConfig", () => {
     expect(back).toBe(text);
   });
 
+  it("MT21: a server that is removed takes its own lines along, and no blank line or comment below it", () => {
+    const gap = fc.constantFrom("", "\n", "\n\n");
+    const note = fc.constantFrom("", "# note\n");
+    const more = fc.constantFrom(
+      "",
+      "    args: [1]\n",
+      "    env:\n      K: v\n",
+      "    cwd: /x # why\n",
+    );
+    const ending = fc.constantFrom("plugins:\n  history: {}\n", "auth: {}\n", "");
+    fc.assert(
+      fc.property(
+        gap,
+        more,
+        gap,
+        note,
+        ending,
+        fc.boolean(),
+        (above, own, below, comment, rest, isNoted) => {
+          const kept = `name: x\nservers:\n  # of a\n  a:\n    command: x\n${above}`;
+          const block = `${isNoted ? "  # of b\n" : ""}  b:\n    command: y\n${own}`;
+          const after = `${below}${comment}${rest}`;
+          const edited = applyEdits("gateway.yaml", kept + block + after, [
+            { path: ["servers", "b"], value: undefined },
+          ]);
+          // One of two blank lines in a row may go, and which of two gaps stays is a matter of taste.
+          const said = `${comment}${rest}`;
+          expect(edited.endsWith(said)).toBe(true);
+          expect(edited.slice(0, edited.length - said.length).replace(/\n*$/, "\n")).toBe(
+            kept.replace(/\n*$/, "\n"),
+          );
+          const gapKept = said === "" ? /\n\n$/ : /\n\n(?:#|plugins|auth)/;
+          expect(below === "" || gapKept.test(edited)).toBe(true);
+        },
+      ),
+    );
+  });
+
   it("M019: two edits far apart leave what lies between them as it is", () => {
     const text = "name: a   # x\nx-notes: [ a,   b ]\ntimeouts: { grace: 1 } # last\n";
     expect(
