@@ -17,7 +17,6 @@ export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
 export { firstBytes, lastBytes, Pieces } from "../call/chunks.ts";
-export { maskerOf } from "../config/mask.ts";
 export { parseExact } from "./exact-json.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";
@@ -257,7 +256,7 @@ export {
 } from "../config/server-schema.ts";
 export { fillTemplate, hasTemplate } from "../config/header-template.ts";
 export { readAuth, type ServerAuth } from "../config/server-auth.ts";
-export { maskSaid } from "../config/mask.ts";
+export { maskerOf, maskSaid } from "../config/mask.ts";
 export { changedLists, LISTS, type ListName } from "../server/catalogue.ts";
 export { usableEntries } from "../server/entries.ts";
 export type { EntryKind, LeftOut } from "../server/left-out-entry.ts";
