@@ -8,15 +8,15 @@ export function followPointer(root: unknown, pointer: string): unknown {
   if (pointer !== "" && !pointer.startsWith("/")) return undefined;
   let at = root;
   for (const part of pointer.split("/").slice(1)) {
-    const key = unescape(part);
+    const key = unescapePart(part);
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
     at = (at as Record<string, unknown>)[key];
   }
   return at;
 }
 
-/** What is not percent-encoded properly is taken as it is. */
-function unescape(part: string): string {
+/** The key that a part of a pointer stands for. What is not percent-encoded properly is taken as it is. */
+export function unescapePart(part: string): string {
   let decoded = part;
   try {
     decoded = decodeURIComponent(part);

@@ -6,15 +6,15 @@ import type { ChatMessage, ChatPart } from "./model.ts";
 /** Types of images that models take. */
 const IMAGE_TYPES = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
-const requestSchema = z.object({
+const requestSchema = z.strictObject({
   message: z.string().min(1),
   history: z
-    .array(z.object({ role: z.enum(["user", "assistant"]), content: z.string() }))
+    .array(z.strictObject({ role: z.enum(["user", "assistant"]), content: z.string() }))
     .max(1_000)
     .default([]),
   images: z
     .array(
-      z.object({
+      z.strictObject({
         data: z.base64().min(1),
         mimeType: z.enum(IMAGE_TYPES),
       }),
@@ -55,6 +55,7 @@ export function inputSchema(hasVision: boolean): Json {
       ...(hasVision && { images: IMAGES }),
     },
     required: ["message"],
+    additionalProperties: false,
   };
 }
 

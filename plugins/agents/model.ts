@@ -6,6 +6,13 @@ export type ChatPart =
       /** What the provider wants to see again with this part; opaque. */
       readonly provider?: Readonly<Record<string, unknown>> | undefined;
     }
+  /** What the model thought before what follows: goes back to its provider within the run, and to nobody else. */
+  | {
+      readonly type: "reasoning";
+      readonly text: string;
+      /** What the provider wants to see again with this part, e.g. a signature; opaque. */
+      readonly provider?: Readonly<Record<string, unknown>> | undefined;
+    }
   /** `data` is base64. */
   | { readonly type: "image"; readonly mimeType: string; readonly data: string }
   | {

@@ -60,9 +60,17 @@ const agentSchema = z
     icons: z
       .array(z.looseObject({ src: z.string().describe("URL, absolute or relative.") }))
       .optional()
-      .describe("Icons, for the registry and the tool; published as they are."),
+      .describe(
+        "Icons, for the registry and the tool; published as they are, to clients of the tool with sizes as a list.",
+      ),
     id: z
       .string()
+      .min(1)
+      .max(255)
+      .regex(
+        /[^/]$/,
+        "must not end with a slash: what follows the last one is the agent's name there",
+      )
       .optional()
       .describe("What the registry calls it; default: `<name of the gateway>-<agent>`."),
     model: z

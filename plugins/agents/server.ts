@@ -1,5 +1,6 @@
 import {
   Answer,
+  GatewayError,
   isGatewayError,
   makeCatalogue,
   StatusTracker,
@@ -11,7 +12,7 @@ import {
   type Tool,
   type ToolReturn,
 } from "propylon";
-import { toResult, wordsOf } from "propylon/kit";
+import { isObject, toResult, wordsOf } from "propylon/kit";
 import type { Logger } from "pino";
 import type { Offers } from "./offers.ts";
 import type { OfferedTool } from "./service.ts";
@@ -71,7 +72,11 @@ export class AgentServer implements Server {
       return Answer.error({ code: -32601, message: `An agent does not support ${call.method}.` });
     const offered = this.#offered.get(call.name);
     // Ahead of the agent's own: what is answered in code never gets to a model.
-    if (offered) return this.#attempt(call, () => offered.run(this.name, call));
+    if (offered)
+      return this.#attempt(call, () => {
+        refuseUnknown(offered, call.args);
+        return offered.run(this.name, call);
+      });
     if (call.name === this.#desk.tool?.name)
       return this.#attempt(call, () => this.#desk.answer(call));
     return Answer.error({ code: -32602, message: `Unknown tool: ${call.name}` });
@@ -90,6 +95,21 @@ export class AgentServer implements Server {
   on(listener: (event: ServerEvent) => void): () => void {
     return this.#tracker.on(listener);
   }
+}
+
+/** @throws {GatewayError} `invalid` for an argument that the tool's schema rules out */
+function refuseUnknown(
+  { name, inputSchema }: OfferedTool,
+  args: Readonly<Record<string, unknown>> = {},
+): void {
+  const { properties, additionalProperties } = inputSchema;
+  if (additionalProperties !== false) return;
+  const known = isObject(properties) ? properties : {};
+  const unknown = Object.keys(args).find((key) => !Object.hasOwn(known, key));
+  if (unknown !== undefined)
+    throw new GatewayError("invalid", `${name} has no argument "${unknown.slice(0, 100)}".`, {
+      hint: "Leave it out.",
+    });
 }
 
 function toCatalogue(own: Tool | undefined, offered: ReadonlyMap<string, OfferedTool>): Catalogue {

@@ -48,6 +48,14 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
   "rest-05-form-encoding": input(
     documents("rest-05: %s", "maps within lists", "lists in one value", "JSON by its content type"),
   ),
+  "rest-06-anthropic-schemas": input(
+    inFile("plugins/agents-loop/provider-quirks")(
+      "have safe keys and a plain object at the top: %s",
+      "get the arguments of a call under their own keys",
+      "are folded: %s",
+      "are counted before they are sent: OpenAI takes 128",
+    ),
+  ),
   "rest-07-oauth-resource": input(
     inFile("plugins/oauth/targets")(
       "the origin with a slash",

@@ -18,7 +18,7 @@ export function tokensOf({ parts }: ChatMessage): number {
 }
 
 function charactersOf(part: ChatPart): number {
-  if (part.type === "text") return part.text.length;
+  if (part.type === "text" || part.type === "reasoning") return part.text.length;
   if (part.type === "image") return IMAGE * CHARACTERS;
   if (part.type === "tool-call") return part.name.length + JSON.stringify(part.args).length;
   return part.parts.reduce((sum, inner) => sum + charactersOf(inner), part.name.length);
@@ -27,12 +27,14 @@ function charactersOf(part: ChatPart): number {
 /** A conversation as text, for a model that is to summarise it. */
 export function writeTranscript(messages: readonly ChatMessage[]): string {
   return messages
-    .flatMap(({ role, parts }) => parts.map((part) => `${role}: ${wordsOf(part)}`))
+    .flatMap(({ role, parts }) =>
+      parts.filter(({ type }) => type !== "reasoning").map((part) => `${role}: ${wordsOf(part)}`),
+    )
     .join("\n\n");
 }
 
 function wordsOf(part: ChatPart): string {
-  if (part.type === "text") return part.text;
+  if (part.type === "text" || part.type === "reasoning") return part.text;
   if (part.type === "image") return `[${part.mimeType}]`;
   if (part.type === "tool-call") return `[calls ${part.name} with ${JSON.stringify(part.args)}]`;
   const text = part.parts.map(wordsOf).join("\n");

@@ -1,3 +1,4 @@
+import { UniqueNames } from "propylon/kit";
 import type { ChatMessage, ModelReply, ChatPart } from "../model.ts";
 
 type ToolCall = Extract<ChatPart, { readonly type: "tool-call" }>;
@@ -6,12 +7,12 @@ type ToolResult = Extract<ChatPart, { readonly type: "tool-result" }>;
 /** The messages of one run. Belongs to it alone: nothing of it is kept for the next. */
 export class RunMessages {
   readonly #messages: ChatMessage[];
-  readonly #ids: Set<string>;
+  readonly #ids: UniqueNames;
   #last: readonly ChatPart[] = [];
 
   constructor(messages: readonly ChatMessage[]) {
     this.#messages = [...messages];
-    this.#ids = new Set(messages.flatMap(callIds));
+    this.#ids = new UniqueNames(messages.flatMap(callIds));
   }
 
   get messages(): readonly ChatMessage[] {
@@ -27,11 +28,16 @@ export class RunMessages {
   hear({ parts, finish }: ModelReply): { calls: readonly ToolCall[]; text: string } {
     const said = parts
       .filter(({ type }) => type !== "tool-result")
-      .map((part) => (part.type === "tool-call" ? { ...part, id: this.#uniqueId(part.id) } : part));
-    if (said.length === 0 && finish === "refused")
+      .map((part) =>
+        part.type === "tool-call" ? { ...part, id: this.#ids.take(part.id || "call") } : part,
+      );
+    const isSilent = said.every(({ type }) => type === "reasoning");
+    if (isSilent && finish === "refused")
       said.push({ type: "text", text: "[The model refused to answer.]" });
+    else if (isSilent && said.length > 0)
+      said.push({ type: "text", text: "[The model thought, and gave no answer.]" });
     if (said.length > 0) this.#messages.push({ role: "assistant", parts: said });
-    this.#last = said.filter(({ type }) => type !== "tool-call");
+    this.#last = said.filter(({ type }) => type !== "tool-call" && type !== "reasoning");
     return { calls: said.filter((part) => part.type === "tool-call"), text: textOf(said) };
   }
 
@@ -48,14 +54,6 @@ export class RunMessages {
       this.#messages[this.#messages.length - 1] = { ...before, parts: [...before.parts, note] };
     } else this.#messages.push({ role: "assistant", parts: [note] });
     this.#last = [...this.#last, note];
-  }
-
-  #uniqueId(id: string): string {
-    const stem = id === "" ? "call" : id;
-    let unique = stem;
-    for (let count = 2; this.#ids.has(unique); count++) unique = `${stem}_${count}`;
-    this.#ids.add(unique);
-    return unique;
   }
 }
 

@@ -28,7 +28,10 @@ export function toModelMessages(
 function toMessages({ role, parts }: ChatMessage, images: ImagePlace): ModelMessage[] {
   // Providers refuse the whole request for one message or text that is empty; histories have them, since models say nothing at times.
   if (role === "user") return unlessEmpty({ role, content: parts.flatMap(toUserPart) });
-  if (role === "assistant") return unlessEmpty({ role, content: parts.flatMap(toAssistantPart) });
+  if (role === "assistant")
+    return parts.every(({ type }) => type === "reasoning")
+      ? []
+      : unlessEmpty({ role, content: parts.flatMap(toAssistantPart) });
   const results = parts.filter((part) => part.type === "tool-result");
   const content: ToolContent = results.map((result) => toResult(result, images));
   const shown = images === "behind" ? results.flatMap(imagesBehind) : [];
@@ -62,6 +65,10 @@ function toAssistantPart(part: ChatPart): AssistantPart[] {
     return isBlank(part.text)
       ? []
       : [{ type: "text", text: part.text, ...optionsOf(part.provider) }];
+  if (part.type === "reasoning")
+    return part.text === "" && part.provider === undefined
+      ? []
+      : [{ type: "reasoning", text: part.text, ...optionsOf(part.provider) }];
   if (part.type !== "tool-call") return [];
   const { id, name, args, provider } = part;
   return [

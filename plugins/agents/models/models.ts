@@ -68,6 +68,7 @@ class ProviderModel implements Model {
 
   async #generate(request: ModelRequest, signal: AbortSignal): Promise<ModelReply> {
     if (signal.aborted) throw cancelled();
+    this.#countTools(request);
     const step = await this.#open();
     const mayRetry = request.mayRetry ?? always;
     const make = (): Promise<Attempt<ModelReply>> => this.#attempt(step, request, signal);
@@ -76,6 +77,18 @@ class ProviderModel implements Model {
     } catch (thrown) {
       throw signal.aborted ? cancelled() : thrown;
     }
+  }
+
+  /** @throws {GatewayError} `invalid`: a provider would refuse the whole request, in words that say less */
+  #countTools({ tools }: ModelRequest): void {
+    const { maxTools } = this.#options;
+    if (maxTools === undefined || tools.length <= maxTools) return;
+    const { provider } = this.#asked;
+    throw new GatewayError(
+      "invalid",
+      `The agent has ${tools.length} tools, and provider "${provider}" takes at most ${maxTools} in one request.`,
+      { hint: "Give the agent fewer servers or tools, or set maxTools of the provider." },
+    );
   }
 
   preflight(signal: AbortSignal): ReturnType<Model["preflight"]> {
@@ -96,7 +109,7 @@ class ProviderModel implements Model {
     const { provider, model } = this.#asked;
     const language = await openModel(provider, this.#options, model);
     const images = this.#options.type === "anthropic" ? "inside" : "behind";
-    return { sdk, language, images };
+    return { sdk, language, images, hidesRefusals: this.#options.type === "openai-compatible" };
   }
 
   /** One request, with its own time limit. */

@@ -49,6 +49,9 @@ const common = {
     ),
 };
 
+const maxTools = z.int().min(1).max(10_000);
+const MAX_TOOLS =
+  "Most tools in one request; an agent with more fails with a sentence. Default: 128 for openai, which refuses more, else no limit.";
 const TYPE =
   "The API: that of OpenAI, that of Anthropic, or any server with the chat completions of OpenAI.";
 const BASE_URL =
@@ -59,6 +62,7 @@ const compatibleSchema = z.strictObject({
   type: z.literal("openai-compatible").describe(TYPE),
   baseUrl: urlSchema.describe(BASE_URL),
   apiKey: z.string().min(1).optional().describe(API_KEY),
+  maxTools: maxTools.optional().describe(MAX_TOOLS),
   ...common,
 });
 
@@ -66,6 +70,7 @@ const openaiSchema = z.strictObject({
   type: z.literal("openai").describe(TYPE),
   baseUrl: urlSchema.default("https://api.openai.com/v1").describe(BASE_URL),
   apiKey: z.string().min(1).describe(API_KEY),
+  maxTools: maxTools.default(128).describe(MAX_TOOLS),
   ...common,
 });
 
@@ -73,6 +78,7 @@ const anthropicSchema = z.strictObject({
   type: z.literal("anthropic").describe(TYPE),
   baseUrl: urlSchema.default("https://api.anthropic.com/v1").describe(BASE_URL),
   apiKey: z.string().min(1).describe(API_KEY),
+  maxTools: maxTools.optional().describe(MAX_TOOLS),
   ...common,
 });
 

@@ -22,6 +22,15 @@ export class ReplyParts {
     else this.parts.push({ type: "text", text, ...(provider && { provider }) });
   }
 
+  /** A whole thought, or the next piece of the one before it; its signature comes with the last. */
+  reasoning(text: string, provider?: ProviderMetadata): void {
+    const last = this.parts.at(-1);
+    const signed = provider && { provider };
+    if (last?.type === "reasoning")
+      this.parts[this.parts.length - 1] = { ...last, text: last.text + text, ...signed };
+    else this.parts.push({ type: "reasoning", text, ...signed });
+  }
+
   call({ toolCallId, toolName, input, providerMetadata }: SdkCall): void {
     const head = { type: "tool-call" as const, id: toolCallId, name: toolName };
     const provider = providerMetadata && { provider: providerMetadata };

@@ -1,8 +1,11 @@
-import type { LanguageModel, ToolSet } from "ai";
+import { isObject } from "propylon/kit";
+import type { LanguageModel, ProviderMetadata, TextStreamPart, ToolSet } from "ai";
 import type { ModelReply, ModelRequest } from "../model.ts";
 import { toModelMessages, type ImagePlace } from "./conversation.ts";
 import type { ModelSdk } from "./provider.ts";
-import { ReplyParts } from "./reply.ts";
+import { ReplyParts, type SdkCall } from "./reply.ts";
+import { ThoughtCut } from "./thought-cut.ts";
+import { fitSchema } from "./tool-schema.ts";
 
 /** An answer that stopped before it said that it was complete. */
 export class TruncatedAnswer extends Error {
@@ -14,6 +17,8 @@ export interface ModelAccess {
   readonly sdk: ModelSdk;
   readonly language: LanguageModel;
   readonly images: ImagePlace;
+  /** Whether its package drops the words with which a model refuses. */
+  readonly hidesRefusals: boolean;
 }
 
 function settingsOf(
@@ -38,9 +43,9 @@ function settingsOf(
 /** Tools without `execute`: the package then takes one step and calls nothing. */
 function toTools({ jsonSchema, tool }: ModelSdk, { tools }: ModelRequest): ToolSet {
   return Object.fromEntries(
-    tools.map(({ name, description, inputSchema }) => [
-      name,
-      tool({ description, inputSchema: jsonSchema(inputSchema) }),
+    tools.map((each) => [
+      each.name,
+      tool({ description: each.description, inputSchema: jsonSchema(fitSchema(each).schema) }),
     ]),
   );
 }
@@ -57,21 +62,75 @@ export async function takeStep(
 ): Promise<ModelReply> {
   const settings = settingsOf(step, request, signal);
   // Without a listener the package writes errors, requests and all, to the console.
-  const result = step.sdk.streamText({ ...settings, onError: ignore });
-  const reply = new ReplyParts();
+  const result = step.sdk.streamText({
+    ...settings,
+    onError: ignore,
+    includeRawChunks: step.hidesRefusals,
+  });
+  const answer = new StreamedAnswer(request, onText);
   for await (const part of result.fullStream) {
-    if (part.type === "text-delta" && part.text !== "") {
-      reply.text(part.text, part.providerMetadata);
-      onText?.(part.text);
-    } else if (part.type === "tool-call") reply.call(part);
-    else if (part.type === "error") throw part.error;
-    else if (part.type === "abort") signal.throwIfAborted();
-    else if (part.type === "finish") {
-      if (part.rawFinishReason === undefined) throw new TruncatedAnswer();
-      return reply.finish(part.finishReason, part.totalUsage, () => sizeOf(request));
-    }
+    if (part.type === "error") throw part.error;
+    if (part.type === "abort") signal.throwIfAborted();
+    const reply = answer.take(part);
+    if (reply) return reply;
   }
   throw new TruncatedAnswer();
+}
+
+type StreamPart = TextStreamPart<ToolSet>;
+
+/** An answer while it comes. */
+class StreamedAnswer {
+  readonly #request: ModelRequest;
+  readonly #onText: ((delta: string) => void) | undefined;
+  readonly #reply = new ReplyParts();
+  readonly #cut = new ThoughtCut();
+
+  constructor(request: ModelRequest, onText: ((delta: string) => void) | undefined) {
+    this.#request = request;
+    this.#onText = onText;
+  }
+
+  /** @returns the whole reply, with its last part */
+  take(part: StreamPart): ModelReply | undefined {
+    if (part.type === "text-delta") this.#say(this.#cut.push(part.text), part.providerMetadata);
+    else if (part.type === "reasoning-delta" || part.type === "reasoning-end")
+      this.#reply.reasoning("text" in part ? part.text : "", part.providerMetadata);
+    else if (part.type === "tool-call") this.#call(part);
+    else if (part.type === "raw") this.#say(refusalIn(part.rawValue));
+    else if (part.type === "finish") return this.#finish(part);
+    return undefined;
+  }
+
+  #say(text: string, provider?: ProviderMetadata): void {
+    if (text === "") return;
+    this.#reply.text(text, provider);
+    this.#onText?.(text);
+  }
+
+  #call(call: SdkCall): void {
+    const tool = this.#request.tools.find(({ name }) => name === call.toolName);
+    const { input } = call;
+    this.#reply.call(
+      tool && isObject(input) ? { ...call, input: fitSchema(tool).restore(input) } : call,
+    );
+  }
+
+  #finish(part: Extract<StreamPart, { readonly type: "finish" }>): ModelReply {
+    if (part.rawFinishReason === undefined) throw new TruncatedAnswer();
+    this.#say(this.#cut.end());
+    if (this.#cut.hasThought && this.#reply.parts.length === 0) this.#reply.reasoning("");
+    return this.#reply.finish(part.finishReason, part.totalUsage, () => sizeOf(this.#request));
+  }
+}
+
+/** Words with which a model of OpenAI's interface refuses; the package for compatible servers drops them. */
+function refusalIn(chunk: unknown): string {
+  const choices: unknown = isObject(chunk) ? chunk["choices"] : undefined;
+  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  const delta = isObject(choice) ? choice["delta"] : undefined;
+  const refusal = isObject(delta) ? delta["refusal"] : undefined;
+  return typeof refusal === "string" ? refusal : "";
 }
 
 function ignore(): void {}

@@ -229,4 +229,22 @@ describe("tools that every agent has", () => {
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["b"]);
     expect(model.requests).toHaveLength(0);
   });
+
+  it("F5: refuse an argument that their schema rules out, and so does the agent's own tool", async () => {
+    const { urlOf, model, service } = await setupTeam({ agents: { a: {} } });
+    service().offer({
+      name: "get_health",
+      description: "Says how it is.",
+      inputSchema: { type: "object", properties: {}, additionalProperties: false },
+      run: () => "well",
+    });
+    const client = await connect(urlOf("a"));
+    const refused = await client.callTool({ name: "get_health", arguments: { x: 1 } });
+    expect(refused).toMatchObject({ isError: true });
+    expect(JSON.stringify(refused.content)).toContain('get_health has no argument \\"x\\".');
+    const own = await client.callTool({ name: "a", arguments: { message: "Hello.", x: 1 } });
+    expect(own).toMatchObject({ isError: true });
+    expect(JSON.stringify(own.content)).toContain("x");
+    expect(model.requests).toHaveLength(0);
+  });
 });
