@@ -11,6 +11,7 @@ import { GatewayError } from "../errors.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { scanJson } from "../kit/json-scan.ts";
 import { isMuchWork } from "../kit/json-work.ts";
+import { parseExact, writeJson } from "../kit/json.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -21,8 +22,6 @@ export interface RawMessage {
   readonly idStart: number;
   /** Offset in bytes just behind the id value. */
   readonly idEnd: number;
-  /** The first number in it that JavaScript cannot hold, if there is one; see {@link Answer.inexact}. */
-  readonly inexact?: string | undefined;
 }
 
 interface Parsed {
@@ -95,23 +94,9 @@ export class Answer {
     return this.#parse().error;
   }
 
-  /** The result object; `undefined` when {@link error} is set. Numbers in it may have changed: see {@link inexact}. */
+  /** The result object; `undefined` when {@link error} is set. A number that JavaScript would change is an {@link ExactNumber}. */
   get result(): Json | undefined {
     return this.#parse().result;
-  }
-
-  /**
-   * Why {@link result} is not what the server wrote: a number in it, such as an identifier of 64 bits, is beyond 2^53 and was changed
-   * by being read. For those who write the result anew; {@link encode} keeps it as it is. `undefined` when nothing has changed.
-   */
-  get inexact(): GatewayError | undefined {
-    const number = this.#raw?.inexact;
-    if (number === undefined) return undefined;
-    return new GatewayError(
-      "upstream_error",
-      `The result holds the number ${number}, which cannot be kept exactly on this way.`,
-      { hint: "Call the tool over MCP, or have its server send the number as a string." },
-    );
   }
 
   /**
@@ -184,15 +169,14 @@ export class Answer {
    * @param defaults members added to the result object unless it has them (e.g. `resultType`)
    */
   encode(id: RpcId, defaults?: Json): (string | Buffer)[] {
-    if (this.#isSpliced) {
+    if (this.isRaw) {
       const pieces = this.#splice(id, defaults);
       if (pieces) return pieces;
     }
-    if (this.error) return [JSON.stringify({ jsonrpc: "2.0", id, error: this.error })];
-    if (this.inexact) throw this.inexact;
+    if (this.error) return [writeJson({ jsonrpc: "2.0", id, error: this.error })];
     const { result } = this;
     return [
-      JSON.stringify({
+      writeJson({
         jsonrpc: "2.0",
         id,
         result: defaults ? { ...defaults, ...result } : result,
@@ -200,26 +184,14 @@ export class Answer {
     ];
   }
 
-  /**
-   * {@link encode} for a result, with some of its members changed; all others stay as they are.
-   *
-   * @throws {GatewayError} `upstream_error` when that would change a number
-   */
+  /** {@link encode} for a result, with some of its members changed; all others stay as they are. */
   encodeEdited(id: RpcId, edit: ResultEdit): (string | Buffer)[] {
-    const pieces = this.#isSpliced ? editBytes(this.#raw!.chunks, edit) : undefined;
-    if (pieces === undefined && this.inexact) throw this.inexact;
+    const pieces = this.isRaw ? editBytes(this.#raw!.chunks, edit) : undefined;
     return [
       `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`,
-      ...(pieces ?? [JSON.stringify(editValue(this.result ?? {}, edit))]),
+      ...(pieces ?? [writeJson(editValue(this.result ?? {}, edit))]),
       "}",
     ];
-  }
-
-  /** Whether its bytes are what a client gets: nobody has looked inside, or looking has changed a number. */
-  get #isSpliced(): boolean {
-    return (
-      this.#raw !== undefined && (this.#parsed === undefined || this.#raw.inexact !== undefined)
-    );
   }
 
   /** The pieces with the id replaced and the defaults inserted; `undefined` when that takes a parse. */
@@ -255,7 +227,7 @@ function parseChunks(chunks: readonly Buffer[]): Parsed {
   const bytes = Buffer.concat(chunks);
   if (isMuchWork(bytes)) return { result: resultAsText(bytes) };
   try {
-    return JSON.parse(bytes.toString("utf8")) as Parsed;
+    return parseExact(bytes.toString("utf8")) as Parsed;
   } catch (cause) {
     throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
@@ -288,7 +260,7 @@ function insertDefaults(chunks: readonly Buffer[], defaults: Json): Edit | undef
   // A key that occurs anywhere may be the result's own; a duplicate key is read differently by different parsers.
   if (Object.keys(defaults).some((key) => includes(chunks, Buffer.from(JSON.stringify(key)))))
     return undefined;
-  return { start: at, end: at, text: `${JSON.stringify(defaults).slice(1, -1)},` };
+  return { start: at, end: at, text: `${writeJson(defaults).slice(1, -1)},` };
 }
 
 /** The first bytes, one character per byte, whatever the chunks are. */

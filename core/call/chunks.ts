@@ -1,3 +1,4 @@
+import { parseExact, writeJson } from "../kit/json.ts";
 import { DEEPEST, type Member } from "../kit/json-grammar.ts";
 import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";
@@ -206,7 +207,7 @@ export function editBytes(
     if (names.includes(name)) own[name] = parse(sliceOf(result, member.start, member.end));
     else kept.push(",", ...sliceOf(result, member.key, member.end));
   }
-  const first = JSON.stringify(change(own)).slice(0, -1);
+  const first = writeJson(change(own)).slice(0, -1);
   return [first, ...(first === "{" ? kept.slice(1) : kept), "}"];
 }
 
@@ -217,5 +218,5 @@ function nameOf(chunks: readonly Buffer[], { name, key, start }: Member): string
 }
 
 function parse(chunks: readonly Buffer[]): unknown {
-  return JSON.parse(Buffer.concat(chunks).toString("utf8"));
+  return parseExact(Buffer.concat(chunks).toString("utf8"));
 }

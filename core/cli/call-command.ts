@@ -1,7 +1,7 @@
-import { ERROR_STATUS, GatewayError, isGatewayError, type ErrorCode } from "../errors.ts";
+import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
 import { nearest } from "../config/spelling.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
-import { isObject, inexactWords, parseInexact } from "../kit/json.ts";
+import { writeJson, isObject, parseJson } from "../kit/json.ts";
 import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
 import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
@@ -23,8 +23,7 @@ export async function call(options: CallOptions): Promise<number> {
     if (answer.error)
       throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
     const result = answer.result ?? {};
-    if (answer.inexact && (options.json || !hasContent(result))) throw answer.inexact;
-    console.log(options.json ? JSON.stringify(result, null, 2) : resultText(result));
+    console.log(options.json ? writeJson(result, 2) : resultText(result));
     return answer.isError ? EXIT.toolError : EXIT.ok;
   });
 }
@@ -67,9 +66,8 @@ export function readArguments(words: readonly string[], tool: Tool | undefined):
 
 function readObject(text: string): Json {
   try {
-    return readExact(text) as Json;
-  } catch (error) {
-    if (isGatewayError(error) && error.code === "invalid") throw error;
+    return parseJson(Buffer.from(text), DEEPEST) as Json;
+  } catch {
     throw new GatewayError("invalid", "The arguments are not valid JSON.", {
       hint: `Write e.g. '{"message": "hello"}' or message=hello.`,
     });
@@ -90,18 +88,10 @@ function readPair(word: string, tool: Tool | undefined): readonly [string, unkno
   return [key, properties?.[key]?.type === "string" ? text : readValue(text)];
 }
 
-/** @throws {GatewayError} `invalid` for a number that JavaScript cannot hold; something else for what is no JSON */
-function readExact(text: string): unknown {
-  const { value, inexact } = parseInexact(Buffer.from(text), DEEPEST);
-  if (inexact === undefined) return value;
-  throw new GatewayError("invalid", inexactWords(inexact));
-}
-
 function readValue(text: string): unknown {
   try {
-    return readExact(text);
-  } catch (error) {
-    if (isGatewayError(error) && error.code === "invalid") throw error;
+    return parseJson(Buffer.from(text), DEEPEST);
+  } catch {
     return text;
   }
 }
@@ -113,7 +103,7 @@ function writeProgress({ progress, total, message }: Progress): void {
 }
 
 function resultText(result: Json): string {
-  if (!hasContent(result)) return JSON.stringify(result["structuredContent"] ?? result, null, 2);
+  if (!hasContent(result)) return writeJson(result["structuredContent"] ?? result, 2);
   return (result["content"] as Json[]).map(itemText).join("\n");
 }
 

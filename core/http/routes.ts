@@ -1,4 +1,5 @@
 import type { Leases } from "./auth/leases.ts";
+import { writeJson } from "../kit/json.ts";
 import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
 import type { RegisteredRoute } from "../plugin/scope.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -84,7 +85,7 @@ async function answer(
     record(statusOf(result, event));
     if (principal && isEventStream(result) && !options.direct)
       lease(event, principal, input.leases);
-    return result;
+    return isPlain(result) ? writePlain(result, event) : result;
   } catch (thrown) {
     const error = toOwnError(thrown);
     record(error.status, error);
@@ -152,6 +153,19 @@ function statusOf(result: unknown, { res }: H3Event): number {
 /** What `new HTTPResponse()` of h3 makes, of any copy of h3. */
 function isHttpResponse(result: unknown): boolean {
   return typeof result === "object" && result !== null && Symbol.for("h3.HTTPResponse") in result;
+}
+
+/** A map or a list, of which h3 would make JSON. */
+function isPlain(result: unknown): boolean {
+  if (typeof result !== "object" || result === null) return false;
+  return Array.isArray(result) || Object.getPrototypeOf(result) === Object.prototype;
+}
+
+/** h3 would write a number that JavaScript does not hold as a text. */
+function writePlain(result: unknown, { res }: H3Event): string {
+  if (!res.headers.has("content-type"))
+    res.headers.set("content-type", "application/json;charset=UTF-8");
+  return writeJson(result);
 }
 
 /** Nothing is here; except at the root, where somebody may want to know what this is. */

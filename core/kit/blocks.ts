@@ -1,5 +1,5 @@
 import type { Json } from "../call/types.ts";
-import { isObject, scalarText } from "./json.ts";
+import { writeJson, isObject, scalarText } from "./json.ts";
 
 /**
  * One piece of what agents say to each other (A2A 1.0, `Part`), told apart by the member it has.
@@ -31,7 +31,7 @@ export function toContent({ text, data, raw, url, mediaType, filename }: Content
     const uri = `a2a:${encodeURIComponent(filename || "file")}`;
     return blobContent(raw, mediaType || "application/octet-stream", uri);
   }
-  if (url === undefined) return { type: "text", text: JSON.stringify(data ?? null) };
+  if (url === undefined) return { type: "text", text: writeJson(data ?? null) };
   return {
     type: "resource_link",
     uri: url,

@@ -1,3 +1,4 @@
+import { isObject } from "./json.ts";
 import { z } from "zod";
 
 /**
@@ -28,7 +29,7 @@ export function boundedRecord<K extends z.core.$ZodRecordKey, V extends z.ZodTyp
 
 /** Counts no further than it must. */
 function hasMoreKeys(value: unknown, max: number): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  if (!isObject(value)) return false;
   let count = 0;
   for (const key in value) if (Object.hasOwn(value, key) && ++count > max) return true;
   return false;

@@ -1,4 +1,5 @@
 import type { Answer } from "../call/answer.ts";
+import { writeJson } from "./json.ts";
 import type { Progress } from "../call/types.ts";
 import { GatewayError, toEnvelope, toGatewayError } from "../errors.ts";
 import { SseBody, sseFrame } from "./sse-body.ts";
@@ -32,7 +33,7 @@ export class CallStream {
 
   /** Reports progress. */
   progress(report: Progress): void {
-    const frame = sseFrame(JSON.stringify(report), "progress");
+    const frame = sseFrame(writeJson(report), "progress");
     if (this.#body.unsent >= HIGH_WATER) this.#latest = frame;
     else this.#body.write(frame);
   }
@@ -64,10 +65,8 @@ export function streamAnswer(
 ): Response {
   const stream = new CallStream(onGone);
   run((report) => stream.progress(report))
-    .then((answer) => stream.end("result", JSON.stringify({ result: resultOf(answer) })))
-    .catch((thrown: unknown) =>
-      stream.end("error", JSON.stringify(toEnvelope(toGatewayError(thrown)))),
-    );
+    .then((answer) => stream.end("result", writeJson({ result: resultOf(answer) })))
+    .catch((thrown: unknown) => stream.end("error", writeJson(toEnvelope(toGatewayError(thrown)))));
   return stream.response;
 }
 

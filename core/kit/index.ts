@@ -17,19 +17,26 @@ export { Semaphore } from "./semaphore.ts";
 
 // JSON and bytes of strangers
 export { firstBytes, lastBytes, Pieces } from "../call/chunks.ts";
-export { parseExact } from "./exact-json.ts";
+export {
+  compareNumbers,
+  ExactNumber,
+  isInteger,
+  isNumber,
+  mapExact,
+  roundFractions,
+  toBigInt,
+} from "./exact-number.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";
-export { DEEPEST, isExact, latin1Of, type JsonScan } from "./json-grammar.ts";
+export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
 export { scanJson } from "./json-scan.ts";
 export {
   hasBrackets,
-  hasLargeNumber,
-  inexactWords,
   isWithinDepth,
-  parseInexact,
+  parseExact,
   parseJson,
   scalarText,
+  writeJson,
 } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
 export { type LookupBounds, LookupQuota } from "./lookup-quota.ts";

@@ -61,18 +61,6 @@ for (const [column, bytes] of ["0", "123456789", ".", "eE", "+", "-"].entries())
   for (const byte of Buffer.from(bytes)) COLUMN[byte] = column;
 
 /**
- * An integer that is written again with the same digits, as one of JavaScript's own, has not changed. Whoever writes a fraction or
- * an exponent writes an approximation; only what is lost altogether counts there.
- *
- * @example isExact("9007199254740993", true); // false
- */
-export function isExact(text: string, isInteger: boolean): boolean {
-  const value = Number(text);
-  if (!Number.isFinite(value)) return false;
-  return !isInteger || String(value) === text || BigInt(text) === BigInt(value);
-}
-
-/**
  * A span of bytes that came in pieces, as a text of one character per byte.
  *
  * @example const method = latin1Of(chunks, start, end);
@@ -112,8 +100,6 @@ export interface JsonScan {
   readonly isObject: boolean;
   /** The first 32 in order; of a broken text, those before the fault. */
   readonly members: readonly Member[];
-  /** The first number that JavaScript would change: most integers beyond 2^53, and what it reads as infinite. */
-  readonly inexact: string | undefined;
 }
 
 function setOf(has: (byte: number) => boolean): Uint8Array {

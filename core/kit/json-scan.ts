@@ -26,8 +26,6 @@ import {
   PLAIN,
   SIGN,
   ZERO,
-  isExact,
-  latin1Of,
 } from "./json-grammar.ts";
 
 const QUOTE = 0x22;
@@ -43,8 +41,6 @@ const CLOSE_OBJECT = 0x7d;
 const SHORT = 32;
 /** Longest name of a member that is read. */
 const LONGEST_NAME = 32;
-/** Integers of up to so many characters are exact. */
-const SAFE_LENGTH = 15;
 /** Members that are told of; an object of more has none that anybody looks for behind them. */
 export const MOST_MEMBERS = 32;
 /** Whether each level of nesting is an object. Shared: a scan is over before the next begins. */
@@ -68,7 +64,6 @@ export function scanJson(chunks: readonly Buffer[], maxDepth: number): JsonScan 
 class Scanner implements JsonScan {
   fault: JsonScan["fault"];
   isObject = false;
-  inexact: string | undefined;
   readonly members: Member[] = [];
   readonly #chunks: readonly Buffer[];
   readonly #maxDepth: number;
@@ -83,8 +78,7 @@ class Scanner implements JsonScan {
   #member: string | undefined = "";
   #key = 0;
   #start = 0;
-  /** Of a number: where it began and which part of it is read. */
-  #number = 0;
+  /** Which part of a number is read. */
   #part = SIGN;
   #literal = "";
   /** Characters of a literal or digits of an escape that were read. */
@@ -151,10 +145,10 @@ class Scanner implements JsonScan {
     if (this.#depth === 1) this.#start = this.#base + at;
     if (byte === QUOTE) this.#beginString(false);
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#open(byte === OPEN_OBJECT);
-    else this.#beginScalar(byte, at);
+    else this.#beginScalar(byte);
   }
 
-  #beginScalar(byte: number, at: number): void {
+  #beginScalar(byte: number): void {
     const literal = LITERALS.get(byte);
     const part = PARTS[SIGN]![COLUMN[byte]!] ?? BROKEN;
     if (literal !== undefined) {
@@ -162,7 +156,6 @@ class Scanner implements JsonScan {
       this.#read = 1;
       this.#state = LITERAL;
     } else if (part !== BROKEN || byte === 0x2d) {
-      this.#number = this.#base + at;
       this.#part = part === BROKEN ? SIGN : part;
       this.#state = NUMBER;
     } else this.fault = "syntax";
@@ -280,15 +273,9 @@ class Scanner implements JsonScan {
 
   #endNumber(end: number): void {
     const part = this.#part;
-    const length = end - this.#number;
-    if (part === EXPONENT || (part === DIGITS && length > SAFE_LENGTH)) this.#checkNumber(end);
-    else if (part !== ZERO && part !== DIGITS && part !== FRACTION) this.fault = "syntax";
+    if (part !== ZERO && part !== DIGITS && part !== FRACTION && part !== EXPONENT)
+      this.fault = "syntax";
     this.#endValue(end);
-  }
-
-  #checkNumber(end: number): void {
-    const text = latin1Of(this.#chunks, this.#number, end);
-    if (!isExact(text, this.#part === DIGITS)) this.inexact ??= text.slice(0, 80);
   }
 }
 

@@ -1,17 +1,18 @@
 import type { Json } from "../call/types.ts";
 import { isAscii, isUtf8 } from "node:buffer";
 import { GatewayError } from "../errors.ts";
-import { DEEPEST } from "./json-grammar.ts";
-import { scanJson } from "./json-scan.ts";
+import { parseSuspect, TooManyNumbers } from "./exact-json.ts";
+import { ExactNumber, withNumbers, writing } from "./exact-number.ts";
 import { isMuchWork } from "./json-work.ts";
 
 /**
- * Whether a value is a JSON object (not an array).
+ * Whether a value is a JSON object (not an array, and not an {@link ExactNumber}).
  *
  * @example const id = isObject(data) && typeof data["id"] === "string" ? data["id"] : undefined;
  */
 export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return !(value instanceof ExactNumber);
 }
 
 /**
@@ -21,7 +22,47 @@ export function isObject(value: unknown): value is Json {
  */
 export function scalarText(value: unknown): string {
   const hasText = ["string", "number", "boolean", "bigint"].includes(typeof value);
-  return hasText ? `${value as string | number | boolean | bigint}` : "";
+  return hasText || value instanceof ExactNumber
+    ? `${value as string | number | boolean | bigint}`
+    : "";
+}
+
+/**
+ * How a number looks that may be changed by being read: it has 16 digits, or an exponent of three. Tested before anything else, since
+ * hardly any text holds one; one in a string costs no more than a second look.
+ */
+const SUSPECT = /\d[\d.]{15}|\d[eE][+-]?\d{3}/;
+
+/**
+ * The value of a JSON text. Each number that JavaScript would change, such as an identifier of 64 bits, is an {@link ExactNumber};
+ * behind the first 50,000 of them, a text of its digits.
+ *
+ * @throws {SyntaxError} for what is no JSON
+ *
+ * @example parseExact('{"id":1234567890123456789,"n":5}'); // { id: ExactNumber, n: 5 }
+ */
+export function parseExact(text: string): unknown {
+  return SUSPECT.test(text) ? parseSuspect(text, false) : (JSON.parse(text) as unknown);
+}
+
+/**
+ * A value as JSON, each {@link ExactNumber} with the digits that it came with. What holds none costs no more than `JSON.stringify`.
+ *
+ * @param indent blanks of each level; default: all in one line
+ *
+ * @example writeJson({ id: new ExactNumber("12345678901234567890") }); // {"id":12345678901234567890}
+ */
+export function writeJson(value: unknown, indent?: number): string {
+  const { isOn, met } = writing;
+  writing.isOn = true;
+  writing.met = 0;
+  try {
+    const text = JSON.stringify(value, undefined, indent);
+    return writing.met === 0 ? text : withNumbers(text);
+  } finally {
+    writing.isOn = isOn;
+    writing.met = met;
+  }
 }
 
 const QUOTE = 0x22;
@@ -36,9 +77,8 @@ type JsonFault = "empty" | "encoding" | "depth" | "work" | "syntax" | "number";
 
 /**
  * Parses a request body. `__proto__` and `constructor` stay ordinary own members, the last of duplicate keys wins,
- * and a byte order mark is ignored (RFC 8259 section 8.1).
- *
- * A number that JavaScript cannot hold, i.e. an integer beyond 2^53, is refused: it would reach its reader as another one.
+ * and a byte order mark is ignored (RFC 8259 section 8.1). A number that JavaScript would change is an {@link ExactNumber};
+ * more than 50,000 of them are refused.
  *
  * @param body the bytes of the body
  * @param maxDepth deepest accepted nesting of arrays and objects
@@ -47,31 +87,6 @@ type JsonFault = "empty" | "encoding" | "depth" | "work" | "syntax" | "number";
  * @example const card = parseJson(body, 64);
  */
 export function parseJson(body: Buffer, maxDepth: number): unknown {
-  const { value, inexact } = parseInexact(body, maxDepth);
-  if (inexact === undefined) return value;
-  throw refusal("number", inexactWords(inexact));
-}
-
-/**
- * Why a number is refused, and what to do about it.
- *
- * @example throw new GatewayError("invalid", inexactWords("9007199254740993"));
- */
-export function inexactWords(number: string): string {
-  return `The number ${number} cannot be kept exactly. Send it as a string.`;
-}
-
-/**
- * {@link parseJson} for those who refuse in their own way.
- *
- * @returns the value, and the first number in it that has changed
- *
- * @example const { value, inexact } = parseInexact(body, 64);
- */
-export function parseInexact(
-  body: Buffer,
-  maxDepth: number,
-): { readonly value: unknown; readonly inexact: string | undefined } {
   const text = decode(body);
   // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
   if (hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth)) {
@@ -82,13 +97,9 @@ export function parseInexact(
   if (text.trimStart() === "")
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {
-    const value: unknown = JSON.parse(text);
-    // The value does not tell whether its number stood there so; a scan does, which knows no byte order mark.
-    const inexact = hasLargeNumber(value)
-      ? scanJson([Buffer.from(text)], DEEPEST).inexact
-      : undefined;
-    return { value, inexact };
+    return SUSPECT.test(text) ? parseSuspect(text, true) : JSON.parse(text);
   } catch (error) {
+    if (error instanceof TooManyNumbers) throw refusal("number", error.message);
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
   }
 }
@@ -114,19 +125,6 @@ export function hasBrackets(text: string, most: number): boolean {
   for (const bracket of "{[")
     for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
       if (--left < 0) return true;
-  return false;
-}
-
-/**
- * Whether a parsed value holds a number beyond 2^53, which may have been another one in its text.
- *
- * @example if (hasLargeNumber(value)) log.warn("a number of the file is rounded");
- */
-export function hasLargeNumber(value: unknown): boolean {
-  if (typeof value === "number") return !(Math.abs(value) <= Number.MAX_SAFE_INTEGER);
-  if (typeof value !== "object" || value === null) return false;
-  if (Array.isArray(value)) return value.some(hasLargeNumber);
-  for (const key in value) if (hasLargeNumber((value as Record<string, unknown>)[key])) return true;
   return false;
 }
 

@@ -2,7 +2,7 @@ import { type GatewayError, isGatewayError } from "../errors.ts";
 import { timeoutSignal } from "../timers.ts";
 import { GuardedHttpClient } from "./guarded-http.ts";
 import type { HttpClientReply } from "./http-client.ts";
-import { parseInexact } from "./json.ts";
+import { parseJson } from "./json.ts";
 
 /** Largest document in bytes; metadata and tokens have a few thousand. */
 const MAX_DOCUMENT = 256 * 1024;
@@ -114,7 +114,7 @@ export class ProviderHttp {
   /** What is no JSON is refused by whoever reads it; what nests too deep must not get that far. */
   #checkDepth(bytes: Buffer): void {
     try {
-      parseInexact(bytes, MAX_DEPTH);
+      parseJson(bytes, MAX_DEPTH);
     } catch (error) {
       if (isGatewayError(error) && error.data?.["reason"] === "depth")
         throw this.#fault("its answer nests too deep", error);

@@ -1,4 +1,5 @@
 import { boundedRecord } from "../kit/bounded-record.ts";
+import { parseExact, writeJson } from "../kit/json.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -119,7 +120,7 @@ export class Asking {
     const stop = this.#replicas.whenGone(replica, () => void this.#end(inbox, replica, place));
     let isOver = false;
     try {
-      for (const piece of pieces(JSON.stringify(body ?? null)))
+      for (const piece of pieces(writeJson(body ?? null)))
         await this.#send(replica, { id, place, ask: topic, ...piece });
       let text = "";
       for (;;) {
@@ -127,7 +128,7 @@ export class Asking {
         if ("part" in message) {
           text += message.part;
           if (message.more) continue;
-          yield JSON.parse(text) as T;
+          yield parseExact(text) as T;
           text = "";
         } else if ("end" in message || "error" in message) {
           isOver = true;
@@ -237,9 +238,9 @@ export class Asking {
       if (!handler)
         return this.#refuse(id, to, "The gateway that was asked does not answer this.", true);
       const { signal } = end;
-      for await (const part of handler(JSON.parse(text) as never, signal)) {
+      for await (const part of handler(parseExact(text) as never, signal)) {
         if (signal.aborted) return;
-        for (const { text: piece, more } of pieces(JSON.stringify(part ?? null)))
+        for (const { text: piece, more } of pieces(writeJson(part ?? null)))
           await this.#send(to, { id, part: piece, ...(more && { more }) });
       }
       await this.#send(to, { id, end: true });

@@ -1,4 +1,5 @@
 import { FIRST_PROBLEM } from "../kit/check-shape.ts";
+import { parseExact } from "../kit/json.ts";
 import { GatewayError } from "../errors.ts";
 import { pause } from "../timers.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";
@@ -155,7 +156,7 @@ export class StoreKv<T> implements Kv<T> {
   }
 
   #parse(text: string): { readonly value: T; readonly unknown: UnknownFields | undefined } {
-    const parsed = JSON.parse(text.slice(text.indexOf(":") + 1)) as unknown;
+    const parsed = parseExact(text.slice(text.indexOf(":") + 1));
     const { schema } = this.#options;
     if (!schema) return { value: parsed as T, unknown: undefined };
     const value = schema.parse(parsed, FIRST_PROBLEM);

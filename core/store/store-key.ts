@@ -1,3 +1,4 @@
+import { writeJson } from "../kit/json.ts";
 import { digestOf } from "../kit/digest.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -47,7 +48,7 @@ export function checkKey(key: string): string {
 
 /** The JSON text of a value with the version of its form in front. */
 export function encodeValue(value: unknown, version: number): string {
-  const text = `${version}:${JSON.stringify(value)}`;
+  const text = `${version}:${writeJson(value)}`;
   if (text.length <= MAX_VALUE && Buffer.byteLength(text) <= MAX_VALUE) return text;
   throw new GatewayError("too_large", "A value of the store has at most 32 MiB.", {
     data: { bytes: Buffer.byteLength(text) },
@@ -56,7 +57,7 @@ export function encodeValue(value: unknown, version: number): string {
 
 /** @throws {GatewayError} `too_large` */
 export function encodeMessage(message: unknown): string {
-  const text = JSON.stringify(message);
+  const text = writeJson(message);
   if (Buffer.byteLength(text) <= MAX_MESSAGE) return text;
   throw new GatewayError("too_large", "A message between gateways has at most 8 KB.");
 }

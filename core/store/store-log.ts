@@ -1,4 +1,5 @@
 import type { Unsubscribe } from "./driver.ts";
+import { parseExact } from "../kit/json.ts";
 import type { StoreConnection } from "./connection.ts";
 import { encodeValue } from "./store-key.ts";
 import type { Log, LogEntry, LogOptions } from "./store.ts";
@@ -42,7 +43,7 @@ export class StoreLog<T> implements Log<T> {
         return young.map(({ value, seq, at }) => ({
           seq,
           at,
-          value: JSON.parse(value.slice(2)) as T,
+          value: parseExact(value.slice(2)) as T,
         }));
       last = stored.at(-1)!.seq;
     }

@@ -1,4 +1,4 @@
-import { isObject } from "../kit/json.ts";
+import { isObject, parseExact } from "../kit/json.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
 import { encodeMessage } from "./store-key.ts";
@@ -38,7 +38,7 @@ export class StoreTopic<T> implements Topic<T> {
 /** Nothing for what no gateway wrote: whoever may write to the store may say anything there. */
 function readEnvelope<T>(text: string): Envelope<T> | undefined {
   try {
-    const envelope: unknown = JSON.parse(text);
+    const envelope: unknown = parseExact(text);
     return isObject(envelope) && typeof envelope["from"] === "string"
       ? (envelope as unknown as Envelope<T>)
       : undefined;

@@ -1,4 +1,5 @@
 import { GatewayError, isGatewayError, type ErrorCode, type Place } from "../errors.ts";
+import { parseExact, writeJson } from "../kit/json.ts";
 
 /** The process at the other end: `process` for a worker, the worker for the primary. */
 export interface ChannelPort {
@@ -74,7 +75,7 @@ export class WorkerChannel {
   }
 
   #send(message: Message): void {
-    const text = JSON.stringify(message);
+    const text = writeJson(message);
     this.#unsent += text.length;
     if (this.#unsent > MAX_UNSENT) return this.#close();
     this.#port.send(text, (error) => {
@@ -119,7 +120,7 @@ export class WorkerChannel {
 
 function read(text: string): Message | undefined {
   try {
-    const message = JSON.parse(text) as Message | null;
+    const message = parseExact(text) as Message | null;
     const isOurs = typeof message === "object" && message !== null;
     return isOurs && ("to" in message || "id" in message) ? message : undefined;
   } catch {

@@ -1,5 +1,5 @@
 import { toGatewayError, type Json } from "propylon";
-import { type HttpClientReply, lowerCaseNames, parseJson } from "propylon/kit";
+import { type HttpClientReply, lowerCaseNames, parseJson, writeJson } from "propylon/kit";
 import { MAX_DEPTH } from "propylon/contract";
 import type { RemoteCard } from "./card.ts";
 import type { RemoteEvent, AgentClient, OutgoingMessage, RequestContext } from "./agent-client.ts";
@@ -51,7 +51,7 @@ export class ContractClient implements AgentClient {
         "content-type": "application/json",
         accept: this.streams ? "text/event-stream" : "application/json",
       },
-      body: JSON.stringify(body),
+      body: writeJson(body),
       signal,
     });
   }

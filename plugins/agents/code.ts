@@ -166,7 +166,6 @@ class CodeRun implements AgentRun {
     });
     const parts = chatPartsOf(answer, `${server}/${tool}`);
     const data = answer.result?.["structuredContent"] as Json | undefined;
-    if (data !== undefined && answer.inexact) throw answer.inexact;
     return { text: chatText(parts), images: imagesOf(parts), data };
   }
 

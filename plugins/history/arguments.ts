@@ -1,3 +1,4 @@
+import { writeJson } from "propylon/kit";
 import { copyJson, isPlain, type CopyRules } from "./copy.ts";
 import { hideSecrets } from "./result.ts";
 
@@ -23,11 +24,11 @@ export interface Looked {
 /** Looks through arguments and makes them fit for keeping. */
 export function keepArguments(args: object, rules: CopyRules): Looked {
   if (isPlain(args, rules)) {
-    const kept = { text: JSON.stringify(args), redacted: false, truncated: false };
+    const kept = { text: writeJson(args), redacted: false, truncated: false };
     return { kept, secrets: NONE, unsearched: false };
   }
   const { value, redacted, truncated, secrets, unsearched } = copyJson(args, rules);
-  const text = secrets.length === 0 ? JSON.stringify(value) : withoutRepeats(value, secrets);
+  const text = secrets.length === 0 ? writeJson(value) : withoutRepeats(value, secrets);
   return { kept: { text, redacted, truncated }, secrets, unsearched };
 }
 

@@ -1,3 +1,4 @@
+import { ExactNumber } from "propylon/kit";
 import { REDACTED, type Secrets } from "./secrets.ts";
 
 /** A copy that is safe to keep: of bounded size, without secrets, and sharing nothing that somebody could change. */
@@ -54,6 +55,7 @@ function measure(
 ): number {
   let left = room - NODE_BYTES;
   if (typeof value === "string") return left - value.length * CHARACTER_BYTES;
+  if (value instanceof ExactNumber) return left - value.text.length * CHARACTER_BYTES;
   if (typeof value !== "object" || value === null) return left;
   if (depth >= MAX_DEPTH) return 0;
   if (Array.isArray(value)) {
@@ -94,6 +96,7 @@ class Copying {
   copy(value: unknown, path: Place): unknown {
     this.left -= NODE_BYTES;
     if (typeof value === "string") return this.#text(value);
+    if (value instanceof ExactNumber) return this.#number(value);
     if (typeof value !== "object" || value === null) return value;
     if (this.left <= 0 || path.depth >= MAX_DEPTH) return this.#skip(value, path);
     return Array.isArray(value) ? this.#list(value, path) : this.#members(value, path);
@@ -103,6 +106,12 @@ class Copying {
     const { secrets, insideTexts } = this.#rules;
     const kept = this.#beginning(text);
     return secrets && insideTexts && kept.includes('"') ? secrets.mask(kept) : kept;
+  }
+
+  /** Half of a number is another one. */
+  #number(number: ExactNumber): ExactNumber | string {
+    const kept = this.#beginning(number.text);
+    return kept === number.text ? number : kept;
   }
 
   #beginning(text: string): string {

@@ -1,4 +1,4 @@
-import type { CallEnd, CallSource } from "propylon/kit";
+import { type CallEnd, type CallSource, parseExact } from "propylon/kit";
 import { checkHead, FLAGS, readHead, type Head } from "./head.ts";
 import { showResult, withoutHalf, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";
@@ -113,7 +113,7 @@ function contentOf(entry: Entry, secrets: Secrets): Partial<ShownEntry> {
   return {
     ...(message !== null && { message }),
     ...(entry.is("keptArguments") && {
-      arguments: JSON.parse(entry.argumentsText) as unknown,
+      arguments: parseExact(entry.argumentsText),
       ...(entry.is("redactedArguments") && { argumentsRedacted: true as const }),
       ...(entry.is("truncatedArguments") && { argumentsTruncated: true as const }),
     }),

@@ -5,7 +5,7 @@ import {
   type PluginContext,
   type RouteEvent,
 } from "propylon";
-import { endOf } from "propylon/kit";
+import { endOf, parseExact } from "propylon/kit";
 import type { Entry } from "./entry.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -44,7 +44,7 @@ function argumentsOf(entry: Entry): Json {
   if (!entry.is("keptArguments")) return refuse("not kept");
   if (entry.is("redactedArguments")) return refuse("kept without the secrets in them");
   if (entry.is("truncatedArguments")) return refuse("too large to be kept whole");
-  return JSON.parse(entry.argumentsText) as Json;
+  return parseExact(entry.argumentsText) as Json;
 }
 
 function contentOf(answer: Answer): object {

@@ -1,4 +1,5 @@
 import type { Answer, Json } from "propylon";
+import { parseExact, writeJson } from "propylon/kit";
 import { copyJson } from "./copy.ts";
 import { REDACTED, type Secrets } from "./secrets.ts";
 
@@ -35,7 +36,7 @@ export function keepResult(answer: Answer, limit: number, secrets: readonly stri
 
 function keepValue(answer: Answer, limit: number): KeptResult {
   const { value, truncated } = copyJson(answer.result, { limit });
-  const bytes = Buffer.from(JSON.stringify({ result: value }));
+  const bytes = Buffer.from(writeJson({ result: value }));
   if (bytes.length <= limit) return { text: bytes.toString(), size: null, truncated };
   return { text: withoutHalf(bytes.toString("utf8", 0, limit)), size: null, truncated: true };
 }
@@ -102,7 +103,7 @@ function formsOf(text: string): readonly string[] {
 
 function parse(text: string): Json | undefined {
   try {
-    return JSON.parse(text) as Json;
+    return parseExact(text) as Json;
   } catch {
     return undefined;
   }

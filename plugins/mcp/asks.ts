@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
-import { tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/kit";
+import { tooManyQuestions, WITHDRAWN_QUESTION, writeJson } from "propylon/kit";
 import type { ClientResponse } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";
@@ -45,7 +45,7 @@ export function askClient(
     const ask = { resolve, reject };
     own.set(id, ask);
     (session.asks ??= new Map()).set(id, ask);
-    if (!send(JSON.stringify({ jsonrpc: "2.0", id, method, params })))
+    if (!send(writeJson({ jsonrpc: "2.0", id, method, params })))
       reject(new GatewayError("cancelled", `The client has no open stream for ${method}.`));
   });
   const withdraw = (): void => {

@@ -4,8 +4,7 @@ import {
   type EndpointContent,
   type EndpointHost,
   type NodeHandler,
-  inexactWords,
-  parseInexact,
+  parseJson,
   takeBody,
 } from "propylon/kit";
 import { EndpointContext } from "./context.ts";
@@ -121,11 +120,8 @@ export class Endpoint {
     if (this.#context.closed) return sendFault(res, closedFault(this.#context.host.draining), null);
     if (this.#context.host.leases.isWithdrawn(principal))
       return sendFault(res, CREDENTIAL_GONE, null);
-    const { value, inexact } = parseInexact(body, this.#context.host.limits.depth);
-    const message =
-      inexact === undefined ? readClientMessage(value) : refusedAnswer(value, inexact);
-    if (inexact !== undefined && !message)
-      return sendFault(res, changed(inexact), readableId(value));
+    const value = parseJson(body, this.#context.host.limits.depth);
+    const message = readClientMessage(value);
     if (Array.isArray(value)) return this.#batch(value, req, res, principal, accepts);
     if (message === undefined) return sendFault(res, NOT_A_MESSAGE, readableId(value));
     const era = classify(message, req.headers);
@@ -241,20 +237,4 @@ function isLegacy(message: ClientMessage | undefined): message is ClientMessage 
 function isStateless({ headers }: IncomingMessage): boolean {
   const version = headerValue(headers["mcp-protocol-version"]);
   return version !== undefined && isModernVersion(version);
-}
-
-/** Stands for a client's answer that would change: its server is told, and waits no longer. */
-function refusedAnswer(value: unknown, number: string): ClientMessage | undefined {
-  const message = readClientMessage(value);
-  if (message?.kind !== "response") return undefined;
-  return {
-    kind: "response",
-    id: message.id,
-    error: { code: RPC.invalidParams, message: inexactWords(number) },
-  };
-}
-
-/** The refusal of a number that would reach the server as another one. An ordinary answer, so that a model can read it. */
-function changed(number: string): Fault {
-  return { status: 200, code: RPC.invalidParams, message: inexactWords(number), data: { number } };
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { writeJson } from "propylon/kit";
 import type { Era, Json } from "propylon";
 import type { RpcId } from "propylon/kit";
 import { META_SERVER_INFO } from "./protocol.ts";
@@ -78,7 +79,7 @@ export class List {
       cacheScope: "private",
       _meta: { [META_SERVER_INFO]: serverInfo },
     };
-    const tail = era === "modern" ? `,${JSON.stringify(hints).slice(1)}` : "}";
+    const tail = era === "modern" ? `,${writeJson(hints).slice(1)}` : "}";
     return `{"${this.#key}":[${entries}]${tail}}`;
   }
 }
@@ -104,9 +105,9 @@ export function toFragment(
 function serialise(entry: object, member: "name" | "uri" | "uriTemplate", name: string): Fragment {
   const isOwn = (entry as Json)[member] === name;
   const shown = isOwn ? entry : { ...entry, [member]: name };
-  const modern = JSON.stringify(shown);
+  const modern = writeJson(shown);
   const output = (entry as Json)["outputSchema"] as Json | undefined;
   // Up to 2025-11-25 an output schema describes an object; clients of that time refuse the whole list otherwise.
   if (output === undefined || output["type"] === "object") return { legacy: modern, modern };
-  return { legacy: JSON.stringify({ ...shown, outputSchema: undefined }), modern };
+  return { legacy: writeJson({ ...shown, outputSchema: undefined }), modern };
 }

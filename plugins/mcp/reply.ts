@@ -7,6 +7,7 @@ import {
   EventStream,
   type KeptAlive,
 } from "./stream.ts";
+import { writeJson } from "propylon/kit";
 import type { ServerResponse } from "node:http";
 import type { RpcId } from "propylon/kit";
 import type { Journal, Journals, ResumableSession } from "./journal.ts";
@@ -231,10 +232,10 @@ export function sendFault(
 
 /** A JSON-RPC result response. */
 export function resultPieces(result: object, id: RpcId): Pieces {
-  return [JSON.stringify({ jsonrpc: "2.0", id, result })];
+  return [writeJson({ jsonrpc: "2.0", id, result })];
 }
 
 /** A JSON-RPC notification. */
 export function notification(method: string, params: object | undefined): string {
-  return JSON.stringify({ jsonrpc: "2.0", method, params });
+  return writeJson({ jsonrpc: "2.0", method, params });
 }

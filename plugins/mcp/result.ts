@@ -1,5 +1,5 @@
 import type { Answer, CallMethod, Era, Json } from "propylon";
-import { type ResultEdit, type RpcId, contains, isObject } from "propylon/kit";
+import { type ResultEdit, type RpcId, contains, isObject, writeJson } from "propylon/kit";
 import type { Pieces } from "./stream.ts";
 import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
 
@@ -66,7 +66,7 @@ function encodeParsed(
   if (answer.isRpcError) {
     const error = answer.error!;
     const code = error.code === RPC.resourceNotFound ? RPC.invalidParams : error.code;
-    const message = JSON.stringify({ jsonrpc: "2.0", id, error: { ...error, code } });
+    const message = writeJson({ jsonrpc: "2.0", id, error: { ...error, code } });
     return { pieces: [message], status: code === RPC.missingCapability ? 400 : 200 };
   }
   const change = ({ _meta, requestState, ...own }: Json): Json => ({

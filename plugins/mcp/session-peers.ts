@@ -10,6 +10,7 @@ import {
   type Store,
   timeoutSignal,
   type Topic,
+  writeJson,
 } from "propylon/kit";
 import { z } from "zod";
 import { askingGateway, settleAsk } from "./asks.ts";
@@ -110,7 +111,7 @@ export class SessionPeers {
   async answer(session: Session, response: ClientResponse): Promise<void> {
     const gateway = askingGateway(response);
     if (gateway === undefined || gateway === this.#store.replica) return;
-    const fits = JSON.stringify(response).length <= MAX_ANSWER;
+    const fits = writeJson(response).length <= MAX_ANSWER;
     const question = { ...ownerOf(session), response: fits ? response : tooLarge(response.id) };
     await this.#quota.run(session.principal, async () => {
       if (!(await this.#isThere(gateway))) return;

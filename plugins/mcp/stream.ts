@@ -8,6 +8,7 @@ import {
   SSE_KEEP_ALIVE,
   sseFrame,
   sseHead,
+  writeJson,
 } from "propylon/kit";
 import type { Fault } from "./protocol.ts";
 
@@ -38,7 +39,7 @@ export function faultPieces(
   id: RpcId | null,
 ): Pieces {
   return [
-    JSON.stringify({
+    writeJson({
       jsonrpc: "2.0",
       id,
       error: data === undefined ? { code, message } : { code, message, data },

@@ -1,5 +1,5 @@
 import { type Json, toGatewayError } from "propylon";
-import { type RpcError, toRpcError } from "propylon/kit";
+import { type RpcError, toRpcError, writeJson } from "propylon/kit";
 import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
 import { META_SERVER_INFO } from "./protocol.ts";
 import { encodeModern } from "./result.ts";
@@ -30,7 +30,7 @@ export function toWire(task: SharedTask, { pollInterval }: TaskFrame): Json {
 /** A task with its questions, and its result or error, as the text of a JSON object. */
 export function detailText(task: SharedTask, frame: TaskFrame, others: Json): string {
   const inputRequests = Object.fromEntries(task.questions);
-  const head = JSON.stringify({
+  const head = writeJson({
     ...others,
     ...toWire(task, frame),
     ...(task.questions.size > 0 && { inputRequests }),
@@ -59,7 +59,7 @@ function endText({ end, state }: SharedTask, serverInfo: Json): string {
 }
 
 function member(name: string, value: RpcError): string {
-  return `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return `,${JSON.stringify(name)}:${writeJson(value)}`;
 }
 
 /** `_meta` of what the gateway says itself. */

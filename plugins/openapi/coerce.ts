@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { isInteger, isNumber, isObject, parseExact } from "propylon/kit";
 import { followReference } from "./pointer.ts";
 
 /** Schemas within schemas. More is a circle of references. */
@@ -51,8 +51,6 @@ function read(types: ReadonlySet<unknown>, text: string): unknown {
   if (types.has("string")) return text;
   if (types.has("boolean") && (text === "true" || text === "false")) return text === "true";
   if (!types.has("number") && !types.has("integer")) return text;
-  const number = NUMBER.test(text) ? Number(text) : Number.NaN;
-  const isExact = Number.isSafeInteger(number) || !Number.isInteger(number);
-  if (!Number.isFinite(number) || !isExact) return text;
-  return Number.isInteger(number) || types.has("number") ? number : text;
+  const number = NUMBER.test(text) ? parseExact(text) : undefined;
+  return isInteger(number) || (isNumber(number) && types.has("number")) ? number : text;
 }

@@ -1,5 +1,5 @@
 import { type GatewayError, toGatewayError } from "propylon";
-import { toEnvelope } from "propylon/kit";
+import { toEnvelope, writeJson } from "propylon/kit";
 import {
   answerOfEnd,
   type SharedTask,
@@ -18,7 +18,7 @@ export interface Completion {
 
 /** A failure as the end of a call. */
 export function toCompletion(error: GatewayError): Completion {
-  return { status: error.status, body: JSON.stringify(toEnvelope(error)) };
+  return { status: error.status, body: writeJson(toEnvelope(error)) };
 }
 
 /** A task as jobs are shown, as JSON text. */
@@ -26,7 +26,7 @@ export function renderJob(task: SharedTask, options: Pick<OpenapiOptions, "forma
   const { id, server, name: tool, state, createdAt, endedAt, progress, end } = task;
   const format = FORMATS.find((known) => known === task.format) ?? options.format;
   const completion = end && complete(end, format);
-  const head = JSON.stringify({
+  const head = writeJson({
     id,
     server,
     tool,

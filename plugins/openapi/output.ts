@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { parseJson, unwrapResult } from "propylon/kit";
+import { type ExactNumber, isNumber, parseExact, parseJson, unwrapResult } from "propylon/kit";
 
 /** Nesting beyond which JSON in a text stays text. */
 const MAX_DEPTH = 64;
@@ -8,7 +8,7 @@ const SCALAR = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)
 /** One piece of a tool's output, tagged with what it is. */
 export type OutputItem =
   | { readonly type: "text"; readonly value: string }
-  | { readonly type: "scalar"; readonly value: number | boolean }
+  | { readonly type: "scalar"; readonly value: number | ExactNumber | boolean }
   | { readonly type: "list"; readonly value: readonly unknown[] }
   | { readonly type: "object"; readonly value: Json }
   | { readonly type: "null"; readonly value: null }
@@ -80,8 +80,8 @@ function toItem(block: unknown): OutputItem[] {
 function classify(value: unknown): OutputItem {
   if (value === null) return { type: "null", value };
   if (Array.isArray(value)) return { type: "list", value };
+  if (isNumber(value) || typeof value === "boolean") return { type: "scalar", value };
   if (typeof value === "object") return { type: "object", value: value as Json };
-  if (typeof value === "number" || typeof value === "boolean") return { type: "scalar", value };
   return { type: "text", value: value as string };
 }
 
@@ -97,20 +97,17 @@ function classifyText(text: string): OutputItem {
     (first === '"' && last === '"' && trimmed.length > 1);
   if (!isJson) return { type: "text", value: text };
   try {
-    // Throws for what nests too deep, and for a number that would not stay what it is.
+    // Throws for what nests too deep.
     return classify(parseJson(Buffer.from(trimmed), MAX_DEPTH));
   } catch {
     return { type: "text", value: text };
   }
 }
 
-/** A number that JavaScript cannot hold exactly, such as a long identifier, stays text. */
+/** A fraction that is written in another way, such as a price of `1.50`, stays text. */
 function classifyScalar(text: string, trimmed: string): OutputItem {
-  const value: unknown = JSON.parse(trimmed);
-  if (typeof value === "number" && !isExact(value, trimmed)) return { type: "text", value: text };
-  return classify(value);
-}
-
-function isExact(value: number, text: string): boolean {
-  return Number.isInteger(value) ? Number.isSafeInteger(value) : String(value) === text;
+  const value = parseExact(trimmed);
+  const isRewritten =
+    typeof value === "number" && !Number.isInteger(value) && String(value) !== trimmed;
+  return isRewritten ? { type: "text", value: text } : classify(value);
 }

@@ -1,6 +1,6 @@
 import { FastResponse } from "srvx";
 import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
-import { renderError, type RpcError } from "propylon/kit";
+import { renderError, type RpcError, writeJson } from "propylon/kit";
 import type { Format, OpenapiOptions } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 
@@ -23,24 +23,23 @@ export function renderResult(result: Json, format: Format): string {
   const items = outputItems(result);
   const value = plainValue(items);
   try {
-    if (format === "raw") return JSON.stringify(value);
-    if (format === "result") return JSON.stringify({ ok: true, result: value });
-    return JSON.stringify({ ok: true, result: value, output: { items } });
+    if (format === "raw") return writeJson(value);
+    if (format === "result") return writeJson({ ok: true, result: value });
+    return writeJson({ ok: true, result: value, output: { items } });
   } catch (cause) {
     throw new GatewayError("upstream_error", "The tool's result nests too deeply.", { cause });
   }
 }
 
 /**
- * Why an answer is no success: the server refused, the tool failed, it has a question that nobody here can answer, or a number in it
- * would change.
- * `undefined` for a result.
+ * Why an answer is no success: the server refused, the tool failed, or it has a question that nobody here can answer. `undefined` for
+ * a result.
  */
 export function failureOf(answer: Answer): GatewayError | undefined {
   if (answer.isRpcError) return refusal(answer.error!);
   const result = answer.result!;
   if (result["isError"] === true) return toolFailure(result, answer.isInvalid);
-  if (result["resultType"] !== "input_required") return answer.inexact;
+  if (result["resultType"] !== "input_required") return undefined;
   return new GatewayError(
     "invalid",
     "The tool asks its user something before it goes on, and plain HTTP cannot carry the question.",

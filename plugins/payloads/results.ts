@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { writeJson } from "propylon/kit";
 import {
   Answer,
   GatewayError,
@@ -93,8 +94,7 @@ function replaceLarge({ store, notStored }: ResultStore, options: ResultOptions)
     // A declared output must come back as declared, and the parts read from here must not become payloads again.
     if (call.method !== "tools/call" || call.server === OWN_SERVER || call.tool?.outputSchema)
       return answer;
-    if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError || answer.inexact)
-      return answer;
+    if (sizeOf(answer) <= options.above || answer.isRpcError || answer.isError) return answer;
     try {
       return await replace(call, answer.result!, store, options);
     } catch (error) {
@@ -107,7 +107,7 @@ function replaceLarge({ store, notStored }: ResultStore, options: ResultOptions)
 
 /** Upstream answers know their size; those of plugins have to be written out once. */
 function sizeOf(answer: Answer): number {
-  return answer.rawSize ?? Buffer.byteLength(JSON.stringify(answer.result ?? {}));
+  return answer.rawSize ?? Buffer.byteLength(writeJson(answer.result ?? {}));
 }
 
 async function replace(
@@ -118,7 +118,7 @@ async function replace(
 ): Promise<Answer> {
   const text = textOf(result);
   const id = randomUUID();
-  const info = await store.put(id, text ?? JSON.stringify(result), {
+  const info = await store.put(id, text ?? writeJson(result), {
     owner: principal.ref,
     mimeType: text === undefined ? "application/json" : "text/plain; charset=utf-8",
     ttl,

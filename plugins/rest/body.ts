@@ -1,4 +1,5 @@
 import { encode, type EncodedBody, entriesOf } from "./encode.ts";
+import { writeJson } from "propylon/kit";
 import { encodeMultipart } from "./multipart.ts";
 import type { FieldEncoding } from "./reading/operations.ts";
 import type { SentBody } from "./reading/tool.ts";
@@ -12,7 +13,7 @@ import { pairs, plain, withoutNulls } from "./styles.ts";
  */
 export function encodeBody(contentType: string, value: unknown, body: SentBody): EncodedBody {
   if (/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType))
-    return { contentType, content: JSON.stringify(value) };
+    return { contentType, content: writeJson(value) };
   if (/^application\/x-www-form-urlencoded\b/i.test(contentType))
     return { contentType, content: encodeForm(value, body.encoding) };
   if (/^multipart\//i.test(contentType)) return encodeMultipart(contentType, value, body);
@@ -36,7 +37,5 @@ function encodeField(key: string, value: unknown, encoding: FieldEncoding | unde
   }
   const isJson = /\bjson\b/i.test(contentType);
   const parts = Array.isArray(value) && !isJson ? value.filter((each) => each !== null) : [value];
-  return parts.map(
-    (part) => `${encode(key)}=${encode(isJson ? JSON.stringify(part) : plain(part))}`,
-  );
+  return parts.map((part) => `${encode(key)}=${encode(isJson ? writeJson(part) : plain(part))}`);
 }

@@ -18,7 +18,7 @@ export function fitValue(
   root: Json,
   originals: ReadonlyMap<string, string>,
 ): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (!isObject(value) && !Array.isArray(value)) return value;
   const schemas = meanings(schema, root);
   const fit = (part: unknown, within: readonly unknown[]): unknown =>
     fitValue(part, within.length === 1 ? within[0] : { anyOf: within }, root, originals);
@@ -27,7 +27,7 @@ export function fitValue(
     return value.map((part) => fit(part, items));
   }
   const fitted: Json = {};
-  for (const [key, part] of Object.entries(value)) {
+  for (const [key, part] of Object.entries<unknown>(value)) {
     const own = schemas.flatMap((each) => propertyOf(each, key));
     if (part === null && own.length > 0 && !isRequired(schemas, key) && !canBeNull(own, root))
       continue;

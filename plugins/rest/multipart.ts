@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { isObject } from "propylon/kit";
+import { isObject, writeJson } from "propylon/kit";
 import { type EncodedBody, entriesOf } from "./encode.ts";
 import type { FieldEncoding } from "./reading/operations.ts";
 import type { SentBody } from "./reading/tool.ts";
@@ -59,7 +59,7 @@ function filePart(name: string, value: unknown, how: FieldEncoding | undefined):
 
 function valuePart(name: string, value: unknown, how: FieldEncoding | undefined): Part {
   const type = typeOf(how) ?? (typeof value === "object" ? "application/json" : undefined);
-  const text = /\bjson\b/i.test(type ?? "") ? JSON.stringify(value) : plain(value);
+  const text = /\bjson\b/i.test(type ?? "") ? writeJson(value) : plain(value);
   return { name, contentType: type, content: Buffer.from(text) };
 }
 

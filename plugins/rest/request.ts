@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { HEADER_NAME, HEADER_VALUE, lowerCaseNames } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, lowerCaseNames, writeJson } from "propylon/kit";
 import { encodeBody } from "./body.ts";
 import { encode, encodeReserved, WrongArgument } from "./encode.ts";
 import { fitValue } from "./fit.ts";
@@ -92,7 +92,7 @@ function targetOf(template: string, given: readonly Given[]): string {
 function inPath(name: string, given: Given | undefined): string {
   if (!given) throw new WrongArgument(`"${name}" is missing.`);
   const { parameter, value } = given;
-  if (parameter.json) return encode(JSON.stringify(value));
+  if (parameter.json) return encode(writeJson(value));
   return segment(parameter.name, value, parameter.style, parameter.explode, encode);
 }
 
@@ -105,15 +105,13 @@ function checkSegment(filled: string, part: string): void {
 function inQuery({ parameter, value }: Given): string[] {
   const { name, style, explode, json, allowReserved } = parameter;
   const write = allowReserved ? encodeReserved : encode;
-  if (json) return [`${encode(name)}=${write(JSON.stringify(value))}`];
+  if (json) return [`${encode(name)}=${write(writeJson(value))}`];
   return pairs(name, value, style, explode, write);
 }
 
 function inHeader({ argument, parameter, value }: Given): [string, string] {
   const { name, explode, json } = parameter;
-  const text = json
-    ? JSON.stringify(value)
-    : segment(name, value, "simple", explode, (each) => each);
+  const text = json ? writeJson(value) : segment(name, value, "simple", explode, (each) => each);
   // A line break would let a value add headers of its own, or a second request.
   if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(text))
     throw new WrongArgument(`"${argument}" has characters that a header cannot carry.`);

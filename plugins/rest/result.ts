@@ -5,6 +5,7 @@ import {
   hasBrackets,
   isObject,
   isWithinDepth,
+  mapExact,
   parseExact,
   wrapResult,
 } from "propylon/kit";
@@ -82,7 +83,8 @@ function parse(written: unknown): unknown {
   try {
     if (hasBrackets(written, MAX_DEPTH) && !isWithinDepth(Buffer.from(written), MAX_DEPTH))
       return undefined;
-    return parseExact(written);
+    // As text: most clients read data with a parser that would change it, and show the model nothing else.
+    return mapExact(parseExact(written), ({ text: digits }) => digits);
   } catch {
     return undefined;
   }

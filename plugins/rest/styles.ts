@@ -1,4 +1,4 @@
-import { isObject } from "propylon/kit";
+import { isObject, writeJson } from "propylon/kit";
 
 /** Writes one text into a URL. */
 export type Encode = (text: string) => string;
@@ -18,7 +18,7 @@ function isSaid(value: unknown): boolean {
 /** A value that has no parts, as text. */
 export function plain(value: unknown): string {
   if (value === null || value === undefined) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : writeJson(value);
 }
 
 /** A path or header value (OpenAPI 3.1, 4.8.12.2): styles `simple`, `label` and `matrix`. */
@@ -84,7 +84,8 @@ export function pairs(
 
 /** `filter[owner][name]=ann`; OpenAPI leaves open what lists are, and most that read this style know `filter[ids][0]=7`. */
 function deep(path: string, value: unknown, encode: Encode): string[] {
-  if (typeof value !== "object" || value === null)
-    return [`${encode(path)}=${encode(plain(value))}`];
-  return Object.entries(value).flatMap(([key, part]) => deep(`${path}[${key}]`, part, encode));
+  if (!isObject(value) && !Array.isArray(value)) return [`${encode(path)}=${encode(plain(value))}`];
+  return Object.entries<unknown>(value).flatMap(([key, part]) =>
+    deep(`${path}[${key}]`, part, encode),
+  );
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type Answer, type Call, GatewayError, type Json, type ServerEvent } from "propylon";
-import { abortableOf, abortError, declaresTasks, setTimer } from "propylon/kit";
+import { abortableOf, abortError, declaresTasks, setTimer, writeJson } from "propylon/kit";
 import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { mirrorArguments, type Mirrors, needsTask } from "./envelope.ts";
@@ -235,7 +235,7 @@ export class Connection implements ExchangeOwner {
   /** Sends a notification. */
   notify(method: string, params?: Json): void {
     if (!this.#lost)
-      this.wire.post(JSON.stringify({ jsonrpc: "2.0", method, ...(params && { params }) }));
+      this.wire.post(writeJson({ jsonrpc: "2.0", method, ...(params && { params }) }));
   }
 
   settled(exchange: Exchange): void {

@@ -2,12 +2,14 @@ import type { Call, Json, Tool } from "propylon";
 import {
   amendCall,
   cleanMeta,
+  ExactNumber,
   HEADER_NAME,
   isObject,
   withoutReserved,
   withoutTasks,
   withTasks,
   traceHeaders,
+  writeJson,
 } from "propylon/kit";
 import type { Dialect } from "./wire.ts";
 
@@ -59,7 +61,7 @@ export function callHeaders(call: Call | undefined): readonly string[] | undefin
   return identity === undefined ? trace : [...(trace ?? []), IDENTITY_HEADER, identity];
 }
 
-/** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `JSON.stringify`. */
+/** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `writeJson`. */
 export function encodeCall(
   sender: Sender,
   id: string,
@@ -75,7 +77,7 @@ export function encodeCall(
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
   // The usual call. As text around the parts that vary it costs half of what one JSON.stringify of the whole does.
   if (args && params === undefined && own === undefined)
-    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${JSON.stringify(args)}}}`;
+    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeJson(args)}}}`;
   return encode(
     id,
     method,
@@ -96,7 +98,7 @@ export function encodeOwn(
 }
 
 function encode(id: string, method: string, params: Json | undefined): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
+  return writeJson({ jsonrpc: "2.0", id, method, params });
 }
 
 /** The modern era repeats on every request what `initialize` said once; the capabilities are those of the caller. */
@@ -264,7 +266,7 @@ export function encodeHeader(value: string): string {
 
 function toHeaderText(value: unknown): string | undefined {
   if (typeof value === "string") return value;
-  if (typeof value === "boolean") return String(value);
+  if (typeof value === "boolean" || value instanceof ExactNumber) return String(value);
   if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }

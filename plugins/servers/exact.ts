@@ -1,43 +1,8 @@
 import type { Json } from "propylon";
-import { DEEPEST, isObject, scanJson } from "propylon/kit";
+import { ExactNumber, isObject } from "propylon/kit";
 
 /** Keywords whose value counts as a whole: with less in it a schema would accept something else. */
 const WHOLE: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
-
-/**
- * What of a message may travel although a number in it was changed by being read: an error and a log line, whose `data` becomes
- * the text that the server wrote. `undefined` for anything else.
- */
-export function keepExact(message: unknown, chunks: readonly Buffer[]): Json | undefined {
-  if (!isObject(message)) return undefined;
-  const { id, method, params, error } = message;
-  if (method === undefined && isObject(error)) {
-    const { code, message: words } = error;
-    return { id, error: { code, message: words, data: textOf(chunks, ["error", "data"]) } };
-  }
-  if (method !== "notifications/message" || id !== undefined || !isObject(params)) return undefined;
-  const { level, logger } = params;
-  return { method, params: { level, logger, data: textOf(chunks, ["params", "data"]) } };
-}
-
-/** A member of a message as it was written. */
-function textOf(chunks: readonly Buffer[], path: readonly string[]): string | undefined {
-  return memberBytes(chunks, path)?.toString("utf8");
-}
-
-/** The bytes of a member of a JSON text; `undefined` when it is not there. */
-export function memberBytes(
-  chunks: readonly Buffer[],
-  path: readonly string[],
-): Buffer | undefined {
-  let bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  for (const name of path) {
-    const member = scanJson([bytes], DEEPEST).members.find((each) => each.name === name);
-    if (!member) return undefined;
-    bytes = bytes.subarray(member.start, member.end);
-  }
-  return bytes;
-}
 
 /**
  * An entry of a list without the keywords that hold a number which was changed by being read, e.g. a `maximum` of 64 bits: a
@@ -63,8 +28,8 @@ function within(member: unknown, found: (path: string) => void, at: string): unk
 }
 
 /** Whether a value is such a number or a list with one; with `deep`, whether it holds one anywhere. */
-function isInexact(value: unknown, deep: boolean): boolean {
-  if (typeof value === "number") return Math.abs(value) > Number.MAX_SAFE_INTEGER;
+export function isInexact(value: unknown, deep: boolean): boolean {
+  if (value instanceof ExactNumber) return true;
   if (Array.isArray(value)) return value.some((each) => isInexact(each, deep));
   return deep && isObject(value) && Object.values(value).some((each) => isInexact(each, true));
 }

@@ -1,17 +1,8 @@
 import type { Logger } from "pino";
 import { Answer, type Call, type Json, type Progress, type ServerEvent } from "propylon";
-import {
-  cleanMeta,
-  includes,
-  type RpcError,
-  SEVERITIES,
-  severityOf,
-  inexactWords,
-  isObject,
-} from "propylon/kit";
+import { cleanMeta, includes, type RpcError, SEVERITIES, severityOf, isObject } from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
-import { keepExact } from "./exact.ts";
 import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
 import { type Asker, Owners } from "./owners.ts";
@@ -28,7 +19,6 @@ const FAULTS: Readonly<Record<MessageFault, string>> = {
   depth: "sent JSON that nests too deep (limits.depth)",
   work: "sent JSON with too many keys, lists or texts",
   shape: "sent what is not a JSON-RPC message",
-  number: "sent a number beyond 2^53 where it cannot be kept exactly",
 };
 
 /** What an {@link Inbound} works with. */
@@ -76,7 +66,7 @@ export class Inbound {
 
   #read(chunks: readonly Buffer[], origin: Exchange | undefined): void {
     const { maxDepth } = this.#options;
-    const { fault, ids, answer, inexact } = readMessage(chunks, maxDepth);
+    const { fault, ids, answer } = readMessage(chunks, maxDepth);
     // One definition that nests too deep takes no others with it.
     if (fault === "depth" && this.#find(ids[0], origin)?.method.endsWith("/list"))
       return this.#read([pruneDepth(chunks, maxDepth)], origin);
@@ -85,7 +75,6 @@ export class Inbound {
     if (answer && !claimsReserved(answer, chunks)) return this.#settle(ids[0], answer, origin);
     const message = parseMessage(chunks);
     if (message === undefined) return this.#refuse("work", ids, origin);
-    if (inexact !== undefined) return this.#readInexact(message, inexact, chunks, origin);
     if (Array.isArray(message)) for (const each of message) this.#dispatch(each, origin);
     else this.#dispatch(message, origin);
   }
@@ -100,23 +89,6 @@ export class Inbound {
     if (text !== "") this.#options.dropped.text("wrote text where only messages belong", text);
     if (message) return this.#read(message, origin);
     if (text === "" || ids.length > 0) this.#refuse("syntax", ids, origin);
-  }
-
-  /** Takes a message with a number that parsing has changed: exact, or not at all. */
-  #readInexact(
-    message: unknown,
-    number: string,
-    chunks: readonly Buffer[],
-    origin: Exchange | undefined,
-  ): void {
-    const kept = keepExact(message, chunks);
-    if (kept) return this.#dispatch(kept, origin);
-    const parts = (Array.isArray(message) ? message : [message]).filter(isObject);
-    const ids = parts.flatMap(({ id, method }) => (method === undefined ? [id] : []));
-    this.#refuse("number", ids, origin);
-    for (const { id, method } of parts)
-      if (method !== undefined && (typeof id === "string" || typeof id === "number"))
-        this.#questions.refuse(id, inexactWords(number));
   }
 
   /** Throws a message away. The requests that it names get no other answer, so they fail now and not when their time is over. */

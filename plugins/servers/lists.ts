@@ -5,10 +5,12 @@ import {
   type ListName,
   changedLists,
   isObject,
+  roundFractions,
+  scalarText,
   usableEntries,
 } from "propylon/kit";
 import type { Connection } from "./connection.ts";
-import { withoutInexact } from "./exact.ts";
+import { isInexact, withoutInexact } from "./exact.ts";
 import { type Mirrors, readMirrors } from "./envelope.ts";
 
 /** Pages of one list followed at most; a server that has more is broken. */
@@ -109,9 +111,11 @@ function refusedTools(refused: ReadonlyMap<string, string> = new Map()): LeftOut
   return [...refused].map(([name, why]) => ({ kind: "tools", name, why }));
 }
 
-function exactEntry(kind: EntryKind, entry: Json, leftOut: LeftOut[]): Json {
-  const name = String(entry["name"]);
-  return withoutInexact(entry, (path) =>
+/** Hardly any entry holds a number that JavaScript does not. */
+function exactEntry(kind: EntryKind, entry: unknown, leftOut: LeftOut[]): unknown {
+  if (!isObject(entry) || !isInexact(entry, true)) return entry;
+  const name = scalarText(entry["name"]);
+  return withoutInexact(roundFractions(entry), (path) =>
     leftOut.push({ kind, name, why: `${path} alone: its number is beyond 2^53` }),
   );
 }
@@ -135,7 +139,7 @@ async function fetchList(
   let seen = 0;
   try {
     for (let page = 0; page < MAX_PAGES; page++) {
-      const { result, error, inexact } = await connection.request(
+      const { result, error } = await connection.request(
         kind.method,
         cursor === undefined ? {} : { cursor },
         { timeout },
@@ -157,11 +161,11 @@ async function fetchList(
           failure: `${kind.method} answered without ${kind.key}`,
           broken: true,
         };
-      const usable = usableEntries(kind.key, items.slice(0, MAX_ENTRIES - seen), leftOut);
+      const held = items
+        .slice(0, MAX_ENTRIES - seen)
+        .map((item) => exactEntry(kind.key, item, leftOut));
+      entries.push(...usableEntries(kind.key, held, leftOut));
       seen += items.length;
-      entries.push(
-        ...(inexact ? usable.map((entry) => exactEntry(kind.key, entry, leftOut)) : usable),
-      );
       if (seen > MAX_ENTRIES)
         return { entries, leftOut, failure: `${kind.method} has more than ${MAX_ENTRIES} entries` };
       const next = result!["nextCursor"];

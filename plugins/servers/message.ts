@@ -4,10 +4,10 @@ import { Answer } from "propylon";
 import {
   type JsonScan,
   hasBrackets,
-  hasLargeNumber,
   isMuchWork,
   lastBytes,
   latin1Of,
+  parseExact,
   scanJson,
 } from "propylon/kit";
 
@@ -57,8 +57,8 @@ export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }
 
-/** Why a message is thrown away: no JSON, nested too deep, too dear to parse, not JSON-RPC, or a result that parsing would change. */
-export type MessageFault = "syntax" | "depth" | "work" | "shape" | "number";
+/** Why a message is thrown away: no JSON, nested too deep, too dear to parse, or not JSON-RPC. */
+export type MessageFault = "syntax" | "depth" | "work" | "shape";
 
 /** What is known of a message before it is parsed. */
 export interface ReadMessage {
@@ -67,8 +67,6 @@ export interface ReadMessage {
   readonly ids: readonly string[];
   /** The whole of it, if it is a result that can travel as the bytes that came. */
   readonly answer: Answer | undefined;
-  /** The first number in it that parsing would change. */
-  readonly inexact?: string | undefined;
 }
 
 /**
@@ -88,9 +86,7 @@ export function readMessage(chunks: readonly Buffer[], maxDepth: number): ReadMe
     return { fault: scan.fault, ids: late === undefined ? ids : [late], answer: undefined };
   }
   if (isRepeating(scan)) return { fault: "shape", ids, answer: undefined };
-  const answer = answerOf(scan, chunks, ids);
-  const isChanged = scan.inexact !== undefined && !answer && hasResult(scan);
-  return { fault: isChanged ? "number" : undefined, ids, answer, inexact: scan.inexact };
+  return { fault: undefined, ids, answer: answerOf(scan, chunks, ids) };
 }
 
 /**
@@ -105,7 +101,7 @@ function readSmall(chunk: Buffer, maxDepth: number): ReadMessage | undefined {
   if (!place || !text.endsWith("}") || hasBrackets(text, maxDepth)) return undefined;
   const { id, idStart, start, end } = place;
   try {
-    if (hasLargeNumber(JSON.parse(text.slice(start, end)))) return undefined;
+    JSON.parse(text.slice(start, end));
   } catch {
     return undefined;
   }
@@ -143,10 +139,6 @@ function idsOf({ members }: JsonScan, chunks: readonly Buffer[]): readonly strin
   return ids;
 }
 
-function hasResult({ members }: JsonScan): boolean {
-  return members.some(({ name }) => name === "result");
-}
-
 function isRepeating({ members }: JsonScan): boolean {
   return members.some(
     ({ name }, index) =>
@@ -155,7 +147,7 @@ function isRepeating({ members }: JsonScan): boolean {
 }
 
 function answerOf(
-  { members, inexact }: JsonScan,
+  { members }: JsonScan,
   chunks: readonly Buffer[],
   ids: readonly string[],
 ): Answer | undefined {
@@ -167,7 +159,7 @@ function answerOf(
     latin1Of(chunks, version.start, version.end) === '"2.0"' &&
     latin1Of(chunks, result.start, result.start + 1) === "{";
   if (!isPlain || !isText(chunks)) return undefined;
-  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
+  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end });
 }
 
 /** Whether the bytes are UTF-8, which not every client repairs. */
@@ -198,5 +190,5 @@ export function isNotice(head: Buffer): boolean {
  */
 export function parseMessage(chunks: readonly Buffer[]): unknown {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  return isMuchWork(bytes) ? undefined : JSON.parse(bytes.toString("utf8"));
+  return isMuchWork(bytes) ? undefined : parseExact(bytes.toString("utf8"));
 }

@@ -1,5 +1,12 @@
 import { type Json, type Peer, toGatewayError } from "propylon";
-import { cleanMeta, isAskable, type RpcError, type RpcId, toRpcError } from "propylon/kit";
+import {
+  cleanMeta,
+  isAskable,
+  type RpcError,
+  type RpcId,
+  toRpcError,
+  writeJson,
+} from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Owners } from "./owners.ts";
 
@@ -170,7 +177,7 @@ export class Questions {
   }
 
   #reply(id: RpcId, outcome: { result: Json } | { error: RpcError }): void {
-    this.#options.reply(JSON.stringify({ jsonrpc: "2.0", id, ...outcome }));
+    this.#options.reply(writeJson({ jsonrpc: "2.0", id, ...outcome }));
   }
 }
 

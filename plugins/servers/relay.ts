@@ -137,9 +137,9 @@ export function toText(answer: Answer): string {
  */
 export function toAnswer(text: string, maxDepth: number): Answer {
   const chunks = [Buffer.from(text)];
-  const { members, fault, inexact } = scanJson(chunks, maxDepth);
+  const { members, fault } = scanJson(chunks, maxDepth);
   const id = members.find(({ name }) => name === "id");
   if (fault !== undefined || !id)
     throw new GatewayError("upstream_error", "The gateway that runs the server sent no answer.");
-  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end, inexact });
+  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end });
 }

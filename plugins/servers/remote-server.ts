@@ -20,6 +20,7 @@ import {
   setTimer,
   type Store,
   timeoutSignal,
+  writeJson,
 } from "propylon/kit";
 import type { FollowMessage } from "./relay-followers.ts";
 import {
@@ -216,7 +217,7 @@ export class RemoteServer {
   async *#ask<T>(asked: Asked, signal: AbortSignal): AsyncIterable<T> {
     const { store, gateway, name: server, fence } = this.#options;
     const question = { ...asked, server, fence };
-    if (JSON.stringify(question).length > MAX_TEXT)
+    if (writeJson(question).length > MAX_TEXT)
       throw new GatewayError(
         "too_large",
         `What is sent to server "${server}" is too large: another gateway runs it.`,

@@ -1,15 +1,5 @@
 import { Answer, type Call, type GatewayError, isGatewayError, type Json } from "propylon";
-import {
-  abortError,
-  backoffDelay,
-  cleanMeta,
-  DEEPEST,
-  isAskable,
-  isObject,
-  pause,
-  scanJson,
-} from "propylon/kit";
-import { memberBytes } from "./exact.ts";
+import { abortError, backoffDelay, cleanMeta, isAskable, isObject, pause } from "propylon/kit";
 import { Faults } from "./faults.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 
@@ -170,7 +160,7 @@ export class ServerTask {
     this.#hasEnded = status === "completed" || status === "failed" || status === "cancelled";
     switch (status) {
       case "completed":
-        if (isObject(result)) return this.#toAnswer(answer, result);
+        if (isObject(result)) return this.#toAnswer(result);
         throw this.#faults.protocol("completed a task without a result");
       case "failed":
         return Answer.error(this.#toError(error));
@@ -196,24 +186,11 @@ export class ServerTask {
     this.#call.progress?.({ progress: ++this.#reports, message: statusMessage });
   }
 
-  /** The result as the server wrote it, with every number. */
-  #toAnswer(answer: Answer, given: Json): Answer {
+  #toAnswer(given: Json): Answer {
     const result = cleanMeta(given);
     if (result["resultType"] === "task" || result["resultType"] === "input_required")
       throw this.#faults.protocol("completed a task with another task or a question");
-    if (!answer.inexact) return Answer.result(result);
-    const chunks = answer.encode(0).map((piece) => Buffer.from(piece));
-    const bytes = memberBytes(chunks, ["result", "result"]);
-    if (!bytes || result !== given) throw answer.inexact;
-    const head = Buffer.from('{"jsonrpc":"2.0","id":0,"result":');
-    const { inexact } = scanJson([bytes], DEEPEST);
-    const idStart = head.indexOf('0,"result"');
-    return Answer.raw({
-      chunks: [head, bytes, Buffer.from("}")],
-      idStart,
-      idEnd: idStart + 1,
-      inexact,
-    });
+    return Answer.result(result);
   }
 
   #toError(error: unknown): { code: number; message: string; data?: unknown } {
@@ -277,7 +254,7 @@ function toInterval(wanted: unknown): number {
 
 /** The server's id of its task is nobody else's business. */
 function withoutRelated(answer: Answer): Answer {
-  const meta = answer.isRpcError || answer.inexact ? undefined : answer.result?.["_meta"];
+  const meta = answer.isRpcError ? undefined : answer.result?.["_meta"];
   if (!isObject(meta) || !(RELATED in meta)) return answer;
   const { [RELATED]: _, ...others } = meta;
   return Answer.result({ ...answer.result, _meta: others });

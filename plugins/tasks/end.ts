@@ -1,5 +1,5 @@
 import { Answer, type Json, toGatewayError } from "propylon";
-import { DEEPEST, keepError, keptErrorSchema, parseInexact, restoreError } from "propylon/kit";
+import { keepError, keptErrorSchema, restoreError, writeJson } from "propylon/kit";
 import { z } from "zod";
 
 /** How every response in {@link TaskEnd} begins; the id stands between 22 and 23. */
@@ -34,22 +34,24 @@ export function toEnd(outcome: Answer | Error): TaskEnd {
 /** The answer again; throws what there is in place of one. */
 export function answerOfEnd(end: TaskEnd): Answer {
   if ("error" in end) throw restoreError(end.error);
-  const bytes = Buffer.from(end.response);
-  const { value, inexact } = parseInexact(bytes, DEEPEST);
-  const { result } = value as { readonly result?: Json };
+  const answer = Answer.raw({
+    chunks: [Buffer.from(end.response)],
+    idStart: HEAD.length - 2,
+    idEnd: HEAD.length - 1,
+  });
   // A tool's words about wrong arguments: only the answer that is made so knows whose fault it was.
-  if (end.isInvalid && result) return Answer.failed(wordsOf(result), "invalid");
-  return Answer.raw({ chunks: [bytes], idStart: HEAD.length - 2, idEnd: HEAD.length - 1, inexact });
+  if (!end.isInvalid || !answer.result) return answer;
+  return Answer.failed(wordsOf(answer.result), "invalid");
 }
 
 /** Bytes that an end takes. */
 export function sizeOfEnd(end: TaskEnd | undefined): number {
   if (end === undefined) return 0;
-  return Buffer.byteLength("error" in end ? JSON.stringify(end.error) : end.response);
+  return Buffer.byteLength("error" in end ? writeJson(end.error) : end.response);
 }
 
 function responseOf(answer: Answer): string {
-  if (answer.isRpcError) return `${HEAD}"error":${JSON.stringify(answer.error)}}`;
+  if (answer.isRpcError) return `${HEAD}"error":${writeJson(answer.error)}}`;
   const pieces = answer.encodeEdited(0, { names: [], change: () => ({}) });
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece))).toString("utf8");
 }

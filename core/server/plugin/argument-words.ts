@@ -9,6 +9,12 @@ const MAX_NAME = 64;
 /** Unknown names that are told. */
 const MAX_KEYS = 10;
 
+/** Schemas of zod whose value is a number of JavaScript. */
+const NUMBERS: ReadonlySet<string> = new Set(["number", "int"]);
+
+/** What is said of a number that the code of a tool could not hold. */
+const OUT_OF_RANGE = "It must be between -9007199254740991 and 9007199254740991.";
+
 /** What is said of something that is not there. */
 const MISSING = "It is missing.";
 
@@ -20,6 +26,7 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case "invalid_type":
       if (issue.input === undefined) return MISSING;
+      if (typeof issue.input === "bigint" && NUMBERS.has(issue.expected)) return OUT_OF_RANGE;
       return `It must be ${nameOf(issue.expected)}, not ${typeOf(issue.input)}.`;
     case "too_small":
       return `It must ${boundOf(issue.origin, issue.minimum, issue.inclusive === false ? "more than" : "at least")}.`;
@@ -85,6 +92,7 @@ function nameOf(expected: string): string {
 function typeOf(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  if (typeof value === "bigint") return "number";
   return isObject(value) ? "object" : typeof value;
 }
 

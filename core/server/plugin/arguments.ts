@@ -3,6 +3,7 @@ import { z } from "zod";
 import { GatewayError } from "../../errors.ts";
 import { describeIssue, describeUnit, describeUnknown } from "./argument-words.ts";
 import { checkShape, isSmall } from "../../kit/check-shape.ts";
+import { type ExactNumber, mapExact, roundFractions } from "../../kit/exact-number.ts";
 import { problemText } from "../../kit/problem-text.ts";
 import type { ToolSchema } from "../../plugin/definitions.ts";
 import type { Json } from "../../call/types.ts";
@@ -43,7 +44,7 @@ function fromZod(given: z.ZodType, io: "input" | "output"): CompiledSchema {
   return {
     json,
     check(value) {
-      const result = checkShape(schema, value, describeIssue);
+      const result = io === "input" ? checkInput(schema, value) : checkOutput(schema, value);
       if (result.success) return { value: result.data as Json };
       const known = Object.keys(json["properties"] ?? {});
       const whole = io === "input" ? "arguments" : "result";
@@ -51,6 +52,27 @@ function fromZod(given: z.ZodType, io: "input" | "output"): CompiledSchema {
       return { problems: issues.slice(0, MAX_TOLD).flatMap((one) => wordsOf(one, known, whole)) };
     },
   };
+}
+
+type Checked = z.ZodSafeParseResult<unknown>;
+
+/**
+ * zod would take an {@link ExactNumber} for an object. Where a number is wanted one is refused: the code behind it could not hold it.
+ */
+function checkInput(schema: z.ZodType, args: Json): Checked {
+  const value = roundFractions(args);
+  const standIn = mapExact(value, () => 0n);
+  const found = checkShape(schema, standIn, describeIssue);
+  return standIn === value || !found.success ? found : checkShape(schema, value, describeIssue);
+}
+
+/** What the code of a tool returns as an {@link ExactNumber} is a number like any other: the tool has run. */
+function checkOutput(schema: z.ZodType, result: Json): Checked {
+  return checkShape(schema, mapExact(result, nearestSafe), describeIssue);
+}
+
+function nearestSafe({ text }: ExactNumber): number {
+  return Math.min(Math.max(Number(text), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
 }
 
 /**
@@ -78,8 +100,10 @@ function fromJsonSchema(json: Json): CompiledSchema {
   const all = new Validator(json, "2020-12", false);
   return {
     json,
-    check(value) {
-      const { valid, errors } = (isSmall(value) ? all : first).validate(value);
+    check(given) {
+      const value = roundFractions(given);
+      const checked = mapExact(value, ({ text }) => Number(text));
+      const { valid, errors } = (isSmall(checked) ? all : first).validate(checked);
       const known = Object.keys(json["properties"] ?? {});
       return valid
         ? { value }

@@ -1,5 +1,5 @@
 import { STATES, type StreamEvent } from "propylon/contract";
-import { SSE_HEADERS, SseBody, sseFrame } from "propylon/kit";
+import { SSE_HEADERS, SseBody, sseFrame, writeJson } from "propylon/kit";
 import { stateOf } from "../contract/task.ts";
 import { toEvent } from "./answer.ts";
 
@@ -33,7 +33,7 @@ export function streamTask(task: Watched, reader: Reader): Response {
   };
   const body = new SseBody({ onGone: () => finish("leave") });
   const tell = (event: StreamEvent): void => {
-    body.write(sseFrame(JSON.stringify(toEvent(event))));
+    body.write(sseFrame(writeJson(toEvent(event))));
     if (isLast(event)) {
       body.end();
       // A client that leaves behind the last event, before the end of the stream, has its answer: the task may wait for its next one.
@@ -53,5 +53,5 @@ function isLast(event: StreamEvent): boolean {
 
 /** A single event for a task that is over before it began. */
 export function streamOnce(event: StreamEvent): Response {
-  return new Response(sseFrame(JSON.stringify(toEvent(event))), { headers: SSE_HEADERS });
+  return new Response(sseFrame(writeJson(toEvent(event))), { headers: SSE_HEADERS });
 }

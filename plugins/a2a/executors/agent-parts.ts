@@ -1,4 +1,5 @@
 import { GatewayError } from "propylon";
+import { writeJson } from "propylon/kit";
 import { textOf, type Message, type Part } from "propylon/contract";
 import type { ChatMessage as AgentMessage, ChatPart as AgentPart } from "propylon/plugins/agents";
 
@@ -17,7 +18,7 @@ export function toAgent(parts: readonly Part[], hasVision: boolean): readonly Ag
     if (raw !== undefined) return toFile(part, raw, hasVision);
     if (url !== undefined)
       return { type: "text", text: `[File${filename ? ` ${filename}` : ""}: ${url}]` };
-    return { type: "text", text: JSON.stringify(data) };
+    return { type: "text", text: writeJson(data) };
   });
 }
 

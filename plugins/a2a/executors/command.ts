@@ -1,4 +1,5 @@
 import { constants } from "node:fs";
+import { writeJson } from "propylon/kit";
 import { access, stat } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError, type Call } from "propylon";
@@ -62,7 +63,7 @@ function environmentOf(
 function inputOf(parts: readonly Part[]): string {
   if (parts.some(({ raw, url }) => raw !== undefined || url !== undefined))
     throw new GatewayError("invalid", "This skill takes text and data, and no files.");
-  return parts.map(({ text, data }) => text ?? JSON.stringify(data)).join("\n");
+  return parts.map(({ text, data }) => text ?? writeJson(data)).join("\n");
 }
 
 /** What was given to a program by name; shorter values are words such as `true`. */

@@ -1,5 +1,5 @@
 import type { Answer, Json } from "propylon";
-import { fromContent } from "propylon/kit";
+import { fromContent, writeJson } from "propylon/kit";
 import type { Part } from "propylon/contract";
 
 /** The content of a tool's result as parts; its structured content as data. */
@@ -8,7 +8,7 @@ export function resultParts(result: Json): readonly Part[] {
   const structured = result["structuredContent"];
   if (structured === undefined) return content.map(fromContent);
   // By the specification the same JSON stands in a text, for those who read no structured content.
-  const json = JSON.stringify(structured);
+  const json = writeJson(structured);
   const others = content.filter(({ type, text }) => type !== "text" || text !== json);
   return [{ data: structured, mediaType: "application/json" }, ...others.map(fromContent)];
 }

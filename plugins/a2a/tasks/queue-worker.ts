@@ -9,6 +9,8 @@ import {
   type QueueDelivery,
   setTicker,
   type WorkQueue,
+  writeJson,
+  parseExact,
 } from "propylon/kit";
 import type { Logger } from "pino";
 import { z } from "zod";
@@ -142,7 +144,7 @@ export class QueueWorker {
       group: groupOf(record.owner),
       size: jsonSize(record.task.history) ?? 0,
     };
-    return this.#host.queue.add(item, JSON.stringify(piece));
+    return this.#host.queue.add(item, writeJson(piece));
   }
 
   #addLater(record: TaskRecord): Promise<void> {
@@ -275,7 +277,7 @@ function keyOfRecord({ owner, task }: TaskRecord): string {
 /** Only gateways write there; what is none of theirs is dropped. */
 function readPiece(text: string): z.output<typeof pieceSchema> | undefined {
   try {
-    return pieceSchema.parse(JSON.parse(text), FIRST_PROBLEM);
+    return pieceSchema.parse(parseExact(text), FIRST_PROBLEM);
   } catch {
     return undefined;
   }

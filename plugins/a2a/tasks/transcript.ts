@@ -1,3 +1,4 @@
+import { writeJson } from "propylon/kit";
 import type { ChatMessage, ChatPart } from "propylon/plugins/agents";
 
 /** Characters per token: what models of all makers come near to. */
@@ -36,7 +37,7 @@ export function writeTranscript(messages: readonly ChatMessage[]): string {
 function wordsOf(part: ChatPart): string {
   if (part.type === "text" || part.type === "reasoning") return part.text;
   if (part.type === "image") return `[${part.mimeType}]`;
-  if (part.type === "tool-call") return `[calls ${part.name} with ${JSON.stringify(part.args)}]`;
+  if (part.type === "tool-call") return `[calls ${part.name} with ${writeJson(part.args)}]`;
   const text = part.parts.map(wordsOf).join("\n");
   const shown = text.length > RESULT ? `${text.slice(0, RESULT)} [...]` : text;
   return `[${part.name} answered${part.isError ? " with an error" : ""}: ${shown}]`;

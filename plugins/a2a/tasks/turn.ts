@@ -104,8 +104,7 @@ function tellProgress(work: Work, { progress, total, message }: Progress): void 
 }
 
 /** What the tool answered, for work that wrote nothing itself. */
-function resultOf({ result = {}, inexact }: Answer): readonly Part[] {
-  if (inexact) throw inexact;
+function resultOf({ result = {} }: Answer): readonly Part[] {
   const parts = resultParts(result);
   return parts.length > 0 ? parts : [{ text: "" }];
 }

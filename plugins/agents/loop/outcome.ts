@@ -1,5 +1,5 @@
 import { toGatewayError, type Answer, type Json } from "propylon";
-import { isObject, scalarText } from "propylon/kit";
+import { isObject, scalarText, writeJson } from "propylon/kit";
 import type { ChatPart } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */
@@ -52,14 +52,14 @@ function shownOf(answer: Answer, limits: ResultLimits): readonly Shown[] {
 
 /** The content of a result as text and images; what is neither is named, so that nothing is lost without a word. */
 export function shownParts(
-  { result = {}, inexact }: Answer,
+  { result = {} }: Answer,
   limits: ResultLimits = UNLIMITED,
 ): readonly Shown[] {
   const content = Array.isArray(result["content"]) ? (result["content"] as unknown[]) : [];
   const parts = content.filter(isObject).map((block) => showBlock(block, limits));
   const structured = result["structuredContent"];
   if (structured !== undefined && !parts.some(({ type }) => type === "text"))
-    parts.push({ type: "text", text: inexact?.message ?? JSON.stringify(structured) });
+    parts.push({ type: "text", text: writeJson(structured) });
   return parts;
 }
 

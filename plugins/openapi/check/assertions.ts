@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { compareNumbers, ExactNumber, isInteger, isNumber, isObject, toBigInt } from "propylon/kit";
 import type { Keyword, Walk } from "./verdict.ts";
 
 /** Characters that are looked at for one unit of work. */
@@ -29,30 +29,33 @@ export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
     return text === wanted || walk.fail(`It must be ${shorten(wanted)}.`);
   },
   minimum: (walk, rule, value, { exclusiveMinimum }) => {
-    if (typeof rule !== "number" || typeof value !== "number") return true;
+    if (!isNumber(rule) || !isNumber(value)) return true;
+    const order = compareNumbers(value, rule);
     // Draft 4 had a boolean beside it.
     if (exclusiveMinimum === true)
-      return value > rule || walk.fail(`It must be more than ${rule}.`);
-    return value >= rule || walk.fail(`It must be at least ${rule}.`);
+      return order > 0 || walk.fail(`It must be more than ${String(rule)}.`);
+    return order >= 0 || walk.fail(`It must be at least ${String(rule)}.`);
   },
   maximum: (walk, rule, value, { exclusiveMaximum }) => {
-    if (typeof rule !== "number" || typeof value !== "number") return true;
+    if (!isNumber(rule) || !isNumber(value)) return true;
+    const order = compareNumbers(value, rule);
     if (exclusiveMaximum === true)
-      return value < rule || walk.fail(`It must be less than ${rule}.`);
-    return value <= rule || walk.fail(`It must be at most ${rule}.`);
+      return order < 0 || walk.fail(`It must be less than ${String(rule)}.`);
+    return order <= 0 || walk.fail(`It must be at most ${String(rule)}.`);
   },
   exclusiveMinimum: (walk, rule, value) =>
-    typeof rule !== "number" ||
-    typeof value !== "number" ||
-    value > rule ||
-    walk.fail(`It must be more than ${rule}.`),
+    !isNumber(rule) ||
+    !isNumber(value) ||
+    compareNumbers(value, rule) > 0 ||
+    walk.fail(`It must be more than ${String(rule)}.`),
   exclusiveMaximum: (walk, rule, value) =>
-    typeof rule !== "number" ||
-    typeof value !== "number" ||
-    value < rule ||
-    walk.fail(`It must be less than ${rule}.`),
+    !isNumber(rule) ||
+    !isNumber(value) ||
+    compareNumbers(value, rule) < 0 ||
+    walk.fail(`It must be less than ${String(rule)}.`),
   multipleOf: (walk, rule, value) => {
-    if (typeof rule !== "number" || rule <= 0 || typeof value !== "number") return true;
+    if (!isNumber(rule) || compareNumbers(rule, 0) <= 0 || !isNumber(value)) return true;
+    if (typeof value !== "number" || typeof rule !== "number") return isMultiple(walk, value, rule);
     const quotient = value / rule;
     if (Number.isInteger(quotient)) return true;
     // 0.07 is a multiple of 0.01, and binary fractions do not know it.
@@ -61,7 +64,7 @@ export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
         Math.abs(quotient - Math.round(quotient)) < 1e-6 * Math.max(1, Math.abs(quotient));
       if (isNear || !Number.isFinite(quotient)) return undefined;
     }
-    return walk.fail(`It must be a multiple of ${rule}.`);
+    return walk.fail(`It must be a multiple of ${String(rule)}.`);
   },
   minLength: (walk, rule, value) => {
     if (typeof rule !== "number" || typeof value !== "string") return true;
@@ -119,6 +122,17 @@ export const ASSERTIONS: Readonly<Record<string, Keyword>> = {
   },
 };
 
+/** Of integers to the last digit; with a fraction that JavaScript rounds, only the server can say. */
+function isMultiple(
+  walk: Walk,
+  value: number | ExactNumber,
+  rule: number | ExactNumber,
+): boolean | undefined {
+  const [whole, divisor] = [toBigInt(value), toBigInt(rule)];
+  if (whole === undefined || divisor === undefined) return undefined;
+  return whole % divisor === 0n || walk.fail(`It must be a multiple of ${String(rule)}.`);
+}
+
 /** Whether an object has all of those members. */
 export function requireAll(
   walk: Walk,
@@ -134,13 +148,14 @@ export function requireAll(
 }
 
 function isOfType(type: unknown, value: unknown): boolean {
-  if (type === "number") return typeof value === "number" || typeof value === "bigint";
-  if (type === "integer") return Number.isInteger(value) || typeof value === "bigint";
+  if (type === "number") return isNumber(value);
+  if (type === "integer") return isInteger(value);
   return type === typeOf(value);
 }
 
 function typeOf(value: unknown): string {
   if (value === null) return "null";
+  if (isNumber(value)) return "number";
   return Array.isArray(value) ? "array" : typeof value;
 }
 
@@ -162,12 +177,18 @@ function canonical(walk: Walk, value: unknown): string | undefined {
     return items.includes(undefined) ? undefined : `[${items.join(",")}]`;
   }
   // -0 and 0 are one number, and both are written 0.
-  if (!isObject(value)) return typeof value === "bigint" ? String(value) : JSON.stringify(value);
+  if (value instanceof ExactNumber) return canonicalNumber(value);
+  if (!isObject(value)) return JSON.stringify(value);
   const members = Object.keys(value)
     .toSorted()
     .map((key) => [JSON.stringify(key), canonical(walk, value[key])]);
   if (members.some(([, text]) => text === undefined)) return undefined;
   return `{${members.map((member) => member.join(":")).join(",")}}`;
+}
+
+/** One text for `1e400` and `10e399`. */
+function canonicalNumber(value: ExactNumber): string {
+  return String(toBigInt(value) ?? value);
 }
 
 function shorten(text: string): string {

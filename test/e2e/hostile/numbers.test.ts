@@ -52,40 +52,52 @@ describe.each(["stdio", "http", "sse", "good"])("a result of server %s", (server
   });
 });
 
-it("issue 8: a result in an unusual message is refused with a sentence", async () => {
+/** What reaches the client of a server that speaks, as text. */
+async function hear(server: string, words: readonly string[]): Promise<string> {
+  const params = { name: `${server}__say`, arguments: { words } };
+  const call = scene.speaker.message("tools/call", params, 7);
+  return send(scene.speaker, JSON.stringify(call));
+}
+
+it("bugs-mcp 2: a result in an unusual message reaches the client as it is", async () => {
   const words = [`{"jsonrpc":"2.0","id":%ID%,"x":1,"result":{"content":[],"n":${BIG}}}`];
-  const [answer] = await scene.say("stdio", { words });
-  expect(answer).toMatchObject({ error: { data: { code: "upstream_error" } } });
-  expect(JSON.stringify(answer)).toContain("beyond 2^53");
+  expect(await hear("stdio", words)).toContain(`"n":${BIG}`);
 });
 
 describe.each(["stdio", "http", "sse"] as const)("what server %s says beside results", (server) => {
   const ended = `{"jsonrpc":"2.0","id":%ID%,"result":{"content":[]}}`;
 
-  it("issue 8: the data of an error arrive as their JSON text", async () => {
-    const error = `{"code":-32050,"message":"No.","data":{"n":${BIG}, "x":1}}`;
-    const messages = await scene.say(server, {
-      words: [`{"jsonrpc":"2.0","id":%ID%,"error":${error}}`],
-    });
-    const data = `{"n":${BIG}, "x":1}`;
-    expect(messages.at(-1)).toMatchObject({ error: { code: -32050, message: "No.", data } });
+  it("bugs-mcp 2: the data of an error arrive as they are", async () => {
+    const error = `{"code":-32050,"message":"No.","data":{"n":${BIG},"x":1}}`;
+    const words = [`{"jsonrpc":"2.0","id":%ID%,"error":${error}}`];
+    expect(await hear(server, words)).toContain(`"data":{"n":${BIG},"x":1}`);
   });
 
-  it("issue 8: the data of a log line arrive as their JSON text", async () => {
+  it("bugs-mcp 2: the data of a log line arrive as they are", async () => {
     const params = `{"level":"error","logger":"l","data":{"n":${BIG}}}`;
     const log = `{"jsonrpc":"2.0","method":"notifications/message","params":${params}}`;
-    const messages = await scene.say(server, { words: [log, ended] });
-    expect(messages[0]).toMatchObject({
-      method: "notifications/message",
-      params: { level: "error", logger: "l", data: `{"n":${BIG}}` },
-    });
+    expect(await hear(server, [log, ended])).toContain(`"params":${params}`);
   });
 
-  it("issue 8: a result in a batch is refused with a sentence", async () => {
+  it("bugs-mcp 2: a progress report arrives with what stands in it", async () => {
+    const told = `"progress":1,"message":"m","n":${BIG}`;
+    const params = `{"progressToken":%TOKEN%,${told}}`;
+    const report = `{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`;
+    const call = scene.speaker.message(
+      "tools/call",
+      {
+        name: `${server}__say`,
+        arguments: { words: [report, ended] },
+        _meta: { progressToken: "p" },
+      },
+      7,
+    );
+    expect(await send(scene.speaker, JSON.stringify(call))).toContain(told);
+  });
+
+  it("bugs-mcp 2: a result in a batch arrives as it is", async () => {
     const words = [`[{"jsonrpc":"2.0","id":%ID%,"result":{"content":[],"n":${BIG}}}]`];
-    const messages = await scene.say(server, { words });
-    expect(messages.at(-1)).toMatchObject({ error: { data: { code: "upstream_error" } } });
-    expect(JSON.stringify(messages)).toContain("beyond 2^53");
+    expect(await hear(server, words)).toContain(`"n":${BIG}`);
   });
 });
 
@@ -103,35 +115,10 @@ async function openSession(protocolVersion: string, capabilities: object) {
   return { speaker, post };
 }
 
-it("issue 8: a batch whose arguments would change is refused with a sentence, its results are exact", async () => {
+it("issue 8: results in a batch are exact", async () => {
   const { speaker, post } = await openSession("2025-03-26", {});
   const call = callOf(speaker, "good__say", RESULTS["small"]!(BIG));
   expect(await (await post(`[${call}]`)).text()).toContain(`"n":${BIG}`);
-  const wrong = call.replace(/"words":\[.*\]/, `"n":${BIG}`);
-  expect(await (await post(`[${wrong}]`)).text()).toContain(
-    `The number ${BIG} cannot be kept exactly`,
-  );
-});
-
-it("issue 8: a client's answer that would change is refused to the server that asked", async () => {
-  const { speaker, post } = await openSession("2025-11-25", { elicitation: {} });
-  const question = {
-    method: "elicitation/create",
-    params: { message: "?", requestedSchema: { type: "object", properties: {} } },
-  };
-  const body = await post(
-    JSON.stringify(speaker.message("tools/call", { name: "stdio__ask", arguments: question }, 9)),
-  );
-  let text = "";
-  let isAnswered = false;
-  for await (const chunk of body) {
-    text += String(chunk);
-    const [, id] = /"id":("[^"]+"|\d+),"method":"elicitation/.exec(text) ?? [];
-    if (id === undefined || isAnswered) continue;
-    isAnswered = true;
-    await post(`{"jsonrpc":"2.0","id":${id},"result":{"action":"accept","content":{"n":${BIG}}}}`);
-  }
-  expect(text).toContain(`The number ${BIG} cannot be kept exactly`);
 });
 
 describe("over plain HTTP", () => {
@@ -142,41 +129,16 @@ describe("over plain HTTP", () => {
       body,
     });
 
-  it("issue 8: data that would change are refused with a sentence", async () => {
+  it("requirements F4: data are what they were", async () => {
     const words = [`{"jsonrpc":"2.0","id":%ID%,"result":${RESULTS["small"]!(BIG)}}`];
     const response = await post("/good/say", JSON.stringify({ words }));
-    expect(response.status).toBe(502);
-    expect(await response.text()).toContain(`the number ${BIG}, which cannot be kept exactly`);
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain(`"result":{"n":${BIG}`);
   });
 
-  it("issue 8: JSON in a text that would change stays text", async () => {
+  it("requirements F4: JSON in a text is read like any other", async () => {
     const response = await post("/good/echo", JSON.stringify({ text: `{"n":${BIG}}` }));
     expect(response.status).toBe(200);
-    expect(await response.text()).toContain(`{\\"n\\":${BIG}}`);
-  });
-
-  it("issue 8: arguments that would change are refused with a sentence", async () => {
-    const response = await post("/good/meta", `{"n":${BIG}}`);
-    expect(response.status).toBe(400);
-    expect(await response.text()).toContain(`The number ${BIG} cannot be kept exactly`);
+    expect(await response.text()).toContain(`"result":{"n":${BIG}}`);
   });
 });
-
-it.each(["legacy", "modern"] as const)(
-  "issue 8: arguments of a %s client that would change are refused under its id, all others arrive",
-  async (era) => {
-    const speaker = era === "legacy" ? scene.speaker : modern;
-    const call = (args: object): string =>
-      JSON.stringify(speaker.message("tools/call", { name: "good__meta", arguments: args }, 7));
-    for (const number of NUMBERS) {
-      const body = call({ n: "N" }).replace('"N"', number);
-      const answer = JSON.parse(await send(speaker, body)) as object;
-      expect(answer).toMatchObject({
-        id: 7,
-        error: { code: -32602, message: `The number ${number} cannot be kept exactly. Send it as a string.` },
-      });
-    }
-    for (const n of [9007199254740991, -1.5e300, 0.1234567890123456, BIG, "e999"])
-      expect(await send(speaker, call({ n }))).toContain(JSON.stringify(JSON.stringify({ n })).slice(2, -2));
-  },
-); // prettier-ignore

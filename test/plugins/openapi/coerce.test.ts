@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import type { Json } from "propylon";
+import { ExactNumber } from "../../../core/kit/exact-number.ts";
 import { expect, it } from "vitest";
 import { coerceArguments } from "../../../plugins/openapi/coerce.ts";
 
@@ -31,7 +32,9 @@ it.each<[Json, Json]>([
     { count: "1.5", gift: "yes" },
     { count: "1.5", gift: "yes" },
   ],
-  [{ count: "9007199254740993" }, { count: "9007199254740993" }],
+  [{ count: "9007199254740993" }, { count: new ExactNumber("9007199254740993") }],
+  [{ count: "1e400" }, { count: new ExactNumber("1e400") }],
+  [{ count: "9007199254740993.5" }, { count: "9007199254740993.5" }],
   [
     { count: "", price: " 1" },
     { count: "", price: " 1" },

@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import { ExactNumber } from "../../../core/kit/exact-number.ts";
 import { describe, expect, it } from "vitest";
 import { outputItems, plainValue, type OutputItem } from "../../../plugins/openapi/output.ts";
 
@@ -20,8 +21,8 @@ describe("output items", () => {
     [
       "a long id",
       { content: [text("12345678901234567890")] },
-      [{ type: "text", value: "12345678901234567890" }],
-      "12345678901234567890",
+      [{ type: "scalar", value: new ExactNumber("12345678901234567890") }],
+      new ExactNumber("12345678901234567890"),
     ],
     ["leading zeros", { content: [text("007")] }, [{ type: "text", value: "007" }], "007"],
     ["a boolean", { content: [text("true")] }, [{ type: "scalar", value: true }], true],

@@ -54,7 +54,7 @@ const VALUES: Readonly<Record<string, unknown>> = {
   number: 5,
   long: { id: "1234567890123456789", state: 'a "9007199254740993"' },
   longList: ["1234567890123456789"],
-  fraction: { a: 0.1, b: "1e400" },
+  fraction: { a: "0.1000000000000000055", b: "1e400" },
   deep: ANSWERS["deep"]![2],
   text: "hello",
   broken: "{",
@@ -115,11 +115,11 @@ describe("a 2xx is a success, whatever the document says of it (rest 3, mcp 2, 4
         ]);
         const response = await fetch(new URL(`/pets/${name}`, url), { method: "POST" });
         const isText = outputSchemas === "off" && name === "longList";
-        expect([name, response.status, await response.json()]).toMatchObject([
-          name,
-          200,
-          { ok: true, result: isText ? body : VALUES[name] },
-        ]);
+        const said = await response.text();
+        // The list stands in the text alone, with every digit; `json()` would change them.
+        const read = isText ? said.includes(`"result":${String(body)}`) : JSON.parse(said);
+        const wanted = isText ? true : { ok: true, result: VALUES[name] };
+        expect([name, response.status, read]).toMatchObject([name, 200, wanted]);
       }
     },
   );

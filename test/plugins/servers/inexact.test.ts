@@ -2,7 +2,8 @@ import { createGateway } from "../../../core/gateway/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../../core/cli/call-command.ts";
-import { Answer } from "../../../core/index.ts";
+import { Answer, type Json } from "../../../core/index.ts";
+import { parseExact, writeJson } from "../../../core/kit/index.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
 import { until } from "../../fixtures/until.ts";
 
@@ -13,7 +14,7 @@ const SERVER = `
 let asked;
 const say = (id, text) => console.log('{"jsonrpc":"2.0","id":' + JSON.stringify(id) + "," + text + "}");
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  const { id, method, error } = JSON.parse(line);
+  const { id, method } = JSON.parse(line);
   if (method === "initialize")
     say(id, '"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}');
   else if (method === "tools/list")
@@ -22,7 +23,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   else if (method === "tools/call") {
     asked = id;
     say("q", '"method":"sampling/createMessage","params":{"messages":[],"maxTokens":${BIG}}');
-  } else if (id === "q") say(asked, '"result":{"content":[{"type":"text","text":' + JSON.stringify(JSON.stringify(error)) + "}]}");
+  } else if (id === "q") say(asked, '"result":{"content":[{"type":"text","text":' + JSON.stringify(line) + "}]}");
   else if (id !== undefined) say(id, '"error":{"code":-32601,"message":"no"}');
 });`;
 
@@ -49,27 +50,42 @@ describe("a number beyond 2^53", () => {
     ]);
   });
 
-  it("issue 8: in a question is refused to the server that asks", async () => {
+  it("bugs-mcp 3: in a question and in its answer is what it was", async () => {
     const gateway = await openGateway();
-    const answer = await gateway.call({ server: "s", name: "ask", source: "local", args: {} });
-    expect(JSON.stringify(answer.result)).toContain(`The number ${BIG} cannot be kept exactly`);
+    const asked: string[] = [];
+    const answer = await gateway.call({
+      server: "s",
+      name: "ask",
+      source: "local",
+      args: {},
+      peer: {
+        key: "k",
+        capabilities: { sampling: {} },
+        tell: () => {},
+        ask: (_, params) => {
+          asked.push(writeJson(params));
+          return Promise.resolve(parseExact(`{"n":${BIG}}`) as Json);
+        },
+      },
+    });
+    expect(asked).toEqual([`{"messages":[],"maxTokens":${BIG}}`]);
+    expect(writeJson(answer.result)).toContain(`\\"result\\":{\\"n\\":${BIG}}`);
   });
 
-  it.each([[[`{"n":${BIG}}`]], [[`n=${BIG}`]], [["n=1e999"]]])(
-    "issue 8: is refused by propylon call: %j",
-    (words) => {
-      expect(() => readArguments(words, undefined)).toThrow("cannot be kept exactly");
-    },
-  );
+  it.each([
+    [`{"n":${BIG}}`, BIG],
+    [`n=${BIG}`, BIG],
+    ["n=1e999", "1e999"],
+  ])("bugs-mcp 3: is taken by propylon call as it is: %s", (word, number) => {
+    expect(writeJson(readArguments([word], undefined))).toBe(`{"n":${number}}`);
+  });
 
-  it("issue 8: is told to a model in place of a result that has nothing but data", () => {
+  it("requirements F4: is told to a model in a result that has nothing but data", () => {
     const bytes = Buffer.from(
       `{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"n":${BIG}}}}`,
     );
-    const answer = Answer.raw({ chunks: [bytes], idStart: 21, idEnd: 22, inexact: BIG });
+    const answer = Answer.raw({ chunks: [bytes], idStart: 21, idEnd: 22 });
     const { parts } = describeAnswer(answer, { text: 1_000, image: 0 });
-    expect(parts).toEqual([
-      { type: "text", text: expect.stringContaining(`number ${BIG}, which cannot`) },
-    ]);
+    expect(parts).toEqual([{ type: "text", text: `{"n":${BIG}}` }]);
   });
 });

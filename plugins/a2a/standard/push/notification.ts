@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { writeJson } from "propylon/kit";
 import { STATES, type StreamEvent } from "propylon/contract";
 import { eventToStandard } from "../../contract/standard.ts";
 import { stateOf } from "../../contract/task.ts";
@@ -8,7 +9,7 @@ import type { PushNotification } from "./outbox.ts";
 export function notificationOf(event: StreamEvent): PushNotification {
   const state = stateOf(event);
   const isLast = state !== undefined && STATES[state].isFinal;
-  return { body: JSON.stringify(eventToStandard(event)), isLast, status: statusKeyOf(event) };
+  return { body: writeJson(eventToStandard(event)), isLast, status: statusKeyOf(event) };
 }
 
 /** Which status of its task an event tells of, if it does. */
