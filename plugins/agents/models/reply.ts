@@ -1,4 +1,5 @@
-import { isObject } from "propylon/kit";
+import type { Json } from "propylon";
+import { isObject, parseExact } from "propylon/kit";
 import type { FinishReason, LanguageModelUsage, ProviderMetadata } from "ai";
 import type { ModelReply, ChatPart } from "../model.ts";
 
@@ -13,6 +14,8 @@ export interface SdkCall {
 /** Collects what a model answers, whole or in pieces. */
 export class ReplyParts {
   readonly parts: ChatPart[] = [];
+  /** The arguments of calls as the model wrote them, by the calls' ids. */
+  readonly #inputs = new Map<string, string>();
 
   /** A whole text, or the next piece of the text before it. */
   text(text: string, provider?: ProviderMetadata): void {
@@ -31,12 +34,25 @@ export class ReplyParts {
     else this.parts.push({ type: "reasoning", text, ...signed });
   }
 
-  call({ toolCallId, toolName, input, providerMetadata }: SdkCall): void {
+  beginInput(id: string): void {
+    this.#inputs.set(id, "");
+  }
+
+  input(id: string, delta: string): void {
+    this.#inputs.set(id, (this.#inputs.get(id) ?? "") + delta);
+  }
+
+  /** @param restore gives arguments the keys that the tool has for them */
+  call(
+    { toolCallId, toolName, input: read, providerMetadata }: SdkCall,
+    restore: ((args: Json) => Json) | undefined,
+  ): void {
+    const input = withDigits(read, this.#inputs.get(toolCallId));
     const head = { type: "tool-call" as const, id: toolCallId, name: toolName };
     const provider = providerMetadata && { provider: providerMetadata };
     this.parts.push(
       isObject(input)
-        ? { ...head, args: input, ...provider }
+        ? { ...head, args: restore?.(input) ?? input, ...provider }
         : { ...head, args: {}, invalid: describeArguments(input), ...provider },
     );
   }
@@ -67,6 +83,18 @@ const FINISH: Partial<Record<FinishReason, ModelReply["finish"]>> = {
 /** Four characters are about one token. A guess, so that a provider that counts nothing cannot spend without bound. */
 function guessTokens(characters: number): number {
   return Math.ceil(characters / 4);
+}
+
+/** The package reads arguments with JavaScript's numbers, and an identifier of 64 bits would be that of something else. */
+function withDigits(read: unknown, written: string | undefined): unknown {
+  if (!isObject(read) || written === undefined) return read;
+  try {
+    // Two calls with one id may have their pieces mixed.
+    const isSame = JSON.stringify(JSON.parse(written)) === JSON.stringify(read);
+    return isSame ? parseExact(written) : read;
+  } catch {
+    return read;
+  }
 }
 
 function describeArguments(input: unknown): string {

@@ -96,6 +96,8 @@ class StreamedAnswer {
     if (part.type === "text-delta") this.#say(this.#cut.push(part.text), part.providerMetadata);
     else if (part.type === "reasoning-delta" || part.type === "reasoning-end")
       this.#reply.reasoning("text" in part ? part.text : "", part.providerMetadata);
+    else if (part.type === "tool-input-start") this.#reply.beginInput(part.id);
+    else if (part.type === "tool-input-delta") this.#reply.input(part.id, part.delta);
     else if (part.type === "tool-call") this.#call(part);
     else if (part.type === "raw") this.#say(refusalIn(part.rawValue));
     else if (part.type === "finish") return this.#finish(part);
@@ -110,10 +112,7 @@ class StreamedAnswer {
 
   #call(call: SdkCall): void {
     const tool = this.#request.tools.find(({ name }) => name === call.toolName);
-    const { input } = call;
-    this.#reply.call(
-      tool && isObject(input) ? { ...call, input: fitSchema(tool).restore(input) } : call,
-    );
+    this.#reply.call(call, tool && fitSchema(tool).restore);
   }
 
   #finish(part: Extract<StreamPart, { readonly type: "finish" }>): ModelReply {
