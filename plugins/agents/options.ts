@@ -67,8 +67,8 @@ const agentSchema = z
       .string()
       .min(1)
       .max(255)
-      .regex(
-        /[^/]$/,
+      .refine(
+        (id) => !id.endsWith("/"),
         "must not end with a slash: what follows the last one is the agent's name there",
       )
       .optional()

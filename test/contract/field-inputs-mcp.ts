@@ -24,6 +24,14 @@ export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
     ),
     inFile("plugins/mcp/names")("a tool is never named as another server's prefixed tool"),
   ),
+  "mcp-02-int64-arguments": input(
+    inFile("e2e/exact-numbers")(
+      "%s arrives and comes back as it was written",
+      "%s comes back from data and from words",
+      "reaches an API in its path, its query and a header",
+      "the command line",
+    ),
+  ),
   "mcp-03-rest-int64-answer-is-failure": input(
     inFile("e2e/field/integers")(
       "mcp-03: %s is a success at both faces, and runs once each",

@@ -29,3 +29,7 @@ describe.each(Object.entries({ ...MCP_INPUTS, ...REST_INPUTS }))(
     });
   },
 );
+
+it("has all 37", () => {
+  expect(Object.keys({ ...MCP_INPUTS, ...REST_INPUTS })).toHaveLength(37);
+});

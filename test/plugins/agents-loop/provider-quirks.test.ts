@@ -253,7 +253,7 @@ describe("bugs-rest 13: answers without words", () => {
     );
   });
 
-  it.each([null, undefined])("arguments that are %j are none", async (args) => {
+  it.each([null, undefined])("arguments that are %j are an empty map", async (args) => {
     const call = {
       ...CALL,
       function: { name: "files__read", ...(args !== undefined && { arguments: args }) },

@@ -248,3 +248,9 @@ describe("tools that every agent has", () => {
     expect(model.requests).toHaveLength(0);
   });
 });
+
+it("F8: an id that ends with a slash is refused, because the registry loses it", async () => {
+  await expect(setupTeam({ agents: { a: { id: "x/" } } })).rejects.toThrow(
+    "must not end with a slash",
+  );
+});
