@@ -127,7 +127,7 @@ export {
 export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
-export { SafeKeys } from "./safe-keys.ts";
+export { isSafeKey, SafeKeys } from "./safe-keys.ts";
 export { isMuchWork } from "./json-work.ts";
 export { readInTurns, type Turns } from "./turns.ts";
 

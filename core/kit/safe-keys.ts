@@ -14,6 +14,15 @@ const BY_PROPERTY: ReadonlySet<string> = new Set(["properties", "dependentSchema
 const BY_NAME: ReadonlySet<string> = new Set(["$defs", "definitions", "patternProperties"]);
 
 /**
+ * Whether every model's interface takes a key of an argument.
+ *
+ * @example const odd = Object.keys(properties).filter((key) => !isSafeKey(key)); // "filter[x]"
+ */
+export function isSafeKey(key: string): boolean {
+  return SAFE.test(key);
+}
+
+/**
  * A JSON Schema whose properties have keys that every model takes, at any depth, and the way back. A name stands nowhere else in
  * the schema, so that it means one property.
  *

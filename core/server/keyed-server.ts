@@ -1,11 +1,8 @@
 import type { Answer } from "../call/answer.ts";
 import { amendCall, type Call } from "../call/call.ts";
-import type { Json, Tool } from "../call/types.ts";
-import { isObject } from "../kit/json.ts";
-import { toToolName, UniqueNames } from "../kit/tool-name.ts";
+import { SafeKeys } from "../kit/safe-keys.ts";
 import type { Logger } from "pino";
 import { makeCatalogue } from "./catalogue.ts";
-import { SAFE_KEY } from "./schema-doubts.ts";
 import type { Catalogue } from "./server.ts";
 import type { ManagedServer } from "./server-type.ts";
 import { Successor } from "./successor.ts";
@@ -14,11 +11,9 @@ import { Successor } from "./successor.ts";
 interface Keyed {
   readonly given: Catalogue;
   readonly catalogue: Catalogue;
-  readonly keys: Keys;
+  /** Of the tools whose keys are not safe, by name. */
+  readonly keys: ReadonlyMap<string, SafeKeys>;
 }
-
-/** The server's own keys of arguments by those that clients see, by tool. */
-type Keys = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /**
  * A server whose arguments have keys that some models refuse with the whole request, such as `filter[name]`: clients see others, and a
@@ -42,8 +37,7 @@ export class KeyedServer extends Successor {
     if (!this.#isOn || call.method !== "tools/call") return super.request(call);
     const keys = this.#read().keys.get(call.name);
     if (!keys || !call.args) return super.request(call);
-    const args = Object.entries(call.args).map(([key, value]) => [keys.get(key) ?? key, value]);
-    return super.request(amendCall(call, { args: Object.fromEntries(args) as Json }));
+    return super.request(amendCall(call, { args: keys.restore(call.args) }));
   }
 
   #read(): Keyed {
@@ -54,34 +48,13 @@ export class KeyedServer extends Successor {
 }
 
 function withSafeKeys(given: Catalogue): Keyed {
-  const keys = new Map<string, ReadonlyMap<string, string>>();
+  const keys = new Map<string, SafeKeys>();
   const tools = given.tools.map((tool) => {
-    const safe = safeKeysOf(tool);
+    const safe = SafeKeys.of(tool.inputSchema);
     if (!safe) return tool;
-    keys.set(tool.name, new Map([...safe].map(([own, shown]) => [shown, own])));
-    return { ...tool, inputSchema: renamed(tool.inputSchema, safe) };
+    keys.set(tool.name, safe);
+    return { ...tool, inputSchema: safe.schema };
   });
   const catalogue = keys.size === 0 ? given : makeCatalogue({ ...given, tools });
   return { given, catalogue, keys };
-}
-
-/** What the keys that models refuse are called; `undefined`: there are none. */
-function safeKeysOf({ inputSchema }: Tool): ReadonlyMap<string, string> | undefined {
-  const { properties } = inputSchema;
-  const all = isObject(properties) ? Object.keys(properties) : [];
-  const odd = all.filter((key) => !SAFE_KEY.test(key));
-  if (odd.length === 0) return undefined;
-  const names = new UniqueNames(all);
-  return new Map(odd.map((key) => [key, names.take(toToolName(key) || "key")]));
-}
-
-function renamed(schema: Json, safe: ReadonlyMap<string, string>): Json {
-  const nameOf = (key: string): string => safe.get(key) ?? key;
-  const properties = Object.entries(schema["properties"] as Json);
-  const { required } = schema;
-  return {
-    ...schema,
-    properties: Object.fromEntries(properties.map(([key, value]) => [nameOf(key), value])),
-    ...(Array.isArray(required) && { required: (required as string[]).map(nameOf) }),
-  };
 }

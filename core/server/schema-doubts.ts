@@ -1,9 +1,8 @@
 import { isObject } from "../kit/json.ts";
+import { isSafeKey } from "../kit/safe-keys.ts";
 import type { Json, Tool } from "../call/types.ts";
 import type { LeftOut } from "./left-out-entry.ts";
 
-/** The keys of arguments that Anthropic's API takes; for any other it refuses the whole request. */
-export const SAFE_KEY = /^[a-zA-Z0-9_.-]{1,64}$/;
 const COMBINATORS = ["anyOf", "oneOf", "allOf"] as const;
 /** Values of a schema that are looked at; a server decides how many there are. */
 const MAX_VISITS = 10_000;
@@ -36,5 +35,5 @@ function look(schema: unknown, doubts: Set<string>, visits: { left: number }): v
 function lookAtKeys({ properties }: Json, doubts: Set<string>): void {
   if (!isObject(properties)) return;
   for (const key of Object.keys(properties))
-    if (!SAFE_KEY.test(key)) doubts.add(`the key ${JSON.stringify(key.slice(0, 80))}`);
+    if (!isSafeKey(key)) doubts.add(`the key ${JSON.stringify(key.slice(0, 80))}`);
 }

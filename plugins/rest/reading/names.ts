@@ -1,7 +1,4 @@
-import { isObject, toToolName, UniqueNames } from "propylon/kit";
-
-/** Keys of properties that models' interfaces take; one other key makes them refuse every tool of every server. */
-const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
+import { isObject, isSafeKey, toToolName, UniqueNames } from "propylon/kit";
 
 /** Names for the properties of a document that clients do not take as they are. */
 export class SafeNames {
@@ -18,7 +15,7 @@ export class SafeNames {
 
   /** A name itself, or another one for it that stands nowhere in the document. */
   alias(name: string): string {
-    if (SAFE.test(name)) return name;
+    if (isSafeKey(name)) return name;
     const known = this.#aliases.get(name);
     if (known !== undefined) return known;
     this.#names ??= new UniqueNames(keysOf(this.#documents()));
@@ -27,11 +24,6 @@ export class SafeNames {
     this.originals.set(alias, name);
     return alias;
   }
-}
-
-/** Whether a name can be the key of a property. */
-export function isSafe(name: string): boolean {
-  return SAFE.test(name);
 }
 
 /** Every key of every map: whether it names a property is not asked. */

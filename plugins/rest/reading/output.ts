@@ -1,6 +1,6 @@
 import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
-import { isSafe, SafeNames } from "./names.ts";
+import { isObject, isSafeKey } from "propylon/kit";
+import { SafeNames } from "./names.ts";
 import type { Operation } from "./operations.ts";
 import type { References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
@@ -102,7 +102,7 @@ class LooseWriter {
       for (const [name, property] of Object.entries(properties)) {
         if (this.left <= 0) return members;
         const meant = this.#references.follow(property);
-        if (!isSafe(name) || (isObject(meant) && meant["writeOnly"] === true)) continue;
+        if (!isSafeKey(name) || (isObject(meant) && meant["writeOnly"] === true)) continue;
         this.left -= name.length;
         members[name] = this.write(property, levels - 1, depth + 1);
       }

@@ -1,6 +1,6 @@
 import type { Json, Tool } from "propylon";
-import { isObject, toToolName, UniqueNames } from "propylon/kit";
-import { isSafe, SafeNames } from "./names.ts";
+import { isObject, isSafeKey, toToolName, UniqueNames } from "propylon/kit";
+import { SafeNames } from "./names.ts";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";
 import { broken, type References } from "./references.ts";
@@ -234,7 +234,7 @@ function nameArguments(parameters: readonly Parameter[]): [string, Parameter][] 
   const taken = new UniqueNames();
   for (const safe of [true, false])
     for (const parameter of parameters) {
-      if (isSafe(parameter.name) !== safe) continue;
+      if (isSafeKey(parameter.name) !== safe) continue;
       const wanted = safe ? parameter.name : toToolName(parameter.name) || "value";
       const placed = taken.has(wanted) ? toToolName(`${parameter.in}_${wanted}`) : wanted;
       names.set(parameter, taken.take(placed));
