@@ -102,9 +102,11 @@ function safely(decode, text) {
 
 function readQuery(endpoint, search, ownSearch, take, problems) {
   // A place in a query that was written into the path is filled like one of a path.
-  const known = endpoint.parameters.filter(
-    (each) => each.in === "query" || (each.in === "path" && ownSearch.includes(`{${each.name}}`)),
-  );
+  const places = [...ownSearch.matchAll(/\{([^{}]+)\}/g)].map(([, name]) => ({ name, in: "path" }));
+  const known = [
+    ...endpoint.parameters.filter((each) => each.in === "query"),
+    ...places.map((place) => at(endpoint, "path").find(({ name }) => name === place.name) ?? place),
+  ];
   const own = ownSearch.split("&").filter(Boolean);
   const isMap = (each) =>
     [...meanings(each.schema, endpoint.root)].some(

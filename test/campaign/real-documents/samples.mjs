@@ -56,7 +56,8 @@ export class Sampler {
     const wanted = [...also, ...(schema.required ?? [])];
     const saying = parts.filter((part) => saysWhat(this.#follow(part)));
     const values = saying.map((part) => this.#sample(part, depth + 1, wanted));
-    if (values.length === 0 && schema.type === undefined && !schema.properties) return this.#text();
+    if (values.length === 0 && schema.type === undefined && !schema.properties)
+      return depth > 1 && parts.length > 0 ? undefined : this.#text();
     const other = values.find((each) => typeof each !== "object");
     if (other !== undefined && schema.properties === undefined) return other;
     const own = schema.properties || parts.length === 0 ? this.#map(schema, depth, wanted) : {};
