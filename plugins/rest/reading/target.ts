@@ -6,7 +6,9 @@ const OTHER = /\{[^{}]+\}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]/gu;
  * no request, and a path written for people may have spaces.
  */
 export function toTarget(path: string): string {
-  const [before = ""] = path.split("#", 1);
+  // Before another segment it is a character like others (Mastercard's `/send/#env/v1`).
+  const hash = path.indexOf("#", path.lastIndexOf("/"));
+  const before = hash === -1 ? path : path.slice(0, hash);
   return before.replaceAll(OTHER, (found) =>
     found.length > 2 ? found : encodeURIComponent(found.replace(/\p{Surrogate}/u, "\uFFFD")),
   );

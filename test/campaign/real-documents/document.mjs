@@ -85,6 +85,7 @@ export function misfit(value, schema, root, at = "body") {
   const types = all
     .flatMap((each) => [each.type].flat())
     .filter((type) => typeof type === "string");
+  if (all.some((each) => list(each.enum).includes(value))) return undefined;
   const mine = { string: ["string", "file"], number: ["number", "integer"], boolean: ["boolean"] }[
     typeof value
   ];

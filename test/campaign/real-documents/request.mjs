@@ -25,7 +25,7 @@ export async function readRequest(endpoint, { method, url, headers, body }) {
     leaves.push(...values);
   };
   const [target, search = ""] = splitOnce(url, "?");
-  const [path, ownSearch = ""] = splitOnce(endpoint.path.split("#", 1)[0], "?");
+  const [path, ownSearch = ""] = splitOnce(withoutFragment(endpoint.path), "?");
   if (url.includes("#")) problems.push("a fragment in the request");
   readPath(endpoint, path, target, take, problems);
   readQuery(endpoint, search, ownSearch, take, problems);
@@ -57,6 +57,12 @@ function isInPath(parameter, path) {
   return parameter.in !== "path" || path.includes(`{${parameter.name}}`);
 }
 
+/** In a segment before the last it is none. */
+function withoutFragment(path) {
+  const where = path.indexOf("#", path.lastIndexOf("/"));
+  return where === -1 ? path : path.slice(0, where);
+}
+
 function splitOnce(text, separator) {
   const where = text.indexOf(separator);
   return where === -1 ? [text] : [text.slice(0, where), text.slice(where + separator.length)];
@@ -77,7 +83,7 @@ function readPath(endpoint, path, target, take, problems) {
   });
   const found =
     new RegExp(`^${source}$`).exec(target) ??
-    new RegExp(`^${source}$`).exec(safely(decodeURI, target));
+    new RegExp(`^${source}$`).exec(safely(decodeURIComponent, target));
   if (!found) return void problems.push(`the path is ${target}, not ${path}`);
   for (const [index, name] of names.entries()) {
     const parameter = at(endpoint, "path").find((each) => each.name === name) ?? { name };

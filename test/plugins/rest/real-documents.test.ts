@@ -27,9 +27,11 @@ describe("paths of real documents (issue 39, acceptance 4)", () => {
       "/#Action=List": get("list", [query("max")]),
       "/#Action=Get": get("get"),
       "/a/{id}#from&to": get("events", [query("from")]),
+      "/send/#env/{id}": get("send"),
     });
     expect((await call("list", { max: "1" })).url).toBe("/?max=1");
     expect((await call("get")).url).toBe("/");
+    expect((await call("send", { id: "1" })).url).toBe("/send/%23env/1");
     expect((await call("events", { id: "x#y", from: "2" })).url).toBe("/a/x%23y?from=2");
   });
 
