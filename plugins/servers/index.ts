@@ -6,7 +6,7 @@ import { Endings } from "./endings.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { issuerOf } from "./identity.ts";
 import { LoginSources, serviceOf } from "./logins.ts";
-import { checkPlacement, isPlaced, place, placementsOf } from "./place.ts";
+import { checkPlacement, hasWorkers, isPlaced, place, placementsOf } from "./place.ts";
 import { McpServers } from "./service.ts";
 import { Upstream } from "./upstream.ts";
 
@@ -48,7 +48,7 @@ export default definePlugin({
       return upstream;
     };
     gateway.serverType("stdio", { create });
-    gateway.check("placement", () => checkPlacement(gateway));
+    if (hasWorkers(gateway)) gateway.check("placement", () => checkPlacement(gateway));
     gateway.serverType("http", { create });
     return serviceOf(
       assertions,

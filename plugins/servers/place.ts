@@ -10,13 +10,17 @@ export function isPlaced(config: UpstreamConfig): boolean {
   return "command" in config && config.placement === "one";
 }
 
+/** Whether the gateway is several processes. */
+export function hasWorkers({ control }: Pick<PluginContext, "control">): boolean {
+  return (control.effectiveConfig() as EffectiveConfig).workers !== 1;
+}
+
 /**
  * Warns of children of which each worker would start one of its own, where the config does not say that this is meant: what one of
  * them remembers, a call at another worker does not find.
  */
 export function checkPlacement({ control }: Pick<PluginContext, "control">) {
-  const { workers, servers } = control.effectiveConfig() as EffectiveConfig;
-  if (workers === 1) return undefined;
+  const { servers } = control.effectiveConfig() as EffectiveConfig;
   const names = Object.entries(servers).flatMap(([name, entry]) =>
     isUndecided(entry) ? name : [],
   );

@@ -84,7 +84,7 @@ describe("GET /healthz", () => {
     });
     expect((await fetch(`${url}/livez`)).status).toBe(200);
     const ready = await fetch(`${url}/readyz?verbose`);
-    expect(await ready.text()).toBe("[+] config applied\n[+] accepting work\n[+] placement\nok\n");
+    expect(await ready.text()).toBe("[+] config applied\n[+] accepting work\nok\n");
     expect((await fetch(`${url}/_meta/health`)).status).toBe(401);
     await model.close();
   });
