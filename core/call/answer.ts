@@ -233,7 +233,7 @@ function parseChunks(chunks: readonly Buffer[]): Parsed {
   }
 }
 
-/** Nothing is lost of a result that would hold the event loop: whoever cannot pass on its bytes gets them as one text. */
+/** A result that would hold the event loop is one text where its bytes cannot be passed on, so nothing of it is lost. */
 function resultAsText(message: Buffer): Json {
   const result = memberOf(message, "result");
   const isError = memberOf(result, "isError").toString() === "true";

@@ -32,15 +32,21 @@ export function checkShape<T>(
   return first.success || !isSmall(value) ? first : schema.safeParse(value, words);
 }
 
-/** Whether a value has so few members and items that a list of all its problems is short. */
-export function isSmall(value: unknown): boolean {
+/**
+ * Whether a value holds at most so many values, itself included; looks no further than that.
+ *
+ * @param most default: so few that a list of all its problems is short
+ *
+ * @example if (!isSmall(edits, 2_000)) throw new GatewayError("invalid", "These are too many values.");
+ */
+export function isSmall(value: unknown, most = SMALL): boolean {
   const open = [value];
   for (let seen = 0; open.length > 0; seen++) {
-    if (seen + open.length > SMALL) return false;
+    if (seen + open.length > most) return false;
     const next = open.pop();
     if (typeof next !== "object" || next === null) continue;
-    if (Array.isArray(next) && next.length > SMALL) return false;
-    for (const key in next) if (open.push((next as never)[key]) > SMALL) return false;
+    if (Array.isArray(next) && next.length > most) return false;
+    for (const key in next) if (open.push((next as never)[key]) > most) return false;
   }
   return true;
 }

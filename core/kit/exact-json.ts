@@ -21,7 +21,7 @@ export class TooManyNumbers extends Error {
  * The value of a JSON text that may hold numbers which JavaScript would change.
  *
  * @param isRequest whether too many can be refused; in what has come about already, those behind are texts of their digits
- * @throws {SyntaxError} for what is no JSON
+ * @throws {SyntaxError} for invalid JSON
  * @throws {TooManyNumbers}
  */
 export function parseSuspect(text: string, isRequest: boolean): unknown {
@@ -57,7 +57,7 @@ function markInexact(text: string, isRequest: boolean): string {
   return copied === 0 ? text : pieces.join("") + text.slice(copied);
 }
 
-/** What is no number stays for the parser to refuse. */
+/** An invalid number stays for the parser to refuse. */
 function isChanged(token: string): boolean {
   if (token.length <= SAFE_LENGTH && !/e/i.test(token)) return false;
   return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(token) && !isExact(token);

@@ -73,7 +73,7 @@ export {
 } from "./kept.ts";
 export { importOptional } from "./optional-import.ts";
 export { boundedRecord } from "./bounded-record.ts";
-export { checkShape, FIRST_PROBLEM } from "./check-shape.ts";
+export { checkShape, FIRST_PROBLEM, isSmall } from "./check-shape.ts";
 export { describeProblems, problemText, toProblems, type Problem } from "./problem-text.ts";
 export { listenerUrl } from "../http/allowed-hosts.ts";
 export type { Backlog, Cut } from "../http/backlog.ts";
@@ -127,7 +127,7 @@ export {
 export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
-export { isSafeKey, SafeKeys } from "./safe-keys.ts";
+export { isSafeKey, SafeKeys, SafeNames } from "./safe-keys.ts";
 export { isMuchWork } from "./json-work.ts";
 export { readInTurns, type Turns } from "./turns.ts";
 

@@ -37,7 +37,7 @@ const SUSPECT = /\d[\d.]{15}|\d[eE][+-]?\d{3}/;
  * The value of a JSON text. Each number that JavaScript would change, such as an identifier of 64 bits, is an {@link ExactNumber};
  * behind the first 50,000 of them, a text of its digits.
  *
- * @throws {SyntaxError} for what is no JSON
+ * @throws {SyntaxError} for invalid JSON
  *
  * @example parseExact('{"id":1234567890123456789,"n":5}'); // { id: ExactNumber, n: 5 }
  */

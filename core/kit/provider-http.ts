@@ -1,8 +1,8 @@
-import { type GatewayError, isGatewayError } from "../errors.ts";
+import type { GatewayError } from "../errors.ts";
 import { timeoutSignal } from "../timers.ts";
 import { GuardedHttpClient } from "./guarded-http.ts";
 import type { HttpClientReply } from "./http-client.ts";
-import { parseJson } from "./json.ts";
+import { isWithinDepth } from "./json.ts";
 
 /** Largest document in bytes; metadata and tokens have a few thousand. */
 const MAX_DOCUMENT = 256 * 1024;
@@ -107,18 +107,9 @@ export class ProviderHttp {
       signal,
     });
     const bytes = await reply.bytes();
-    this.#checkDepth(bytes);
+    // Its reader refuses invalid JSON; what nests too deep must not get that far.
+    if (!isWithinDepth(bytes, MAX_DEPTH)) throw this.#fault("its answer nests too deep");
     return toResponse(reply, bytes);
-  }
-
-  /** What is no JSON is refused by whoever reads it; what nests too deep must not get that far. */
-  #checkDepth(bytes: Buffer): void {
-    try {
-      parseJson(bytes, MAX_DEPTH);
-    } catch (error) {
-      if (isGatewayError(error) && error.data?.["reason"] === "depth")
-        throw this.#fault("its answer nests too deep", error);
-    }
   }
 }
 

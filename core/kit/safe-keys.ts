@@ -7,8 +7,6 @@ import { toToolName, UniqueNames } from "./tool-name.ts";
 const SAFE = /^[a-zA-Z0-9_.-]{1,64}$/;
 /** Keywords whose values are data, not schemas (JSON Schema 2020-12). */
 const DATA: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"]);
-/** Keywords that list names of properties. */
-const NAMES: ReadonlySet<string> = new Set(["required"]);
 /** Keywords that hold schemas by the name of a property, and by another name. */
 const BY_PROPERTY: ReadonlySet<string> = new Set(["properties", "dependentSchemas"]);
 const BY_NAME: ReadonlySet<string> = new Set(["$defs", "definitions", "patternProperties"]);
@@ -23,6 +21,48 @@ export function isSafeKey(key: string): boolean {
 }
 
 /**
+ * Names that every model takes, for keys of which some do not. One that is given stands nowhere among the keys there are.
+ *
+ * @example
+ * const names = new SafeNames(() => Object.keys(properties), "key");
+ * names.alias("filter[x]"); // "filter_x"
+ */
+export class SafeNames {
+  /** The keys themselves, by the name in their place. */
+  readonly originals = new Map<string, string>();
+  readonly #aliases = new Map<string, string>();
+  readonly #taken: () => Iterable<string>;
+  readonly #fallback: string;
+  #names: UniqueNames | undefined;
+
+  /**
+   * @param taken the keys there are; asked once there is one to replace
+   * @param fallback where nothing is left of a key
+   */
+  constructor(taken: () => Iterable<string>, fallback: string) {
+    this.#taken = taken;
+    this.#fallback = fallback;
+  }
+
+  /** A key itself, or the name in its place. */
+  alias(key: string): string {
+    if (isSafeKey(key)) return key;
+    const known = this.#aliases.get(key);
+    if (known !== undefined) return known;
+    this.#names ??= new UniqueNames(this.#taken());
+    const alias = this.#names.take(toToolName(key) || this.#fallback);
+    this.#aliases.set(key, alias);
+    this.originals.set(alias, key);
+    return alias;
+  }
+
+  /** The name in the place of a key if there is one already, else the key. */
+  known(key: string): string {
+    return this.#aliases.get(key) ?? key;
+  }
+}
+
+/**
  * A JSON Schema whose properties have keys that every model takes, at any depth, and the way back. A name stands nowhere else in
  * the schema, so that it means one property.
  *
@@ -33,12 +73,10 @@ export function isSafeKey(key: string): boolean {
 export class SafeKeys {
   /** With the keys that models take. */
   readonly schema: Json;
-  readonly #names: UniqueNames;
-  readonly #aliases = new Map<string, string>();
-  readonly #originals = new Map<string, string>();
+  readonly #names: SafeNames;
 
   private constructor(schema: Json, keys: ReadonlySet<string>) {
-    this.#names = new UniqueNames(keys);
+    this.#names = new SafeNames(() => keys, "key");
     this.schema = this.#fit(schema) as Json;
   }
 
@@ -46,23 +84,13 @@ export class SafeKeys {
   static of(schema: Json): SafeKeys | undefined {
     const keys = new Set<string>();
     collectKeys(schema, keys);
-    for (const key of keys) if (!SAFE.test(key)) return new SafeKeys(schema, keys);
+    for (const key of keys) if (!isSafeKey(key)) return new SafeKeys(schema, keys);
     return undefined;
   }
 
   /** A value with the keys of the schema that was given. */
   restore<T>(value: T): T {
-    return renameKeys(value, (key) => this.#originals.get(key) ?? key) as T;
-  }
-
-  #alias(key: string): string {
-    if (SAFE.test(key)) return key;
-    const known = this.#aliases.get(key);
-    if (known !== undefined) return known;
-    const alias = this.#names.take(toToolName(key) || "key");
-    this.#aliases.set(key, alias);
-    this.#originals.set(alias, key);
-    return alias;
+    return renameKeys(value, (key) => this.#names.originals.get(key) ?? key) as T;
   }
 
   #fit(schema: unknown): unknown {
@@ -74,12 +102,14 @@ export class SafeKeys {
   }
 
   #fitKeyword(keyword: string, value: unknown): unknown {
-    if (DATA.has(keyword)) return renameKeys(value, (key) => this.#aliases.get(key) ?? key);
-    if (NAMES.has(keyword) && Array.isArray(value))
-      return value.map((name: unknown) => (typeof name === "string" ? this.#alias(name) : name));
+    if (DATA.has(keyword)) return renameKeys(value, (key) => this.#names.known(key));
+    if (keyword === "required" && Array.isArray(value))
+      return value.map((name: unknown) =>
+        typeof name === "string" ? this.#names.alias(name) : name,
+      );
     if (keyword === "$ref" && typeof value === "string") return this.#fitReference(value);
     if (!isObject(value)) return this.#fit(value);
-    if (BY_PROPERTY.has(keyword)) return this.#fitMembers(value, (key) => this.#alias(key));
+    if (BY_PROPERTY.has(keyword)) return this.#fitMembers(value, (key) => this.#names.alias(key));
     return BY_NAME.has(keyword) ? this.#fitMembers(value, (key) => key) : this.#fit(value);
   }
 
@@ -92,7 +122,7 @@ export class SafeKeys {
   #fitReference(reference: string): string {
     return reference.replaceAll(/\/properties\/([^/]+)/g, (whole, token: string) => {
       const key = unescapePart(token);
-      return SAFE.test(key) ? whole : `/properties/${this.#alias(key)}`;
+      return isSafeKey(key) ? whole : `/properties/${this.#names.alias(key)}`;
     });
   }
 }

@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
-import { readJson } from "propylon/kit";
+import { isSmall, readJson } from "propylon/kit";
 import { z } from "zod";
 import type { AdminOptions } from "./options.ts";
 
@@ -24,21 +24,10 @@ const editsSchema = z.strictObject({
     )
     .min(1)
     .max(MAX_EDITS)
-    .refine((edits) => countValues(edits, MAX_VALUES) <= MAX_VALUES, {
+    .refine((edits) => isSmall(edits, MAX_VALUES), {
       message: `may hold at most ${MAX_VALUES.toLocaleString("en")} values; edit the file for more`,
     }),
 });
-
-/** How many values a value holds, itself included; a little more than `enough` where there are more. */
-function countValues(value: unknown, enough: number): number {
-  if (typeof value !== "object" || value === null) return 1;
-  let count = 1;
-  for (const each of Object.values(value)) {
-    if (count > enough) break;
-    count += countValues(each, enough - count);
-  }
-  return count;
-}
 
 /** Where each value of the config comes from, what a change of the file would do, and the change itself. */
 export function editRoutes(gateway: PluginContext, options: AdminOptions): void {

@@ -14,7 +14,7 @@ const MAX_WARNINGS = 10;
 export type FailedStep = "start" | "redirect" | "code" | "refresh" | "credentials";
 
 /**
- * Tells the operator why logins fail: what was expected, and what came. Whoever may begin a login, and each server that refuses one,
+ * Tells the operator why logins fail: what was expected, and what came. A caller who may begin a login, and a server that refuses one,
  * must not fill the log: each kind of failure has one warning a minute, and each server ten; the others are for `debug`.
  */
 export class FailedLogins {

@@ -20,7 +20,7 @@ export class Mismatch extends Error {
   }
 }
 
-/** Whoever answers decides how much it says. */
+/** The other side decides how much it says. */
 function short(text: string): string {
   return text.length > 300 ? `${text.slice(0, 300)} ...` : text;
 }

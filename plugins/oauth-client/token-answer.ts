@@ -65,7 +65,7 @@ function checkType(type: unknown): void {
   );
 }
 
-/** Some write it as text; what is no number says nothing. */
+/** Some write it as text; another text says nothing. */
 function lifeOf(life: unknown): { readonly expires_in?: number } {
   const seconds = isText(life) ? Number(life) : life;
   if (typeof seconds !== "number" || !(seconds >= 0)) return {};

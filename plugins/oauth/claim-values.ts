@@ -3,7 +3,7 @@ import type { ProviderClaims } from "./provider.ts";
 
 /** Of a list of groups no more is looked at. */
 const MAX_VALUES = 1_000;
-/** Claims that hold groups. Of others a text is one value: whoever chooses a name of two parts must not choose a group. */
+/** Claims that hold groups. Of others a text is one value: a person who chooses a name of two parts must not choose a group. */
 const GROUPS = /(?:group|role|permission|entitlement)s?$/i;
 
 /**

@@ -13,7 +13,7 @@ export class Targets {
   /**
    * The resource that a request names (RFC 8707 section 2). Programs of before that name none mean the only endpoint.
    *
-   * @throws {OauthError} `invalid_target` for what is no resource of this gateway
+   * @throws {OauthError} `invalid_target` for anything but a resource of this gateway
    */
   resolve(parameters: Parameters): string {
     const asked = parameters.get("resource");

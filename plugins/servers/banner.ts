@@ -6,7 +6,7 @@ const REACH = 4_096;
 const MESSAGE = /\{\s*"(?:jsonrpc|id|method|result|error)"\s*:/;
 
 /**
- * Splits a line that is no JSON into the text before it and the message. What begins as JSON has no text: it may hold what a caller
+ * Splits a line of invalid JSON into the text before it and the message. What begins as JSON has no text: it may hold what a caller
  * was to get, which belongs into no log.
  */
 export function splitBanner(chunks: readonly Buffer[]): {

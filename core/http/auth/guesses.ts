@@ -45,7 +45,7 @@ const isNotSigned = (): boolean => false;
  * Whoever holds right ones is not to suffer from a guesser at the same address (an office, a proxy in front): credentials that were
  * right within a day meet no bound, and nor do fresh tokens of a subject that was right at this address; those meet the
  * bound of their own beginning alone. Nobody guesses a signature, so signed ones are looked at above the bound too, as many as cost
- * little: whoever has a right one gets in, and whoever forges them gets no more of the CPU than that.
+ * little: a client with a right one gets in, and a forger gets no more of the CPU than that.
  */
 export class Guesses {
   readonly #failures = new Failures();

@@ -15,8 +15,8 @@ interface Named {
 }
 
 /**
- * Whether somebody else names people, too. Each then puts its own name in front of those of its people: whoever chooses a name at
- * one issuer must not become a person of another.
+ * Whether somebody else names people, too. Each then puts its own name in front of those of its people: a name that
+ * somebody chooses at one issuer must not be a person of another.
  *
  * @param own name of the authenticator that asks
  * @param all authenticators of the gateway

@@ -1,6 +1,5 @@
 import type { Json } from "propylon";
 import { isObject, isSafeKey } from "propylon/kit";
-import { SafeNames } from "./names.ts";
 import type { Operation } from "./operations.ts";
 import type { References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
@@ -28,11 +27,7 @@ export class OutputWriter {
     this.#references = references;
     this.#kind = kind;
     // Answers are passed on as they are: their members have the names that they have.
-    const asWritten = new (class extends SafeNames {
-      override alias(name: string): string {
-        return name;
-      }
-    })(() => []);
+    const asWritten = { alias: (name: string) => name };
     this.#writer = new SchemaWriter(references, "output", asWritten);
   }
 

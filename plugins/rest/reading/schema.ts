@@ -1,7 +1,6 @@
 import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
+import { isObject, type SafeNames } from "propylon/kit";
 import { isKeyword } from "./keywords.ts";
-import type { SafeNames } from "./names.ts";
 import { shownReference, type References } from "./references.ts";
 
 /** Whether a schema describes what is sent or what comes back: `readOnly` and `writeOnly` depend on it. */
@@ -46,7 +45,7 @@ interface Definition {
 export class SchemaWriter {
   readonly #references: References;
   readonly #direction: Direction;
-  readonly #safe: SafeNames;
+  readonly #safe: Pick<SafeNames, "alias">;
   /** Names of definitions by reference, and references by name. */
   readonly #names = new Map<string, string>();
   readonly #byName = new Map<string, string>();
@@ -55,7 +54,7 @@ export class SchemaWriter {
   /** What the schema that is being written refers to. */
   #refers = new Set<string>();
 
-  constructor(references: References, direction: Direction, safe: SafeNames) {
+  constructor(references: References, direction: Direction, safe: Pick<SafeNames, "alias">) {
     this.#references = references;
     this.#direction = direction;
     this.#safe = safe;

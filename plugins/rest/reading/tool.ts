@@ -1,6 +1,6 @@
 import type { Json, Tool } from "propylon";
-import { isObject, isSafeKey, toToolName, UniqueNames } from "propylon/kit";
-import { SafeNames } from "./names.ts";
+import { isObject, isSafeKey, type SafeNames, toToolName, UniqueNames } from "propylon/kit";
+import { safeNamesOf } from "./names.ts";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";
 import { broken, type References } from "./references.ts";
@@ -118,7 +118,7 @@ class ToolMaker {
 
   constructor(options: ToolOptions) {
     this.#options = options;
-    this.safe = new SafeNames(() => options.references.documents);
+    this.safe = safeNamesOf(() => options.references.documents);
     this.#writer = new SchemaWriter(options.references, "input", this.safe);
   }
 

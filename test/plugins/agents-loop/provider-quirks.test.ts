@@ -1,37 +1,22 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { SafeKeys } from "../../../core/kit/safe-keys.ts";
 import type { ModelReply, ModelRequest } from "../../../plugins/agents/model.ts";
 import { ThoughtCut } from "../../../plugins/agents/models/thought-cut.ts";
 import { fitSchema } from "../../../plugins/agents/models/tool-schema.ts";
-import { modelOf, run, start, user } from "./start.ts";
+import { modelOf, provide, run, start, user } from "./start.ts";
 
 const never = new AbortController().signal;
 const REQUEST: ModelRequest = { system: "", messages: [user("Hello?")], tools: [] };
 
 /** A provider whose answers are these streams, one after the other; the last one again and again. */
-async function streaming(...answers: readonly (readonly object[])[]) {
-  const bodies: Record<string, unknown>[] = [];
-  const server = createServer((req, res) => {
-    let text = "";
-    req.on("data", (piece: Buffer) => (text += piece.toString()));
-    req.on("end", () => {
-      bodies.push(JSON.parse(text) as Record<string, unknown>);
-      const deltas = answers[Math.min(bodies.length, answers.length) - 1]!;
-      res.writeHead(200, { "content-type": "text/event-stream" });
-      for (const delta of deltas) res.write(`data: ${JSON.stringify(delta)}\n\n`);
-      res.end("data: [DONE]\n\n");
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
+function streaming(...answers: readonly (readonly object[])[]) {
+  return provide((res, count) => {
+    res.writeHead(200, { "content-type": "text/event-stream" });
+    for (const delta of answers[Math.min(count, answers.length) - 1]!)
+      res.write(`data: ${JSON.stringify(delta)}\n\n`);
+    res.end("data: [DONE]\n\n");
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, bodies };
 }
 
 function chunk(delta: object, finish: string | null = null): object {

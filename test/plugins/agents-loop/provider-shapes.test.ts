@@ -1,9 +1,6 @@
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ChatMessage, ModelRequest } from "../../../plugins/agents/model.ts";
-import { modelOf, start, user } from "./start.ts";
+import { modelOf, provide, start, user } from "./start.ts";
 
 const never = new AbortController().signal;
 const REQUEST: ModelRequest = { system: "", messages: [user("Hello?")], tools: [] };
@@ -13,22 +10,8 @@ const faces: [string, Partial<ModelRequest>][] = [
 ];
 
 /** A provider that answers everything with one status, type and body. */
-async function answering(status: number, body: string, type = "application/json") {
-  const bodies: Record<string, unknown>[] = [];
-  const server = createServer((req, res) => {
-    let text = "";
-    req.on("data", (piece: Buffer) => (text += piece.toString()));
-    req.on("end", () => {
-      bodies.push(JSON.parse(text) as Record<string, unknown>);
-      res.writeHead(status, { "content-type": type }).end(body);
-    });
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, bodies };
+function answering(status: number, body: string, type = "application/json") {
+  return provide((res) => res.writeHead(status, { "content-type": type }).end(body));
 }
 
 async function wordsOf(url: string, more: Partial<ModelRequest>): Promise<string> {

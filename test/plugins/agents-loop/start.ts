@@ -1,3 +1,7 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { onTestFinished } from "vitest";
 import { Answer } from "propylon";
@@ -19,6 +23,23 @@ export async function start(
   const server = await startModel({ ...options, script });
   onTestFinished(() => server.close());
   return server;
+}
+
+/** A provider that answers as it is told, and keeps what it was asked. @param respond gets the number of the request, from 1 */
+export async function provide(respond: (res: ServerResponse, count: number) => void) {
+  const bodies: Record<string, unknown>[] = [];
+  const server = createServer((req, res) => {
+    void json(req).then((body) => {
+      bodies.push(body as Record<string, unknown>);
+      respond(res, bodies.length);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, bodies };
 }
 
 /** The model `m` of a provider `p` at that server. */
