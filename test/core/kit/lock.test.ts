@@ -136,9 +136,11 @@ describe("lockFile", () => {
     const lock = await lockFile(file);
     const own = holder(await readFile(`${file}.lock`, "utf8"));
     await lock.release();
-    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep 60"]);
+    // The shell that started it would reap it, and is another program by the time that it tells its id.
+    const parent = spawn("sh", ["-c", `sleep 60 & exec sh -c 'echo $0; exec sleep 60' $!`]);
     onTestFinished(() => void parent.kill("SIGKILL"));
     const pid = Number(((await once(parent.stdout, "data")) as [Buffer])[0]);
+    process.kill(pid, "SIGKILL");
     await until(() => !isAlive(pid));
     const { start: started } = processOf(pid)!;
     await writeFile(`${file}.lock`, JSON.stringify({ ...own, pid, started, token: "x" }));

@@ -301,13 +301,14 @@ describe("requirements F6: names of service accounts", () => {
     await makeAccounts(issuer, ...Array.from({ length: 6 }, (_, each) => `console-${each}`));
     const times: Record<string, number[]> = { console: [], nobody: [] };
     for (let round = 0; round < 24; round++)
-      for (const name of ["console", "nobody"]) {
+      for (const name of round % 2 === 0 ? ["console", "nobody"] : ["nobody", "console"]) {
         const begun = performance.now();
         const headers = wrong(`${name}-${round % 6}`);
         await issuer.send("GET", PATH, { bearer: null, headers });
         times[name]!.push(performance.now() - begun);
       }
-    const [there, unknown] = Object.values(times).map((all) => all.toSorted((a, b) => a - b)[12]!);
+    // What else the machine does only ever adds time, so the shortest tell what an answer costs.
+    const [there, unknown] = Object.values(times).map((all) => all.toSorted((a, b) => a - b)[3]!);
     expect(unknown! / there!).toBeGreaterThan(0.6);
     expect(unknown! / there!).toBeLessThan(1.6);
   });
