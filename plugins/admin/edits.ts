@@ -1,11 +1,13 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
-import { isSmall, readJson } from "propylon/kit";
+import { isSmall, readJson, writeJson } from "propylon/kit";
 import { z } from "zod";
 import type { AdminOptions } from "./options.ts";
 
 const MAX_EDITS = 100;
 /** Values of all edits together: to write one into the file and read the file again takes some 90 microseconds. */
 const MAX_VALUES = 2_000;
+/** Characters of all edits together: YAML reads a text of 4 MB for up to two seconds. */
+const MAX_CHARACTERS = 200_000;
 
 const editsSchema = z.strictObject({
   edits: z
@@ -26,6 +28,10 @@ const editsSchema = z.strictObject({
     .max(MAX_EDITS)
     .refine((edits) => isSmall(edits, MAX_VALUES), {
       message: `may hold at most ${MAX_VALUES.toLocaleString("en")} values; edit the file for more`,
+      abort: true,
+    })
+    .refine((edits) => writeJson(edits).length <= MAX_CHARACTERS, {
+      message: `may hold at most ${MAX_CHARACTERS.toLocaleString("en")} characters; edit the file for more`,
     }),
 });
 

@@ -114,3 +114,18 @@ it("is off unless the config says otherwise, and off with mutations", async () =
   const { version } = (await closed.meta("GET", "/config/origin")).body;
   expect((await put(closed, edit, version)).body["error"]).toMatchObject({ code: "read_only" });
 });
+
+it.each([
+  ["2,000 values", { path: ["name"], value: Array.from({ length: 2_001 }, () => 1) }],
+  ["200,000 characters in a text", { path: ["name"], value: "a".repeat(200_000) }],
+  ["200,000 characters in a key", { path: ["name"], value: { ["a".repeat(200_000)]: 1 } }],
+])("S1-1: edits of more than %s are refused before YAML reads them", async (_kind, long) => {
+  const managed = await startManaged(EDITABLE);
+  const { version } = (await managed.meta("GET", "/config/origin")).body;
+  for (const path of ["", "/check"]) {
+    const { status, body } = await put(managed, { edits: [long] }, version, path);
+    expect(status).toBe(422);
+    expect(JSON.stringify(body)).toMatch(/may hold at most 2\d*,000 (values|characters); edit the/);
+  }
+  expect(managed.gateway.generation).toBe(1);
+});
