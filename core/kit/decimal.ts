@@ -5,6 +5,8 @@ export interface Decimal {
   readonly exponent: number;
 }
 
+/** Of two of these, different texts are different numbers. */
+const INTEGER = /^-?[1-9]\d*$/;
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /** A number of JSON. Linear in its text: a regular expression for the zeros at its end is not. */
@@ -43,5 +45,7 @@ export function isExact(text: string): boolean {
   const value = Number(text);
   if (!Number.isFinite(value)) return false;
   const again = String(value);
-  return again === text || compareDecimals(decimalOf(text), decimalOf(again)) === 0;
+  if (again === text) return true;
+  const areIntegers = INTEGER.test(text) && INTEGER.test(again);
+  return !areIntegers && compareDecimals(decimalOf(text), decimalOf(again)) === 0;
 }
