@@ -8,10 +8,11 @@ import {
   type ResultEdit,
 } from "./chunks.ts";
 import { GatewayError } from "../errors.ts";
+import { TooManyNumbers } from "../kit/exact-json.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { scanJson } from "../kit/json-scan.ts";
 import { isMuchWork } from "../kit/json-work.ts";
-import { parseExact, writeJson } from "../kit/json.ts";
+import { parseFewExact, writeJson } from "../kit/json.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -227,8 +228,9 @@ function parseChunks(chunks: readonly Buffer[]): Parsed {
   const bytes = Buffer.concat(chunks);
   if (isMuchWork(bytes)) return { result: resultAsText(bytes) };
   try {
-    return parseExact(bytes.toString("utf8")) as Parsed;
+    return parseFewExact(bytes.toString("utf8")) as Parsed;
   } catch (cause) {
+    if (cause instanceof TooManyNumbers) return { result: resultAsText(bytes) };
     throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
 }

@@ -46,6 +46,18 @@ export function parseExact(text: string): unknown {
 }
 
 /**
+ * {@link parseExact} for what can be refused, or kept as a text.
+ *
+ * @throws {SyntaxError} for invalid JSON
+ * @throws {TooManyNumbers} for more than 50,000 numbers that JavaScript would change
+ *
+ * @example const message = parseFewExact(bytes.toString());
+ */
+export function parseFewExact(text: string): unknown {
+  return SUSPECT.test(text) ? parseSuspect(text, true) : (JSON.parse(text) as unknown);
+}
+
+/**
  * A value as JSON, each {@link ExactNumber} with the digits that it came with. What holds none costs no more than `JSON.stringify`.
  *
  * @param indent blanks of each level; default: all in one line
@@ -97,7 +109,7 @@ export function parseJson(body: Buffer, maxDepth: number): unknown {
   if (text.trimStart() === "")
     throw refusal("empty", "The request body is empty; a JSON value was expected.");
   try {
-    return SUSPECT.test(text) ? parseSuspect(text, true) : JSON.parse(text);
+    return parseFewExact(text);
   } catch (error) {
     if (error instanceof TooManyNumbers) throw refusal("number", error.message);
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);

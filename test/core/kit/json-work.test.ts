@@ -73,6 +73,11 @@ describe("a result with too many keys", () => {
     expect(answerOf(result).isError).toBe(false);
   });
 
+  it("S1-1: so does one of more than 50,000 numbers that JavaScript would change", () => {
+    const result = `{"content":[],"structuredContent":{"a":[${"9007199254740993,".repeat(50_000)}1e400]}}`;
+    expect(answerOf(result).result).toEqual({ content: [{ type: "text", text: result }] });
+  });
+
   it("stays an error", () => {
     const answer = answerOf(`{"content":[],"isError":true,"structuredContent":${map(MANY)}}`);
     expect(answer.isError).toBe(true);
