@@ -8,11 +8,9 @@ import {
   type ResultEdit,
 } from "./chunks.ts";
 import { GatewayError } from "../errors.ts";
-import { TooManyNumbers } from "../kit/exact-json.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { scanJson } from "../kit/json-scan.ts";
-import { isMuchWork } from "../kit/json-work.ts";
-import { parseFewExact, writeJson } from "../kit/json.ts";
+import { parseBounded, writeJson } from "../kit/json.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
@@ -226,11 +224,9 @@ export class Answer {
 /** @throws {GatewayError} `upstream_error` for bytes that only looked like JSON at their beginning */
 function parseChunks(chunks: readonly Buffer[]): Parsed {
   const bytes = Buffer.concat(chunks);
-  if (isMuchWork(bytes)) return { result: resultAsText(bytes) };
   try {
-    return parseFewExact(bytes.toString("utf8")) as Parsed;
+    return (parseBounded(bytes) as Parsed | undefined) ?? { result: resultAsText(bytes) };
   } catch (cause) {
-    if (cause instanceof TooManyNumbers) return { result: resultAsText(bytes) };
     throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
 }

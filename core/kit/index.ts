@@ -33,6 +33,7 @@ export { scanJson } from "./json-scan.ts";
 export {
   hasBrackets,
   isWithinDepth,
+  parseBounded,
   parseExact,
   parseJson,
   scalarText,
@@ -128,7 +129,6 @@ export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 export { isSafeKey, SafeKeys, SafeNames } from "./safe-keys.ts";
-export { isMuchWork } from "./json-work.ts";
 export { readInTurns, type Turns } from "./turns.ts";
 
 // Errors

@@ -26,8 +26,6 @@ const SEED = randomBytes(4).readInt32LE();
  * alone holds the event loop for half a second. Of what is not JSON, the parser thinks the rest.
  *
  * @param body the bytes of the text
- *
- * @example if (isMuchWork(body)) throw new GatewayError("too_large", "It has too many keys, lists and texts.");
  */
 export function isMuchWork(body: Uint8Array): boolean {
   return body.length > SMALL && new Work().isMuch(body);

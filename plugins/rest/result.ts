@@ -6,7 +6,7 @@ import {
   isObject,
   isWithinDepth,
   mapExact,
-  parseExact,
+  parseBounded,
   wrapResult,
 } from "propylon/kit";
 import { decodeText } from "./charset.ts";
@@ -77,14 +77,14 @@ function isText(type: string): boolean {
   );
 }
 
-/** `undefined` for what is no JSON, or nests too deep. */
+/** `undefined` for what is no JSON, nests too deep, or would hold the event loop. */
 function parse(written: unknown): unknown {
   if (typeof written !== "string") return undefined;
+  const bytes = Buffer.from(written);
   try {
-    if (hasBrackets(written, MAX_DEPTH) && !isWithinDepth(Buffer.from(written), MAX_DEPTH))
-      return undefined;
+    if (hasBrackets(written, MAX_DEPTH) && !isWithinDepth(bytes, MAX_DEPTH)) return undefined;
     // As text: most clients read data with a parser that would change it, and show the model nothing else.
-    return mapExact(parseExact(written), ({ text: digits }) => digits);
+    return mapExact(parseBounded(bytes), ({ text: digits }) => digits);
   } catch {
     return undefined;
   }

@@ -4,10 +4,9 @@ import { Answer } from "propylon";
 import {
   type JsonScan,
   hasBrackets,
-  isMuchWork,
   lastBytes,
   latin1Of,
-  parseExact,
+  parseBounded,
   scanJson,
 } from "propylon/kit";
 
@@ -190,5 +189,5 @@ export function isNotice(head: Buffer): boolean {
  */
 export function parseMessage(chunks: readonly Buffer[]): unknown {
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  return isMuchWork(bytes) ? undefined : parseExact(bytes.toString("utf8"));
+  return parseBounded(bytes);
 }
