@@ -150,7 +150,6 @@ it("the files of a folder that other folders import are these", () => {
         "json-grammar",
         "json-pointer",
         "json-scan",
-        "json-work",
         "kept",
         "libraries",
         "lock",
