@@ -10,7 +10,8 @@ import {
 import { GatewayError } from "../errors.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { scanJson } from "../kit/json-scan.ts";
-import { parseBounded, writeJson } from "../kit/json.ts";
+import { writeJson } from "../kit/exact-json.ts";
+import { parseBounded } from "../kit/json.ts";
 import type { Json, RpcError, RpcId } from "./types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */

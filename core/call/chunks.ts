@@ -1,4 +1,4 @@
-import { parseExact, writeJson } from "../kit/json.ts";
+import { parseExact, writeJson } from "../kit/exact-json.ts";
 import { DEEPEST, type Member } from "../kit/json-grammar.ts";
 import { MOST_MEMBERS, scanJson } from "../kit/json-scan.ts";
 import type { Json } from "./types.ts";

@@ -1,6 +1,6 @@
 import type { ToolReturn } from "../plugin/definitions.ts";
 import { mapExact } from "../kit/exact-number.ts";
-import { writeJson } from "../kit/json.ts";
+import { writeJson } from "../kit/exact-json.ts";
 import type { Json } from "./types.ts";
 
 /**

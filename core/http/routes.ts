@@ -1,5 +1,5 @@
 import type { Leases } from "./auth/leases.ts";
-import { writeJson } from "../kit/json.ts";
+import { writeJson } from "../kit/exact-json.ts";
 import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
 import type { RegisteredRoute } from "../plugin/scope.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";

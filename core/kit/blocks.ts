@@ -1,5 +1,6 @@
 import type { Json } from "../call/types.ts";
-import { writeJson, isObject, scalarText } from "./json.ts";
+import { writeJson } from "./exact-json.ts";
+import { isObject, scalarText } from "./json.ts";
 
 /**
  * One piece of what agents say to each other (A2A 1.0, `Part`), told apart by the member it has.

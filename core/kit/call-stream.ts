@@ -1,5 +1,5 @@
 import type { Answer } from "../call/answer.ts";
-import { writeJson } from "./json.ts";
+import { writeJson } from "./exact-json.ts";
 import type { Progress } from "../call/types.ts";
 import { GatewayError, toEnvelope, toGatewayError } from "../errors.ts";
 import { SseBody, sseFrame } from "./sse-body.ts";

@@ -1,5 +1,5 @@
 import { isExact } from "./decimal.ts";
-import { markNumber, unmark } from "./exact-number.ts";
+import { markNumber, unmark, withNumbers, writing } from "./exact-number.ts";
 
 const TOKEN = /"|-?\d[\d.eE+-]*/g;
 /** Shorter ones without an exponent are held. */
@@ -18,13 +18,55 @@ export class TooManyNumbers extends Error {
 }
 
 /**
- * The value of a JSON text that may hold numbers which JavaScript would change.
+ * How a number looks that may be changed by being read: it has 16 digits, or an exponent of three. Tested before anything else, since
+ * hardly any text holds one; one in a string costs no more than a second look.
+ */
+const SUSPECT = /\d[\d.]{15}|\d[eE][+-]?\d{3}/;
+
+/**
+ * The value of a JSON text. Each number that JavaScript would change, such as an identifier of 64 bits, is an {@link ExactNumber};
+ * behind the first 50,000 of them, a text of its digits.
  *
- * @param isRequest whether too many can be refused; in what has come about already, those behind are texts of their digits
+ * @throws {SyntaxError} for invalid JSON
+ *
+ * @example parseExact('{"id":1234567890123456789,"n":5}'); // { id: ExactNumber, n: 5 }
+ */
+export function parseExact(text: string): unknown {
+  return SUSPECT.test(text) ? parseSuspect(text, false) : (JSON.parse(text) as unknown);
+}
+
+/**
+ * The same for what can be refused.
+ *
  * @throws {SyntaxError} for invalid JSON
  * @throws {TooManyNumbers}
  */
-export function parseSuspect(text: string, isRequest: boolean): unknown {
+export function parseFew(text: string): unknown {
+  return SUSPECT.test(text) ? parseSuspect(text, true) : (JSON.parse(text) as unknown);
+}
+
+/**
+ * A value as JSON, each {@link ExactNumber} with the digits that it came with. What holds none costs no more than `JSON.stringify`.
+ *
+ * @param indent blanks of each level; default: all in one line
+ *
+ * @example writeJson({ id: new ExactNumber("12345678901234567890") }); // {"id":12345678901234567890}
+ */
+export function writeJson(value: unknown, indent?: number): string {
+  const { isOn, met } = writing;
+  writing.isOn = true;
+  writing.met = 0;
+  try {
+    const text = JSON.stringify(value, undefined, indent);
+    return writing.met === 0 ? text : withNumbers(text);
+  } finally {
+    writing.isOn = isOn;
+    writing.met = met;
+  }
+}
+
+/** @param isRequest whether too many are refused; in what has come about already, those behind are texts of their digits */
+function parseSuspect(text: string, isRequest: boolean): unknown {
   const marked = markInexact(text, isRequest);
   return marked === text ? (JSON.parse(text) as unknown) : restore(parseMarked(marked, text));
 }

@@ -26,19 +26,12 @@ export {
   roundFractions,
   toBigInt,
 } from "./exact-number.ts";
+export { parseExact, writeJson } from "./exact-json.ts";
 export { isObject } from "./json.ts";
 export { followPointer } from "./json-pointer.ts";
 export { DEEPEST, latin1Of, type JsonScan } from "./json-grammar.ts";
 export { scanJson } from "./json-scan.ts";
-export {
-  hasBrackets,
-  isWithinDepth,
-  parseBounded,
-  parseExact,
-  parseJson,
-  scalarText,
-  writeJson,
-} from "./json.ts";
+export { hasBrackets, isWithinDepth, parseBounded, parseJson, scalarText } from "./json.ts";
 export { FairQuota } from "./fair-quota.ts";
 export { type LookupBounds, LookupQuota } from "./lookup-quota.ts";
 export { matchesLiterals, matchesWildcard } from "./wildcard.ts";

@@ -1,5 +1,5 @@
 import { boundedRecord } from "../kit/bounded-record.ts";
-import { parseExact, writeJson } from "../kit/json.ts";
+import { parseExact, writeJson } from "../kit/exact-json.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { GatewayError, toGatewayError } from "../errors.ts";

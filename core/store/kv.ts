@@ -1,5 +1,5 @@
 import { FIRST_PROBLEM } from "../kit/check-shape.ts";
-import { parseExact } from "../kit/json.ts";
+import { parseExact } from "../kit/exact-json.ts";
 import { GatewayError } from "../errors.ts";
 import { pause } from "../timers.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";

@@ -1,4 +1,4 @@
-import { writeJson } from "../kit/json.ts";
+import { writeJson } from "../kit/exact-json.ts";
 import { digestOf } from "../kit/digest.ts";
 import { GatewayError } from "../errors.ts";
 

@@ -1,5 +1,5 @@
 import type { Unsubscribe } from "./driver.ts";
-import { parseExact } from "../kit/json.ts";
+import { parseExact } from "../kit/exact-json.ts";
 import type { StoreConnection } from "./connection.ts";
 import { encodeValue } from "./store-key.ts";
 import type { Log, LogEntry, LogOptions } from "./store.ts";

@@ -1,4 +1,5 @@
-import { isObject, parseExact } from "../kit/json.ts";
+import { parseExact } from "../kit/exact-json.ts";
+import { isObject } from "../kit/json.ts";
 import type { Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
 import { encodeMessage } from "./store-key.ts";

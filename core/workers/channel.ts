@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError, type ErrorCode, type Place } from "../errors.ts";
-import { parseExact, writeJson } from "../kit/json.ts";
+import { parseExact, writeJson } from "../kit/exact-json.ts";
 
 /** The process at the other end: `process` for a worker, the worker for the primary. */
 export interface ChannelPort {

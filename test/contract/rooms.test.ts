@@ -144,6 +144,7 @@ it("the files of a folder that other folders import are these", () => {
         "check-shape",
         "digest",
         "env",
+        "exact-json",
         "exact-number",
         "expiring-map",
         "json",

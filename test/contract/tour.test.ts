@@ -8,7 +8,7 @@ const PROGRAM = fileURLToPath(new URL("tour.mjs", import.meta.url));
 /**
  * Files that one relayed call goes through, and the reload of one plugin's option. They only ever fall; the aim is 30 and 40. The
  * call's rose twice by two: an HTTP client of our own took the place of undici, whose files are not counted, and what strangers may
- * have the event loop do is bounded (turns, json-work).
+ * have the event loop do is bounded (turns).
  */
 const MAX_CALL = 45;
 const MAX_RELOAD = 40;
