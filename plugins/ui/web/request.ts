@@ -1,4 +1,5 @@
 import { GATEWAY } from "./address.ts";
+import { parseExact, writeJson } from "./json.ts";
 
 /** A route of the gateway, as `GET /_meta` lists it: `POST /_meta/servers/:server/enable`. */
 export type Route = `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
@@ -84,7 +85,7 @@ export function initOf(route: Route, { body, headers, signal }: RequestDetails =
 
 /** What a request carries: routes that take a body take an object, which may be empty. */
 function bodyOf(method: string, body: unknown): string | null {
-  return method === "GET" || method === "DELETE" ? null : JSON.stringify(body ?? {});
+  return method === "GET" || method === "DELETE" ? null : writeJson(body ?? {});
 }
 
 /**
@@ -115,7 +116,7 @@ export async function send(route: Route, details: RequestDetails = {}): Promise<
 /** Makes a request whose answer is JSON, or empty. */
 export async function ask<T>(route: Route, details: RequestDetails = {}): Promise<T> {
   const answer = await send(route, details);
-  return (answer.status === 204 ? null : await answer.json()) as T;
+  return (answer.status === 204 ? null : parseExact(await answer.text())) as T;
 }
 
 async function readFailure(answer: Response): Promise<RequestFailure> {
@@ -150,7 +151,7 @@ interface ErrorEnvelope {
 
 function envelopeOf(text: string): ErrorEnvelope | undefined {
   try {
-    const { error } = JSON.parse(text) as { error?: ErrorEnvelope };
+    const { error } = parseExact(text) as { error?: ErrorEnvelope };
     return typeof error?.message === "string" ? error : undefined;
   } catch {
     return undefined;

@@ -1,3 +1,5 @@
+import { writeJson } from "./json.ts";
+
 /**
  * Characters that show nothing or change how others are shown: controls but line feed and tab, zero-width, bidirectional marks
  * (CVE-2021-42574), tags (U+E0000, read by models and by nobody else), and variation selectors beyond those of emoji.
@@ -16,8 +18,12 @@ export function visible(text: string): string {
 
 /** A value of a stranger as text: a text as it is, nothing as nothing, the rest as JSON. */
 export function toText(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return value === undefined || value === null ? "" : toLabel(value);
+}
+
+/** The same for one of several values, where nothing is called so. */
+export function toLabel(value: unknown): string {
+  return typeof value === "string" ? value : writeJson(value);
 }
 
 /** How numbers are written. */
@@ -68,5 +74,5 @@ export function countOf(number: number, noun: string): string {
 
 /** JSON as people read it; what is no JSON as it is. */
 export function formatJson(value: unknown): string {
-  return JSON.stringify(value, undefined, 2) ?? "undefined";
+  return value === undefined ? "undefined" : writeJson(value, 2);
 }

@@ -1,6 +1,7 @@
 import { useId, type ReactNode } from "react";
+import { writeJson } from "../json.ts";
 import { Words } from "../parts/text.tsx";
-import { visible } from "../words.ts";
+import { toLabel, visible } from "../words.ts";
 import { Input, type FieldProps, type Of } from "./inputs.tsx";
 import { isObject, type FormMember } from "./schema.ts";
 
@@ -138,17 +139,17 @@ function Choices(props: FieldProps<Of<"set">>): ReactNode {
     <Fieldset {...props}>
       {field.values.length === 0 && <p className="faint">There is none to choose.</p>}
       {field.values.map((one) => {
-        const place = chosen.indexOf(one);
+        const place = chosen.findIndex((each) => writeJson(each) === writeJson(one));
         const next = place < 0 ? [...chosen, one] : chosen.toSpliced(place, 1);
         return (
-          <label key={JSON.stringify(one)} className="row">
+          <label key={writeJson(one)} className="row">
             <input
               type="checkbox"
               data-effect="field"
               checked={place >= 0}
               onChange={() => onChange(next.length === 0 ? undefined : next)}
             />
-            <Words>{typeof one === "string" ? one : JSON.stringify(one)}</Words>
+            <Words>{toLabel(one)}</Words>
             {place >= 0 && <span className="faint">{place + 1}</span>}
           </label>
         );

@@ -1,5 +1,6 @@
 import { useState, type ReactNode } from "react";
-import { visible } from "../words.ts";
+import { isNumber, parseExact, writeJson } from "../json.ts";
+import { toLabel, visible } from "../words.ts";
 import type { FormField } from "./schema.ts";
 
 /** A part of a form and what is filled in there; `undefined`: nothing. */
@@ -74,13 +75,17 @@ function NumberInput({
       min={field.minimum}
       max={field.maximum}
       required={isRequired && !field.nullable}
-      defaultValue={typeof value === "number" ? value : ""}
+      defaultValue={isNumber(value) ? String(value) : ""}
       aria-describedby={describedBy}
-      onChange={({ target }) =>
-        onChange(Number.isNaN(target.valueAsNumber) ? undefined : target.valueAsNumber)
-      }
+      onChange={({ target }) => onChange(numberOf(target.value))}
     />
   );
+}
+
+/** A field has numbers as HTML writes them, which JSON does not know all: `007`, `.5`. */
+function numberOf(text: string): unknown {
+  const json = text.replace(/^(-?)0+(?=\d)/, "$1").replace(/^-?(?=\.)/, "$&0");
+  return json === "" ? undefined : parseExact(json);
 }
 
 function ChoiceInput({
@@ -91,7 +96,7 @@ function ChoiceInput({
   onChange,
   describedBy,
 }: InputProps<Of<"choice">>): ReactNode {
-  const index = field.values.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
+  const index = field.values.findIndex((one) => writeJson(one) === writeJson(value));
   return (
     <select
       id={id}
@@ -105,8 +110,8 @@ function ChoiceInput({
     >
       <option value="">not set</option>
       {field.values.map((one, at) => (
-        <option key={JSON.stringify(one)} value={at}>
-          {visible(typeof one === "string" ? one : JSON.stringify(one))}
+        <option key={writeJson(one)} value={at}>
+          {visible(toLabel(one))}
         </option>
       ))}
     </select>
@@ -115,7 +120,7 @@ function ChoiceInput({
 
 /** Anything, as JSON; the browser says when it is none. */
 function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps): ReactNode {
-  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, undefined, 2));
+  const [text, setText] = useState(value === undefined ? "" : writeJson(value, 2));
   return (
     <textarea
       id={id}
@@ -141,7 +146,7 @@ function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps)
 export function readJson(text: string): { readonly value?: unknown; readonly error?: string } {
   if (text.trim() === "") return { value: undefined };
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parseExact(text) };
   } catch (thrown) {
     return { error: `This is not valid JSON: ${(thrown as Error).message}` };
   }

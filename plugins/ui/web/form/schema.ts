@@ -1,3 +1,4 @@
+import { ExactNumber } from "../json.ts";
 import { valueAt } from "../pointer.ts";
 
 /** JSON Schema of a stranger: anything may stand anywhere. */
@@ -220,7 +221,8 @@ function textOf(value: unknown): string | undefined {
 
 /** Whether a value is an object of JSON. */
 export function isObject(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return !(value instanceof ExactNumber);
 }
 
 /** What a form begins with: the defaults of the schema, and nothing where it has none. */

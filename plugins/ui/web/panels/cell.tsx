@@ -3,7 +3,7 @@ import { OUTCOMES, type CallOutcome } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { Words } from "../parts/text.tsx";
-import { formatNumber, formatSize, formatSpan } from "../words.ts";
+import { formatNumber, formatSize, formatSpan, toLabel } from "../words.ts";
 import type { Form } from "./view.ts";
 
 const TONES: Readonly<Record<string, Tone>> = {
@@ -39,7 +39,7 @@ export function Cell(props: { readonly value: unknown; readonly as: Form | undef
   const { value, as = "text" } = props;
   if (value === undefined || value === null || value === "")
     return <span className="faint">–</span>;
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = toLabel(value);
   if (as === "number" && typeof value === "number") return formatNumber(value);
   if (as === "duration" && typeof value === "number") return formatSpan(value);
   if (as === "bytes" && typeof value === "number") return formatSize(value);
@@ -58,12 +58,7 @@ export function Cell(props: { readonly value: unknown; readonly as: Form | undef
         <Words>{text}</Words>
       </code>
     );
-  if (as === "list" && Array.isArray(value))
-    return (
-      <Words>
-        {value.map((one) => (typeof one === "string" ? one : JSON.stringify(one))).join(", ")}
-      </Words>
-    );
+  if (as === "list" && Array.isArray(value)) return <Words>{value.map(toLabel).join(", ")}</Words>;
   if (as === "boolean") return value === true ? "yes" : "no";
   return <Words>{text}</Words>;
 }

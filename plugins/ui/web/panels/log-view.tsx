@@ -3,7 +3,7 @@ import { Loaded } from "../parts/loaded.tsx";
 import { Empty } from "../parts/page.tsx";
 import { Passage } from "../parts/text.tsx";
 import { valueAt } from "../pointer.ts";
-import { toText } from "../words.ts";
+import { toLabel, toText } from "../words.ts";
 import { useFrom } from "./use-from.ts";
 import type { Context, PanelView } from "./view.ts";
 
@@ -19,9 +19,7 @@ export function LogView(props: {
     <Loaded query={query} what="The lines">
       {(data) => {
         const lines = valueAt(data, view.lines);
-        const text = Array.isArray(lines)
-          ? lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n")
-          : toText(lines);
+        const text = Array.isArray(lines) ? lines.map(toLabel).join("\n") : toText(lines);
         return text === "" ? (
           <Empty>There is no line yet.</Empty>
         ) : (

@@ -1,7 +1,8 @@
 import { useState, type ReactNode } from "react";
 import type { Block, ToolResult } from "../pages/try/call.ts";
 import { isObject } from "../form/schema.ts";
-import { formatJson, formatSize, visible } from "../words.ts";
+import { parseExact } from "../json.ts";
+import { formatJson, formatSize, toText, visible } from "../words.ts";
 import { Copy } from "./copy.tsx";
 import { Passage, Words } from "./text.tsx";
 
@@ -106,7 +107,7 @@ function TextPiece({ text }: { readonly text: string }): ReactNode {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseExact(text);
   } catch {
     return undefined;
   }
@@ -134,7 +135,7 @@ function Value({ value }: { readonly value: unknown }): ReactNode {
             <tr key={`${index}`}>
               {columns.map((column) => (
                 <td key={column} data-label={visible(column)}>
-                  <Words>{cellOf(row[column])}</Words>
+                  <Words>{toText(row[column])}</Words>
                 </td>
               ))}
             </tr>
@@ -154,9 +155,4 @@ function rowsOf(value: unknown): readonly Readonly<Record<string, unknown>>[] | 
   if (!isObject(value)) return undefined;
   const members = Object.values(value);
   return members.length === 1 && Array.isArray(members[0]) ? rowsOf(members[0]) : undefined;
-}
-
-function cellOf(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  return typeof value === "string" ? value : JSON.stringify(value);
 }

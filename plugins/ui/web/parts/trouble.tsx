@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { RequestFailure } from "../request.ts";
 import { Copy } from "./copy.tsx";
+import { formatJson } from "../words.ts";
 import { Words } from "./text.tsx";
 
 /** What went wrong: a sentence, the next step, the code, the id of the request. */
@@ -36,7 +37,7 @@ export function Trouble(props: {
         <code>{error.code}</code>
         {error.place !== undefined && <Words>{error.place}</Words>}
         {error.requestId !== undefined && <span>Request {error.requestId}</span>}
-        <Copy text={JSON.stringify(details, undefined, 2)}>Copy details</Copy>
+        <Copy text={formatJson(details)}>Copy details</Copy>
         {onRetry && (
           <button type="button" className="quiet" onClick={onRetry}>
             Try again

@@ -1,4 +1,5 @@
 import { readEvents } from "../../events.ts";
+import { parseExact } from "../../json.ts";
 import { failureFrom, RequestFailure, send, type Route } from "../../request.ts";
 
 /** Calls a tool as the page does it: with progress, and cancelled by closing the stream. */
@@ -61,7 +62,7 @@ export async function callTool(
   for await (const { event, data } of readEvents(limited(answer.body!))) {
     if (event === "progress") onReport(JSON.parse(data) as Report);
     else if (event === "error") throw failureFrom(data, 502);
-    else if (event === "result") return (JSON.parse(data) as { result: ToolResult }).result;
+    else if (event === "result") return (parseExact(data) as { result: ToolResult }).result;
   }
   throw new RequestFailure("The connection ended before the answer came.", {
     code: "network",

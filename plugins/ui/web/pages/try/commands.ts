@@ -1,3 +1,4 @@
+import { writeJson } from "../../json.ts";
 import { quote } from "../../request.ts";
 
 /** A call of a tool at an MCP endpoint. */
@@ -42,7 +43,7 @@ export function mcpCommand(call: EndpointCall): string {
     quote(call.url),
     ...(call.key ? ['-H "Authorization: Bearer $PROPYLON_API_KEY"'] : []),
     ...headers.map((header) => `-H ${quote(header)}`),
-    `-d ${quote(JSON.stringify(message))}`,
+    `-d ${quote(writeJson(message))}`,
   ].join(" ");
 }
 
@@ -59,6 +60,6 @@ export function cliCommand(call: EndpointCall, timeout: number | undefined): str
     // The name of a tool may begin as an option does.
     "--",
     quote(call.tool),
-    quote(JSON.stringify(call.arguments)),
+    quote(writeJson(call.arguments)),
   ].join(" ");
 }
