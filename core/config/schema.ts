@@ -3,6 +3,7 @@ import { isNetwork } from "../kit/addresses.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { markTimes, readTimes } from "./copies.ts";
 import { serverSchema } from "./server-schema.ts";
+import { rsaAlgorithmSchema } from "./rsa-algorithm.ts";
 
 /**
  * Schema of an address to listen on.
@@ -182,6 +183,7 @@ export const configObject = z.strictObject({
             .url({ protocol: /^https?$/ })
             .optional()
             .describe("URL of a JSON Web Key Set."),
+          rsaAlgorithm: rsaAlgorithmSchema(),
           issuer: z.string().optional().describe("Required `iss`."),
           audience: z.string().optional().describe("Required `aud`."),
           roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),

@@ -51,7 +51,15 @@ export {
   readBearer,
   readUnprovenClaims,
 } from "../http/auth/key.ts";
-export { CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS } from "../http/auth/token-rules.ts";
+export { type RsaAlgorithm, rsaAlgorithmSchema } from "../config/rsa-algorithm.ts";
+export { KeySet } from "../http/auth/key-set.ts";
+export { TokenMemory } from "../http/auth/token-memory.ts";
+export {
+  believedUntil,
+  CLOCK_TOLERANCE_S,
+  isOfKind,
+  PUBLIC_KEY_ALGORITHMS,
+} from "../http/auth/token-rules.ts";
 export { ExpiringMap } from "./expiring-map.ts";
 export { createSecret, hasChecksum, randomText } from "../http/auth/key.ts";
 export { digestOf } from "./digest.ts";

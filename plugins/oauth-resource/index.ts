@@ -15,7 +15,6 @@ import { OauthResource } from "./service.ts";
 import { tellRefusals } from "./tell-refusals.ts";
 import { registerWarnings } from "./warnings.ts";
 
-export { KeySet } from "./key-set.ts";
 export { issuerNameSchema } from "./options.ts";
 export { normalUrl } from "./resources.ts";
 export * from "./service.ts";

@@ -1,8 +1,7 @@
-import { FetchedValue } from "propylon/kit";
+import { FetchedValue, KeySet } from "propylon/kit";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
 import { IntrospectedTokens } from "./introspection.ts";
-import { KeySet } from "./key-set.ts";
 import { discover, namedUrl } from "./metadata.ts";
 import type { IssuerOptions } from "./options.ts";
 import { issuerFault } from "./refusal.ts";
@@ -11,7 +10,7 @@ import { SignedTokens } from "./signed-tokens.ts";
 /** Makes the check of an issuer's tokens. */
 export function createCheck(
   name: string,
-  { issuer, jwks, introspection }: IssuerOptions,
+  { issuer, jwks, introspection, rsaAlgorithm }: IssuerOptions,
   documents: IssuerDocuments,
 ): IssuerCheck {
   if (introspection) {
@@ -24,7 +23,7 @@ export function createCheck(
     if (jwks !== undefined) return readSet(documents, new URL(jwks));
     const url = namedUrl(await discover(documents, issuer), "jwks_uri");
     return readSet(documents, url, new URL(issuer));
-  });
+  }, rsaAlgorithm);
   return new SignedTokens(name, issuer, keys);
 }
 

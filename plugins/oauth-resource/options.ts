@@ -1,5 +1,5 @@
 import { durationSchema } from "propylon";
-import { isLoopback, JWT } from "propylon/kit";
+import { isLoopback, JWT, rsaAlgorithmSchema } from "propylon/kit";
 import { z } from "zod";
 
 /** RFC 6749 section 3.3; anything else could leave the quotes of a challenge. */
@@ -47,6 +47,7 @@ const issuerSchema = z
     jwks: secureUrl()
       .optional()
       .describe("URL of its keys; default: what its metadata name (RFC 8414, OpenID Connect)."),
+    rsaAlgorithm: rsaAlgorithmSchema(),
     introspection: introspectionSchema
       .optional()
       .describe("Ask the issuer about each token (RFC 7662) in place of a check of signatures."),

@@ -1,11 +1,14 @@
 import type { JWTPayload } from "jose";
-import { CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS, FetchFailure } from "propylon/kit";
+import {
+  believedUntil,
+  CLOCK_TOLERANCE_S,
+  FetchFailure,
+  isOfKind,
+  type KeySet,
+  PUBLIC_KEY_ALGORITHMS,
+} from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
-import type { KeySet } from "./key-set.ts";
 import { expiredToken, invalidToken, uncheckedToken, uselessToken } from "./refusal.ts";
-
-/** A checked signature is remembered so long at most. */
-const MAX_AGE_MS = 300_000;
 
 /** Checks signed tokens (RFC 9068) with the keys of their issuer. */
 export class SignedTokens implements IssuerCheck {
@@ -23,8 +26,7 @@ export class SignedTokens implements IssuerCheck {
 
   async check(token: string): Promise<CheckedToken> {
     const claims = readClaims(await this.#verify(token));
-    const until = Math.min(claims.expiresAt, this.#keys.usableUntil, Date.now() + MAX_AGE_MS);
-    return { claims, until };
+    return { claims, until: believedUntil(Math.min(claims.expiresAt, this.#keys.usableUntil)) };
   }
 
   warm(): Promise<void> {

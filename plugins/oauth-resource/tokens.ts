@@ -10,12 +10,12 @@ import {
 import {
   asProven,
   digestOf,
-  ExpiringMap,
   JWT,
   type LogFacts,
   qualifiedId,
   readBearer,
   readUnprovenClaims,
+  TokenMemory,
 } from "propylon/kit";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
@@ -25,12 +25,6 @@ import type { Outages } from "./outages.ts";
 import { invalidToken, TokenRefusal, type AccessTokenFault } from "./refusal.ts";
 import { normalUrl, resourceOf, type Resource, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";
-
-/** Most tokens that are remembered. */
-const MAX_TOKENS = 10_000;
-
-/** The clock may have been wrong. */
-const EXPIRED_MS = 60_000;
 
 /** Told why a token was refused, with what the log is to say of it. */
 export type OnTokenRefusal = (reason: AccessTokenFault, facts?: LogFacts) => void;
@@ -61,9 +55,7 @@ interface KnownToken {
 /** Tells whose an access token is, and whether it is for what is asked. */
 export class AccessTokens {
   readonly #parts: TokenParts;
-  readonly #known = new ExpiringMap<KnownToken>(MAX_TOKENS);
-  /** Those that are over, so that a program that goes on with one costs no signature each time. */
-  readonly #expired = new ExpiringMap<TokenRefusal>(MAX_TOKENS);
+  readonly #memory = new TokenMemory<KnownToken>();
   readonly #checking = new Map<string, Promise<KnownToken>>();
   readonly #audiences: ReadonlySet<string>;
 
@@ -84,10 +76,9 @@ export class AccessTokens {
       const identity = this.#counted(() => this.#admit(known, resource, path));
       return this.#parts.accounts?.admit(identity) ?? identity;
     };
-    const known = this.#known.get(digest);
+    const known = this.#memory.find(digest);
+    if (known instanceof GatewayError) throw this.#count(known, issuer);
     if (known) return admit(known);
-    const expired = this.#expired.get(digest);
-    if (expired) throw this.#count(expired, issuer);
     return this.#check(bearer.token, digest, issuer).then(admit);
   };
 
@@ -136,11 +127,11 @@ export class AccessTokens {
       const { claims, until, isLive } = await issuer.check.check(token);
       this.#parts.outages.answered(issuer.name);
       const known = { issuer, claims, isLive };
-      this.#known.set(digest, known, until);
+      this.#memory.keep(digest, known, until);
       return known;
     } catch (error) {
       if (error instanceof TokenRefusal && error.reason === "expired")
-        this.#expired.set(digest, error, Date.now() + EXPIRED_MS);
+        this.#memory.keepOver(digest, error);
       if (isGatewayError(error) && error.code === "upstream_error")
         this.#parts.outages.failed(issuer.name, error);
       throw this.#count(error, issuer);

@@ -1,7 +1,12 @@
-import { CLOCK_TOLERANCE_S, isOfKind, type Kv, PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
+import {
+  CLOCK_TOLERANCE_S,
+  isOfKind,
+  type KeySet,
+  type Kv,
+  PUBLIC_KEY_ALGORITHMS,
+} from "propylon/kit";
 import { createHash } from "node:crypto";
 import type { JWTVerifyGetKey } from "jose";
-import type { KeySet } from "propylon/plugins/oauth-resource";
 import { OauthError } from "./oauth-error.ts";
 
 /** RFC 7523 section 2.2. */

@@ -4,12 +4,13 @@ import {
   ExpiringMap,
   FIRST_PROBLEM,
   HttpClient,
+  KeySet,
   networkReason,
   parseJson,
+  rsaAlgorithmSchema,
   timeoutSignal,
 } from "propylon/kit";
 import { z } from "zod";
-import { KeySet } from "propylon/plugins/oauth-resource";
 import { OauthError, tooOften } from "./oauth-error.ts";
 import { isRedirect } from "./redirects.ts";
 
@@ -35,6 +36,8 @@ const documentSchema = z.object({
   client_name: z.string().min(1).max(1_000),
   redirect_uris: z.array(z.unknown()).max(1_000),
   token_endpoint_auth_method: z.string().optional(),
+  /** How its RSA keys sign that do not say so themselves; another value says nothing of those. */
+  token_endpoint_auth_signing_alg: rsaAlgorithmSchema().catch("RS256"),
   jwks: z.object({ keys: z.array(z.unknown()).max(1_000) }).optional(),
   jwks_uri: z.string().optional(),
 });
@@ -132,15 +135,17 @@ export class ClientDocuments {
   }
 
   /** There is no secret that both could have: it has a key, or says that it has none. */
-  #keysOf({ token_endpoint_auth_method: method = "none", jwks, jwks_uri: uri }: DocumentText) {
+  #keysOf({ jwks, jwks_uri: uri, ...said }: DocumentText): KeySet | undefined {
+    const { token_endpoint_auth_method: method = "none" } = said;
+    const { token_endpoint_auth_signing_alg: rsa } = said;
     if (method === "none") return undefined;
     if (method !== "private_key_jwt")
       throw unusable("token_endpoint_auth_method must be none or private_key_jwt");
     if ((jwks === undefined) === (uri === undefined))
       throw unusable("it must have either jwks or jwks_uri");
-    if (uri === undefined) return new KeySet(async () => jwks);
+    if (uri === undefined) return new KeySet(async () => jwks, rsa);
     const url = this.#check(uri);
-    return new KeySet(async () => parse((await this.#get(url)).bytes));
+    return new KeySet(async () => parse((await this.#get(url)).bytes), rsa);
   }
 
   async #load(id: string, url: URL): Promise<Known> {

@@ -1,5 +1,5 @@
 import { durationSchema } from "propylon";
-import { isLoopback, secretKeysSchema } from "propylon/kit";
+import { isLoopback, rsaAlgorithmSchema, secretKeysSchema } from "propylon/kit";
 import { issuerNameSchema } from "propylon/plugins/oauth-resource";
 import { z } from "zod";
 import { isRedirect } from "./redirects.ts";
@@ -64,6 +64,7 @@ const providerSchema = z
       .describe(
         "Whether claims are read at the userinfo endpoint too, for providers that tell groups there only.",
       ),
+    rsaAlgorithm: rsaAlgorithmSchema(),
     timeout: duration(MINUTE_MS, "1m")
       .default(5_000)
       .describe("Longest request to the provider. A bare number is seconds."),

@@ -4,13 +4,21 @@ import { asProven } from "./authentication.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Principal, Role } from "../../call/types.ts";
-import { ExpiringMap } from "../../kit/expiring-map.ts";
 import { readUnprovenClaims } from "./key.ts";
 import { digestOf } from "../../kit/digest.ts";
 import { JWT, qualifiedId } from "./people.ts";
 import { makePrincipal } from "./principal.ts";
 import { ALL_ROLES } from "../guard.ts";
-import { BY_KEY_TYPE, CLOCK_TOLERANCE_S, isOfKind, PUBLIC_KEY_ALGORITHMS } from "./token-rules.ts";
+import { KeySet } from "./key-set.ts";
+import { ProviderHttp } from "../../kit/provider-http.ts";
+import { TokenMemory } from "./token-memory.ts";
+import {
+  believedUntil,
+  BY_KEY_TYPE,
+  CLOCK_TOLERANCE_S,
+  isOfKind,
+  PUBLIC_KEY_ALGORITHMS,
+} from "./token-rules.ts";
 
 type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
 
@@ -24,10 +32,10 @@ export interface JwtVerifier {
 const SYMMETRIC = ["HS256"];
 const JWKS_TIMEOUT_MS = 5_000;
 
-/** How tokens are checked, once jose is loaded. */
+/** How tokens are checked. */
 interface Check {
   readonly algorithms: readonly string[];
-  readonly loadKey: (jose: typeof import("jose")) => KeyObject | Uint8Array | JWTVerifyGetKey;
+  readonly key: KeyObject | Uint8Array | JWTVerifyGetKey;
 }
 
 /**
@@ -38,7 +46,7 @@ interface Check {
  * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for a key that is none
  */
 export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVerifier {
-  const { algorithms, loadKey } = pickCheck(config);
+  const { algorithms, key } = pickCheck(config);
   const { issuer, audience } = config;
   const options: JWTVerifyOptions = {
     algorithms: [...algorithms],
@@ -47,14 +55,9 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
     ...(issuer !== undefined && { issuer }),
     ...(audience !== undefined && { audience }),
   };
-  /** Tokens whose signature was checked, so that it is checked once and not with every call. */
-  const verified = new ExpiringMap<Principal>(MAX_TOKENS);
-  /** Those that are over, so that a program that goes on with one costs no signature each time. */
-  const expired = new ExpiringMap<GatewayError>(MAX_TOKENS);
-  let key: ReturnType<typeof loadKey> | undefined;
+  const memory = new TokenMemory<Principal>();
   const verify = async (token: string, digest: string): Promise<Principal> => {
     const jose = await import("jose");
-    key ??= loadKey(jose);
     try {
       // One overload takes a key, the other a function that finds it.
       const { payload, protectedHeader } =
@@ -63,12 +66,11 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
           : await jose.jwtVerify(token, key, options);
       if (!isOfKind(protectedHeader.typ, "at+jwt")) throw refused("The token is not valid.");
       const principal = toPrincipal(payload, config.roleClaim, isQualified);
-      verified.set(digest, principal, Math.min(principal.expiresAt!, Date.now() + MAX_AGE_MS));
+      memory.keep(digest, principal, believedUntil(principal.expiresAt!));
       return principal;
     } catch (error) {
       const refusal = toRefusal(error, jose.errors);
-      if (error instanceof jose.errors.JWTExpired)
-        expired.set(digest, refusal, Date.now() + EXPIRED_MS);
+      if (error instanceof jose.errors.JWTExpired) memory.keepOver(digest, refusal);
       throw refusal;
     }
   };
@@ -76,10 +78,9 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
     issuer === undefined || readUnprovenClaims(token)?.["iss"] === issuer;
   const find = (token: string): Principal | Promise<Principal> => {
     const digest = digestOf(token);
-    const known = verified.get(digest);
+    const known = memory.find(digest);
+    if (known instanceof GatewayError) throw known;
     if (known) return known;
-    const over = expired.get(digest);
-    if (over) throw over;
     // Without a look at the key set: another issuer's tokens must not depend on ours being there.
     if (!mayBeOurs(token)) throw new ForeignToken();
     return verify(token, digest);
@@ -94,21 +95,41 @@ export class ForeignToken extends GatewayError {
   }
 }
 
-function pickCheck({ secret, publicKey, jwks }: JwtConfig): Check {
+function pickCheck({ secret, publicKey, jwks, rsaAlgorithm }: JwtConfig): Check {
   if ([secret, publicKey, jwks].filter((source) => source !== undefined).length !== 1)
     throw new GatewayError("invalid", "auth.jwt needs exactly one of secret, publicKey and jwks.", {
       hint: "Set the one that your tokens are signed for.",
       data: { path: "auth.jwt" },
     });
-  if (secret !== undefined)
-    return { algorithms: SYMMETRIC, loadKey: () => new TextEncoder().encode(secret) };
+  if (secret !== undefined) return { algorithms: SYMMETRIC, key: new TextEncoder().encode(secret) };
   if (publicKey !== undefined) {
     const key = readPublicKey(publicKey);
-    return { algorithms: BY_KEY_TYPE[key.asymmetricKeyType!]!, loadKey: () => key };
+    const isRsa = key.asymmetricKeyType === "rsa";
+    return { algorithms: isRsa ? [rsaAlgorithm] : BY_KEY_TYPE[key.asymmetricKeyType!]!, key };
   }
-  const loadKey: Check["loadKey"] = ({ createRemoteJWKSet }) =>
-    createRemoteJWKSet(new URL(jwks!), { timeoutDuration: JWKS_TIMEOUT_MS });
-  return { algorithms: PUBLIC_KEY_ALGORITHMS, loadKey };
+  const keys = new KeySet(() => fetchKeys(jwks!), rsaAlgorithm);
+  return { algorithms: PUBLIC_KEY_ALGORITHMS, key: (header, token) => keys.find(header, token) };
+}
+
+async function fetchKeys(url: string): Promise<unknown> {
+  // Made for each fetch, once in minutes: nothing has to end with the config then.
+  const http = new ProviderHttp({
+    allowedAddresses: [],
+    option: "auth.jwt",
+    timeout: JWKS_TIMEOUT_MS,
+    fault: unusable,
+  });
+  try {
+    const response = await http.from([])(url, { headers: { accept: "application/json" } });
+    if (response.status !== 200) throw unusable(`it answers with HTTP ${response.status}`);
+    return await response.json();
+  } finally {
+    await http.close();
+  }
+}
+
+function unusable(why: string, cause?: unknown): GatewayError {
+  return new GatewayError("upstream_error", `The key set cannot be used: ${why}.`, { cause });
 }
 
 /** Node would derive a public key from a private one; whoever put that here gave a secret away. */
@@ -170,9 +191,3 @@ function toRefusal(error: unknown, errors: typeof import("jose").errors): Gatewa
 function refused(message: string, cause?: unknown): GatewayError {
   return new GatewayError("unauthorized", message, { cause });
 }
-
-const MAX_TOKENS = 10_000;
-/** The clock may have been wrong. */
-const EXPIRED_MS = 60_000;
-/** A key that was withdrawn from its set is trusted no longer than this. */
-const MAX_AGE_MS = 300_000;

@@ -1,6 +1,8 @@
+import { RSA_ALGORITHMS } from "../../config/rsa-algorithm.ts";
+
 /** Algorithms by the type of a key. A key is only ever used with those of its type: a public key as HMAC secret would verify anything (RFC 8725 section 3.1). */
 export const BY_KEY_TYPE: Readonly<Record<string, readonly string[]>> = {
-  rsa: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  rsa: RSA_ALGORITHMS,
   ec: ["ES256", "ES384", "ES512"],
   ed25519: ["EdDSA", "Ed25519"],
 };
@@ -18,6 +20,18 @@ export const PUBLIC_KEY_ALGORITHMS: readonly string[] = Object.values(BY_KEY_TYP
  * @example const expiresAt = (claims.exp + CLOCK_TOLERANCE_S) * 1_000;
  */
 export const CLOCK_TOLERANCE_S = 30;
+
+/** A key that was withdrawn from its set is trusted no longer than this. */
+const MAX_AGE_MS = 300_000;
+
+/**
+ * Until when a signature that was right is believed without a further look, in milliseconds since 1970.
+ *
+ * @example memory.keep(digest, principal, believedUntil(principal.expiresAt));
+ */
+export function believedUntil(expiresAt: number): number {
+  return Math.min(expiresAt, Date.now() + MAX_AGE_MS);
+}
 
 /**
  * Whether a token may be of a kind, by its `typ`: it names that kind, or none. What the same issuer signed for something else (a logout

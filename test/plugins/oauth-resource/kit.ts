@@ -27,6 +27,8 @@ export interface RigOptions {
   readonly options?: Record<string, unknown>;
   readonly config?: GatewayConfigInput;
   readonly issuer?: ScriptedIssuer;
+  /** More options of that issuer. */
+  readonly corp?: object;
   readonly plugins?: readonly PluginEntry[];
   /** Whether it fetches the issuer's keys at its start; default true. */
   readonly isAsked?: boolean;
@@ -38,13 +40,14 @@ export async function setupRig({
   config = {},
   isAsked = true,
   plugins = [],
+  corp = {},
   ...rest
 }: RigOptions = {}) {
   const issuer = rest.issuer ?? (await ScriptedIssuer.start());
   const { gateway, url } = await setupGateway({
     plugins: [
       who,
-      [oauthResource, { issuers: { corp: { issuer: issuer.url } }, ...options }],
+      [oauthResource, { issuers: { corp: { issuer: issuer.url, ...corp } }, ...options }],
       ...plugins,
     ],
     // Tests try more wrong tokens in a second than a gateway takes in a minute.

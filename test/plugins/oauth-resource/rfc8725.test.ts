@@ -14,17 +14,20 @@ interface Face {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Starts one, before an issuer that a test made. */
-type Start = (made?: ScriptedIssuer) => Promise<Face>;
+/** Starts one, before an issuer that a test made, with more options of the issuer. */
+type Start = (made?: ScriptedIssuer, more?: object) => Promise<Face>;
 
 const FACES: Readonly<Record<string, Start>> = {
-  "oauth-resource": async (made) => {
-    const { issuer, url } = await setupRig(made && { issuer: made });
+  "oauth-resource": async (made, more) => {
+    const { issuer, url } = await setupRig({
+      ...(made && { issuer: made }),
+      ...(more && { corp: more }),
+    });
     return faceOf(issuer, url, { aud: url });
   },
-  "auth.jwt": async (made) => {
+  "auth.jwt": async (made, more) => {
     const issuer = made ?? (await ScriptedIssuer.start());
-    const jwt = { jwks: `${issuer.url}/jwks`, issuer: issuer.url, audience: "gateway" };
+    const jwt = { jwks: `${issuer.url}/jwks`, issuer: issuer.url, audience: "gateway", ...more };
     const config = { auth: { jwt, maxFailures: 0 } };
     const { url } = await setupGateway({ plugins: [who], config, client: false });
     return faceOf(issuer, url, { aud: "gateway", role: "caller" });
@@ -59,6 +62,23 @@ describe.each(Object.entries(FACES))("RFC 8725, at %s", (_name, start) => {
     for (const alg of ["RS384", "RS512", "PS256", "PS512"])
       expect([alg, await status(await sign(alg))]).toEqual([alg, 401]);
   });
+
+  it.each([
+    [{}, "RS256"],
+    [{ rsaAlgorithm: "PS256" }, "PS256"],
+  ])(
+    "3.1: an RSA key whose set names no algorithm has one: with %j it is %s",
+    async (more, own) => {
+      const issuer = await ScriptedIssuer.start();
+      const { privateKey, jwk } = await createIssuerKey("rsa", "RS256");
+      issuer.otherKeys = [{ ...jwk, alg: undefined }];
+      const { claims, status } = await start(issuer, more);
+      for (const alg of ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]) {
+        const token = await issuer.sign(claims, { alg, kid: "rsa" }, privateKey);
+        expect([alg, await status(token)]).toEqual([alg, alg === own ? 200 : 401]);
+      }
+    },
+  );
 
   it("3.3: a token is refused when any byte of its signature or header is changed", async () => {
     const { issuer, claims, status } = await start();

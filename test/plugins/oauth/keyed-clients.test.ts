@@ -15,9 +15,9 @@ interface Key {
   readonly secret: GenerateKeyPairResult["privateKey"];
 }
 
-async function createKey(kid: string): Promise<Key> {
-  const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
-  return { kid, jwk: { ...(await exportJWK(publicKey)), kid, alg: "ES256" }, secret: privateKey };
+async function createKey(kid: string, alg = "ES256"): Promise<Key> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true });
+  return { kid, jwk: { ...(await exportJWK(publicKey)), kid, alg }, secret: privateKey };
 }
 
 /** A program with a key, whose document and keys a test may change. */
@@ -36,7 +36,7 @@ async function setupKeyed(change: (own: string) => Record<string, unknown> = () 
   const sign = (
     claims: Record<string, unknown> = {},
     { kid, secret } = key,
-    header: { readonly typ?: string } = {},
+    header: { readonly typ?: string; readonly alg?: string } = {},
   ): Promise<string> => {
     const now = Math.floor(Date.now() / 1_000);
     const usual = { iss: document, sub: document, aud: rig.url, exp: now + 60, jti: randomUUID() };
@@ -74,6 +74,23 @@ describe("a program with a key (private_key_jwt)", () => {
     const code = (await program.login()).get("code")!;
     expect((await program.redeem(code, await prove({}, key))).status).toBe(200);
   });
+
+  it.each([
+    ["RS256", {}, 200],
+    ["PS256", { token_endpoint_auth_signing_alg: "PS256" }, 200],
+    ["PS256", {}, 401],
+    ["RS256", { token_endpoint_auth_signing_alg: "PS256" }, 401],
+    ["RS256", { token_endpoint_auth_signing_alg: "HS256" }, 200],
+  ])(
+    "proves itself by an RSA key with one algorithm: %s, where it says %j",
+    async (alg, said, status) => {
+      const key = await createKey("rsa", alg);
+      const jwks = { keys: [{ ...key.jwk, alg: undefined }] };
+      const { program, prove } = await setupKeyed(() => ({ jwks, jwks_uri: undefined, ...said }));
+      const code = (await program.login()).get("code")!;
+      expect((await program.redeem(code, await prove({}, key, { alg }))).status).toBe(status);
+    },
+  );
 
   it("is nobody without its key: a stolen code or refresh token is no use", async () => {
     const { program, prove, endpoint } = await setupKeyed();

@@ -106,6 +106,16 @@ describe("a token", () => {
     expect(await refusal(verify, await sign())).toBe(INVALID);
   });
 
+  it.each(["RS256", "PS384"] as const)("of an RSA key is accepted with %s alone", async (own) => {
+    const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const pem = publicKey.export({ type: "spki", format: "pem" }).toString();
+    const verify = verifier({ publicKey: pem, ...(own !== "RS256" && { rsaAlgorithm: own }) });
+    for (const alg of ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"]) {
+      const told = await refusal(verify, await sign({}, privateKey, { alg }));
+      expect([alg, told]).toEqual([alg, alg === own ? "accepted" : INVALID]);
+    }
+  });
+
   it("is checked once: the second time the answer is there at once, and gone when the token is", async () => {
     const verify = verifier({ secret: SECRET });
     const token = await sign();

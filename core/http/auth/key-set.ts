@@ -1,6 +1,8 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
-import { isObject, FetchedValue } from "propylon/kit";
-import { issuerFault } from "./refusal.ts";
+import type { RsaAlgorithm } from "../../config/rsa-algorithm.ts";
+import { GatewayError } from "../../errors.ts";
+import { FetchedValue } from "../../kit/fetched-value.ts";
+import { isObject } from "../../kit/json.ts";
 
 const MAX_KEYS = 100;
 /** Members that make a key; what else a set holds, e.g. parts of private keys, is left out. */
@@ -9,15 +11,22 @@ const TYPES: ReadonlySet<unknown> = new Set(["RSA", "EC", "OKP"]);
 
 type FindKey = ReturnType<typeof import("jose").createLocalJWKSet>;
 
-/** The public keys of an issuer. */
+/**
+ * The public keys of an issuer, fetched when they are needed and kept for a time as {@link FetchedValue} says. Each is used with one
+ * algorithm (RFC 8725 section 3.1): that of its set, or of its type and curve; an RSA key without one has the algorithm of the config.
+ *
+ * @example
+ * const keys = new KeySet(() => readJson(metadata.jwks_uri), "RS256");
+ * await jwtVerify(token, (header, input) => keys.find(header, input), { algorithms: [...PUBLIC_KEY_ALGORITHMS] });
+ */
 export class KeySet {
   readonly #keys: FetchedValue<FindKey>;
 
-  /** @param fetch gets the set as JSON */
-  constructor(fetch: () => Promise<unknown>) {
+  /** @param fetch gets the set as JSON @param rsaAlgorithm of RSA keys without `alg` */
+  constructor(fetch: () => Promise<unknown>, rsaAlgorithm: RsaAlgorithm = "RS256") {
     this.#keys = new FetchedValue(async () => {
       const { createLocalJWKSet } = await import("jose");
-      return createLocalJWKSet(readKeys(await fetch()));
+      return createLocalJWKSet(readKeys(await fetch(), rsaAlgorithm));
     });
   }
 
@@ -49,15 +58,23 @@ export class KeySet {
 }
 
 /** @throws for what is no set, or has no key that can verify anything: the issuer's fault, and no reason to forget its keys */
-function readKeys(value: unknown): JSONWebKeySet {
+function readKeys(value: unknown, rsaAlgorithm: RsaAlgorithm): JSONWebKeySet {
   const listed = isObject(value) && Array.isArray(value["keys"]) ? value["keys"] : [];
-  const keys = listed.slice(0, MAX_KEYS).filter(isVerifier).map(publicPart);
-  if (keys.length === 0) throw issuerFault("its key set holds no public key");
-  return { keys };
+  const keys = listed.slice(0, MAX_KEYS).filter(isVerifier);
+  if (keys.length === 0)
+    throw new GatewayError(
+      "upstream_error",
+      "The issuer cannot be used: its key set holds no public key.",
+    );
+  return { keys: keys.map((key) => ({ ...publicPart(key), ...oneAlgorithm(key, rsaAlgorithm) })) };
 }
 
 function isVerifier(key: unknown): key is JWK {
   return isObject(key) && TYPES.has(key["kty"]) && (key["use"] ?? "sig") === "sig";
+}
+
+function oneAlgorithm({ kty, alg }: JWK, rsaAlgorithm: RsaAlgorithm): Partial<JWK> {
+  return kty === "RSA" && typeof alg !== "string" ? { alg: rsaAlgorithm } : {};
 }
 
 function publicPart(key: JWK): JWK {
