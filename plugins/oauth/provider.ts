@@ -1,6 +1,6 @@
 import type { Client, ClientAuth, AuthorizationServer } from "oauth4webapi";
-import { GatewayError } from "propylon";
 import { FetchedValue, isLoopback, type ProviderFetch, ProviderHttp } from "propylon/kit";
+import { idProviderFault, IdTokens } from "./id-tokens.ts";
 import type { OauthOptions } from "./options.ts";
 import { OauthError } from "./oauth-error.ts";
 
@@ -23,6 +23,7 @@ export class Provider {
   readonly #redirect: () => string;
   readonly #http: ProviderHttp;
   readonly #fetch: ProviderFetch;
+  readonly #idTokens: IdTokens;
   readonly #metadata = new FetchedValue(() => this.#discover());
 
   /** @param redirect URL of the gateway that the provider sends people back to */
@@ -33,17 +34,20 @@ export class Provider {
       allowedAddresses: options.allowedAddresses,
       option: "plugins.oauth.allowedAddresses",
       timeout: options.provider.timeout,
-      fault: (why, cause) =>
-        new GatewayError("upstream_error", `The OpenID provider cannot be used: ${why}.`, {
-          cause,
-        }),
+      fault: idProviderFault,
     });
     this.#fetch = this.#http.from([new URL(options.provider.issuer)]);
+    this.#idTokens = new IdTokens({
+      metadata: () => this.#metadata.get(),
+      fetch: this.#fetch,
+      clientSecret: options.provider.clientSecret,
+      rsaAlgorithm: options.provider.rsaAlgorithm,
+    });
   }
 
-  /** Reads the provider's metadata where they are not known yet. Never rejects. */
+  /** Reads the provider's metadata and keys where they are not known yet. Never rejects. */
   async warm(): Promise<void> {
-    await this.#metadata.get().catch(() => {});
+    await this.#idTokens.warm();
   }
 
   /** Where a person is sent to log in. @throws {OauthError} while the provider is away */
@@ -110,6 +114,8 @@ export class Provider {
       expectedNonce: nonce,
       requireIdToken: true,
     });
+    // Before anything of it is used (RFC 8725 section 3.3).
+    await this.#idTokens.verify(result.id_token!);
     const claims = oauth.getValidatedIdTokenClaims(result)!;
     if (!this.#options.userinfo) return claims;
     const about = await oauth.userInfoRequest(metadata, client, result.access_token, options);
@@ -173,7 +179,7 @@ function away(cause: unknown): OauthError {
 }
 
 async function toLoginError(error: unknown): Promise<OauthError> {
-  const oauth = await import("oauth4webapi");
+  const [oauth, { errors }] = await Promise.all([import("oauth4webapi"), import("jose")]);
   if (error instanceof oauth.AuthorizationResponseError)
     return new OauthError("access_denied", "The login provider did not let the person in.", {
       status: 403,
@@ -183,6 +189,7 @@ async function toLoginError(error: unknown): Promise<OauthError> {
     oauth.OperationProcessingError,
     oauth.ResponseBodyError,
     oauth.WWWAuthenticateChallengeError,
+    errors.JOSEError,
   ];
   if (refusals.some((refusal) => error instanceof refusal))
     return new OauthError("server_error", "The answer of the login provider is not valid.", {
