@@ -69,7 +69,7 @@ export class EndpointContext {
   readonly journals: Journals;
   readonly requestStates: RequestStates;
   readonly known = new KnownLists();
-  readonly firstConnect = new FirstConnect();
+  readonly firstConnect = new FirstConnect(this.known);
   readonly early = new EarlyCalls(this);
   readonly #prefix = randomBytes(6).toString("base64url");
   #count = 0;

@@ -1,5 +1,6 @@
 import { GatewayError, type Principal, type Server, toGatewayError } from "propylon";
 import { type Cancellation, type EndpointHost, FairQuota, setTimer } from "propylon/kit";
+import type { KnownLists } from "./known-lists.ts";
 import type { View } from "./view.ts";
 import { type Forward, isFault, isUnknown } from "./forward.ts";
 import { type Fault, toFault } from "./protocol.ts";
@@ -8,27 +9,33 @@ import { type Fault, toFault } from "./protocol.ts";
 const LIMIT_MS = 2_000;
 
 /**
- * The time in which servers connect for the first time. Clients that come meanwhile wait for it to end, so that what they
- * see first is not an empty list; nobody waits twice for the same servers. Lists come after a while all the same.
+ * The time in which servers connect for the first time, and names are read from the store: until then any may be another server's.
+ * Clients that come meanwhile wait for it to end, so that what they see first is not an empty list, or one of other names; nobody
+ * waits twice for the same servers. Lists come after a while all the same.
  */
 export class FirstConnect {
+  readonly #known: Pick<KnownLists, "loading">;
   #promise: Promise<void> | undefined;
   #end: (() => void) | undefined;
   #open = false;
+
+  constructor(known: Pick<KnownLists, "loading">) {
+    this.#known = known;
+  }
 
   /** What lists wait for: resolves when all have answered or failed, or the time is over; `undefined` = nothing. */
   get promise(): Promise<void> | undefined {
     return this.#promise;
   }
 
-  /** Whether servers connect for the first time, however long that takes. */
+  /** Whether that time goes on, however long it takes. */
   get open(): boolean {
     return this.#open;
   }
 
   /** Starts to wait if any of these servers is still to answer for the first time. */
   start(servers: readonly Server[]): void {
-    if (!servers.some(isSettling)) return;
+    if (!this.#isSettling(servers)) return;
     this.#open = true;
     this.#promise ??= new Promise((resolve) => {
       const timer = setTimeout(() => this.#release(), LIMIT_MS).unref();
@@ -41,13 +48,17 @@ export class FirstConnect {
 
   /** Ends the wait if all of these servers have answered or failed. */
   check(servers: readonly Server[]): void {
-    if (this.#open && !servers.some(isSettling)) this.end();
+    if (this.#open && !this.#isSettling(servers)) this.end();
   }
 
   /** Ends the wait. */
   end(): void {
     this.#open = false;
     this.#release();
+  }
+
+  #isSettling(servers: readonly Server[]): boolean {
+    return this.#known.loading !== undefined || servers.some(isSettling);
   }
 
   #release(): void {
@@ -149,7 +160,8 @@ export class EarlyCalls {
   #starting(): Fault {
     const names = this.#context.views.base.servers.filter(isSettling).map(({ name }) => name);
     const some = names.slice(0, 5).join(", ") + (names.length > 5 ? ", ..." : "");
-    const message = `Nobody has this name yet, and servers are still connecting (${some}): try again.`;
+    const why = some === "" ? "the gateway is starting" : `servers are still connecting (${some})`;
+    const message = `Nobody has this name yet, and ${why}: try again.`;
     return toAnswer(new GatewayError("upstream_error", message));
   }
 }

@@ -83,7 +83,10 @@ function watched(
     get: (bucket, key) => ask("get", bucket, key, () => memory.get(bucket, key)),
     put: (bucket, key, ...rest) => ask("put", bucket, key, () => memory.put(bucket, key, ...rest)),
     delete: (bucket, key, rev) => ask("delete", bucket, key, () => memory.delete(bucket, key, rev)),
-    list: (...args) => memory.list(...args),
+    list: async (...args) => {
+      await kept.hold;
+      return memory.list(...args);
+    },
     watch: (...args) => memory.watch(...args),
     append: (...args) => memory.append(...args),
     read: (...args) => memory.read(...args),

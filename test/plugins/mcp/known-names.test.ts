@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { EndpointContent } from "../../../core/gateway/endpoint-server.ts";
-import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
+import { FakeServer, legacyClient, postModern, sdk2Client, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 import { outliving } from "./kept.ts";
 import { until } from "../../fixtures/until.ts";
@@ -46,6 +46,21 @@ async function connect() {
   };
   return { client, names, call };
 }
+
+describe("a name while the store is read", () => {
+  it("a gateway that joins a fleet refuses no call for it", async () => {
+    const kept = outliving();
+    let release!: () => void;
+    kept.hold = new Promise((resolve) => (release = resolve));
+    served = await serve([house("s", "echo")], { store: kept.open() });
+    const call = postModern(served.url, 1, "tools/call", { name: "echo", arguments: {} });
+    const list = postModern(served.url, 2, "tools/list", {});
+    await until(() => served!.requests() === 2);
+    release();
+    expect(await (await call).json()).toMatchObject({ result: { content: [{ text: "s echo" }] } });
+    expect(await (await list).json()).toMatchObject({ result: { tools: [{ name: "echo" }] } });
+  });
+});
 
 describe("a name while its server is not up", () => {
   it("mcp-01: never leads to another server, and is told to be one's that is starting", async () => {
