@@ -6,8 +6,11 @@ import { PENDING_MS, type ConsentOutcome } from "./pending-logins.ts";
 import type { LoginAsking } from "./parts.ts";
 import type { Vault } from "./vault.ts";
 
-/** A link to the page that begins a login. */
-export const ticketSchema = z.object({ id: z.string(), server: z.string(), ref: z.string() });
+/** A link to the page that begins a login: of a principal, or one of the gateway's account that waits for a browser. */
+export const ticketSchema = z.union([
+  z.object({ id: z.string(), server: z.string(), ref: z.string() }),
+  z.object({ server: z.string(), pending: z.string() }),
+]);
 export type Ticket = z.infer<typeof ticketSchema>;
 
 /** What {@link Asking} works with. */

@@ -74,6 +74,7 @@ export function createDesk(
     tickets,
     outcomes: new Vault(store, "outcomes", { ...passing, schema: outcomeSchema }),
     asking,
+    urlOf: (ticket) => urlOf(`connect/${ticket}`),
     identify: config.identify,
     count: registerMetrics(metrics),
     publish: (news) => topic.publish(news),

@@ -22,6 +22,8 @@ export interface LoginDeskParts {
   readonly tickets: Vault<Ticket>;
   readonly outcomes: Vault<ConsentOutcome>;
   readonly asking: Asking;
+  /** Address of the page for a ticket. */
+  readonly urlOf: (ticket: string) => string;
   readonly identify: "credentials" | "confirm";
   readonly count: (step: LoginStep) => void;
   /** Tells all gateways of the store. */
@@ -33,7 +35,17 @@ export interface LoginDeskParts {
 /** A login that an operator began for the gateway. */
 export interface OperatorLogin {
   readonly id: string;
+  /** Page of the gateway that begins it in a browser, once. */
   readonly location: string;
+}
+
+/** What the page of a link asks. */
+export interface LinkView {
+  readonly server: string;
+  /** Whose account it is; `undefined`: the gateway's. */
+  readonly ref: string | undefined;
+  /** Whether the visitor has to show who it is. */
+  readonly asks: boolean;
 }
 
 /** How an account stands. */
@@ -56,9 +68,11 @@ export class LoginDesk {
   }
 
   /** Whom a link is for, and whether this visitor has to show who it is. @throws {GatewayError} `not_found` */
-  async visit(ticket: string, visitor: Principal): Promise<Ticket & { readonly asks: boolean }> {
+  async visit(ticket: string, visitor: Principal): Promise<LinkView> {
     const found = await this.#ticket(ticket);
-    return { ...found, asks: !this.#isTrusted(found, visitor) };
+    const { server } = found;
+    if ("pending" in found) return { server, ref: undefined, asks: false };
+    return { server, ref: found.ref, asks: !this.#isTrusted(found.ref, visitor) };
   }
 
   /**
@@ -72,28 +86,41 @@ export class LoginDesk {
     visitor: Principal,
   ): Promise<{ readonly location: string; readonly browser: string }> {
     const found = await this.#ticket(ticket);
-    if (!this.#isTrusted(found, visitor))
+    const browser = randomBytes(24).toString("base64url");
+    if ("pending" in found) {
+      // Of all browsers that open the link, one goes on.
+      const isFirst = (await this.#parts.tickets.take(digestOf(ticket))) !== undefined;
+      const location = isFirst && (await this.#parts.consents.open(found.pending, browser));
+      if (!location) throw noLink();
+      return { location, browser };
+    }
+    if (!this.#isTrusted(found.ref, visitor))
       throw new GatewayError("forbidden", `This login is for ${found.ref}.`, {
         hint: "Enter the key that you use for this gateway, or begin a login of your own.",
       });
     const { server, account } = this.#find(found.server, found.ref);
-    const browser = randomBytes(24).toString("base64url");
     const { id, ref } = found;
     const { location } = await this.#parts.consents.begin({ id, server, account, ref, browser });
     this.#parts.count("started");
     return { location, browser };
   }
 
-  /** Begins a login for the gateway's own account. @throws {GatewayError} as {@link start} */
+  /**
+   * Begins a login for the gateway's own account. Its link opens it in one browser, and no other can end it (RFC 9700 section 2.1).
+   *
+   * @throws {GatewayError} as {@link start}
+   */
   async startForGateway(name: string): Promise<OperatorLogin> {
     const { server, account } = this.#find(name, undefined);
     if (server.isMachine)
       throw new GatewayError("invalid", `The gateway logs in at "${name}" by itself.`);
     const id = randomBytes(12).toString("base64url");
     const wish = { id, server, account, ref: undefined, browser: undefined };
-    const { location } = await this.#parts.consents.begin(wish);
+    const { key } = await this.#parts.consents.begin(wish);
+    const ticket = randomBytes(24).toString("base64url");
+    await this.#parts.tickets.put(digestOf(ticket), { server: name, pending: key });
     this.#parts.count("started");
-    return { id, location };
+    return { id, location: this.#parts.urlOf(ticket) };
   }
 
   /** Ends a login. @throws {GatewayError} as {@link PendingLogins.end} */
@@ -171,17 +198,21 @@ export class LoginDesk {
   async #ticket(ticket: string): Promise<Ticket> {
     const found = await this.#parts.tickets.get(digestOf(ticket));
     if (found) return found.value;
-    throw new GatewayError("not_found", "This link is not known, or is too old.", {
-      hint: "Ask for a new one where you got it.",
-    });
+    throw noLink();
   }
 
   /** Otherwise somebody who is sent another's link would give away an account (MCP, elicitation, "Phishing"). */
-  #isTrusted({ ref }: Ticket, visitor: Principal): boolean {
+  #isTrusted(ref: string, visitor: Principal): boolean {
     if (visitor.ref === ref) return true;
     const isNobody = visitor.kind === "anonymous";
     return isNobody && this.#parts.identify === "confirm";
   }
+}
+
+function noLink(): GatewayError {
+  return new GatewayError("not_found", "This link is not known, was used, or is too old.", {
+    hint: "Ask for a new one where you got it.",
+  });
 }
 
 /** Somebody known by a ref alone. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { escapeHtml } from "propylon/kit";
+import type { LinkView } from "./login-desk.ts";
 
 /** What a page shows. */
 interface Page {
@@ -10,24 +11,16 @@ interface Page {
   readonly status?: number;
 }
 
-/** What the page that begins a login says. */
-export interface ConnectPage {
-  readonly server: string;
-  /** For whom it is. */
-  readonly ref: string;
-  /** Whether the browser has to show credentials of the gateway. */
-  readonly asks: boolean;
-}
-
 /** The page that begins a login. */
-export function connectPage({ server, ref, asks }: ConnectPage): Response {
+export function connectPage({ server, ref, asks }: LinkView): Response {
+  const whose = ref === undefined ? "everybody" : `<b>${escapeHtml(ref)}</b>`;
   const key = asks
-    ? `<p>Show that you are <b>${escapeHtml(ref)}</b>: enter the key that you use for this gateway. It stays here.</p>
+    ? `<p>Show that you are ${whose}: enter the key that you use for this gateway. It stays here.</p>
 <p><input id="key" type="password" autocomplete="off" aria-label="Key for this gateway" required></p>`
     : "";
   return render({
     title: "Connect an account",
-    body: `<p>The account that you log in with at <b>${escapeHtml(server)}</b> will be used for everything that <b>${escapeHtml(ref)}</b> does there through this gateway.</p>
+    body: `<p>The account that you log in with at <b>${escapeHtml(server)}</b> will be used for everything that ${whose} does there through this gateway.</p>
 <p>Go on only if you began this yourself.</p>
 <form id="form">${key}<p><button>Continue</button></p><p id="told" role="alert"></p></form>`,
     script: SCRIPT,

@@ -27,8 +27,10 @@ export const pendingSchema = z.object({
   ref: z.string().optional(),
   verifier: z.string(),
   redirect: z.string(),
-  /** Of the cookie that the browser got; absent where an operator began it. */
+  /** Of the cookie that the browser got; absent until one opens what an operator began. */
   browser: z.string().optional(),
+  /** Page of the authorization server. */
+  location: z.string(),
   request: z.object({
     issuer: z.string(),
     resource: z.string(),
@@ -46,6 +48,8 @@ export type ConsentOutcome = z.infer<typeof outcomeSchema>;
 export interface StartedConsent {
   /** Page of the authorization server. */
   readonly location: string;
+  /** Names the login for {@link PendingLogins.open}. */
+  readonly key: string;
 }
 
 /** Who is to log in where. */
@@ -54,7 +58,7 @@ export interface ConsentWish {
   readonly server: LoginServer;
   readonly account: LoginAccount;
   readonly ref: string | undefined;
-  /** What the browser gets as cookie; absent where an operator begins it. */
+  /** What the browser gets as cookie; absent where an operator begins it, and a browser opens it later. */
   readonly browser: string | undefined;
 }
 
@@ -95,17 +99,9 @@ export class PendingLogins {
     const { provider, request, login } = await server.begin(account.wanted);
     const verifier = oauth.generateRandomCodeVerifier();
     const state = randomBytes(32).toString("base64url");
-    this.#reserve(ref ?? "", digestOf(state));
+    const key = digestOf(state);
+    this.#reserve(ref ?? "", key);
     const redirect = this.#redirect(login);
-    await this.#vault.put(digestOf(state), {
-      id,
-      server: server.name,
-      ...(ref !== undefined && { ref }),
-      verifier,
-      redirect,
-      ...(browser !== undefined && { browser: digestOf(browser) }),
-      request,
-    });
     const location = new URL(provider.authorization_endpoint!);
     const scope = request.scopes.join(" ");
     const parameters = {
@@ -121,7 +117,29 @@ export class PendingLogins {
       ...(request.scopes.includes("offline_access") && { prompt: "consent" }),
     };
     for (const [name, value] of Object.entries(parameters)) location.searchParams.set(name, value);
-    return { location: location.href };
+    await this.#vault.put(key, {
+      id,
+      server: server.name,
+      ...(ref !== undefined && { ref }),
+      verifier,
+      redirect,
+      ...(browser !== undefined && { browser: digestOf(browser) }),
+      location: location.href,
+      request,
+    });
+    return { location: location.href, key };
+  }
+
+  /**
+   * Gives a login that an operator began to the browser that ends it, once.
+   *
+   * @param browser what it gets as cookie
+   * @returns the page of the authorization server; `undefined` for a login that is over
+   */
+  async open(key: string, browser: string): Promise<string | undefined> {
+    const pending = (await this.#vault.get(key))?.value;
+    if (pending) await this.#vault.put(key, { ...pending, browser: digestOf(browser) });
+    return pending?.location;
   }
 
   /**
@@ -212,7 +230,6 @@ function refusedCode(error: unknown): string {
 
 /** Somebody who was sent the redirect of another's login must not end it in his place. */
 function isBrowser({ browser }: PendingLogin, sent: string | undefined): boolean {
-  if (browser === undefined) return true;
-  if (sent === undefined) return false;
+  if (browser === undefined || sent === undefined) return false;
   return timingSafeEqual(Buffer.from(browser), Buffer.from(digestOf(sent)));
 }

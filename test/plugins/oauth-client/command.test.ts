@@ -33,7 +33,7 @@ it("an operator logs the gateway in, and out again, from a shell", async () => {
   const { url, gateway, becomes } = await setupRig();
   const at = ["guarded", "--target", url];
   const login = await startLogin(at);
-  expect((await new LoginBrowser().open(login.link)).status).toBe(200);
+  expect((await new LoginBrowser().connect(login.link)).status).toBe(200);
   const { code, said } = await login.end();
   expect([code, said]).toEqual([
     0,
@@ -52,14 +52,15 @@ it("an operator logs the gateway in, and out again, from a shell", async () => {
 it("a login that its person denies ends the command with a sentence", async () => {
   const { url, provider } = await setupRig();
   const login = await startLogin(["guarded", "--target", url]);
-  const asked = new URL(login.link);
+  const browser = new LoginBrowser();
+  const asked = new URL(await browser.start(login.link));
   const back = new URL(asked.searchParams.get("redirect_uri")!);
   back.search = new URLSearchParams({
     error: "access_denied",
     state: asked.searchParams.get("state")!,
     iss: provider.url,
   }).toString();
-  expect((await fetch(back)).status).toBe(400);
+  expect((await browser.fetch(back.href)).status).toBe(400);
   const { code, said } = await login.end();
   expect(code).toBe(2);
   expect(said).toContain("The gateway is not logged in at guarded.");

@@ -7,7 +7,8 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import { FailedLogins } from "../../../plugins/oauth-client/failed-logins.ts";
 import { Mismatch, providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { OddLogin } from "../../fixtures/odd-login.ts";
-import { startClock } from "./kit.ts";
+import { LoginBrowser } from "../../fixtures/login-provider.ts";
+import { openLogin, startClock } from "./kit.ts";
 import { setupOdd } from "./odd-rig.ts";
 
 const RESOURCE = "GET /.well-known/oauth-protected-resource/mcp";
@@ -83,8 +84,7 @@ it("bugs-rest 17: default endpoints are those of the server's own origin only", 
 it("bugs-rest 14: a redirect at another login's address leaves a line that says so", async () => {
   const odd = await OddLogin.start();
   const { url, failures } = await setupOdd(odd);
-  const begun = await fetch(`${url}/_meta/oauth-client/servers/odd/login`, { method: "POST" });
-  const { location } = (await begun.json()) as { location: string };
+  const { location } = await openLogin(url, new LoginBrowser(), "odd");
   const back = await fetch(location, { redirect: "manual" });
   const target = new URL(back.headers.get("location")!);
   const own = target.pathname;

@@ -9,7 +9,8 @@ import { providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { isBrowsable } from "../../../plugins/oauth-client/provider.ts";
 import { readChallenge } from "../../../plugins/oauth-client/challenge.ts";
 import { INSIDE } from "../../fixtures/inside.ts";
-import { setupRig } from "./kit.ts";
+import { LoginBrowser } from "../../fixtures/login-provider.ts";
+import { answerOf, openLogin, setupRig } from "./kit.ts";
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -171,10 +172,10 @@ describe("a redirect", () => {
     ["with two codes", (query: URLSearchParams) => query.append("code", "guessed")],
     ["with an error", (query: URLSearchParams) => query.set("error", "access_denied")],
   ])("%s gives no account", async (_what, change) => {
-    const { url, server, begin, status } = await setupBegun();
+    const { url, server, begin, end, status } = await setupBegun();
     const target = await begin();
     change(target.searchParams);
-    const ended = await fetch(target);
+    const ended = await end(target);
     const text = await ended.text();
     expect([ended.status, text]).toEqual([400, expect.stringContaining("Not connected")]);
     expect(text).not.toMatch(/evil|guessed|stack|node_modules/);
@@ -198,28 +199,28 @@ describe("a redirect", () => {
   });
 
   it("attacks S1-5: at the address of another login gives no account, and uses the login up", async () => {
-    const { url, server, begin, status } = await setupBegun();
+    const { url, server, begin, end, status } = await setupBegun();
     const target = await begin();
     const own = target.href;
     expect(new URL(own).pathname).toMatch(/^\/oauth-client\/callback\/[\w-]{32}$/);
     target.pathname = "/oauth-client/callback/other";
-    const ended = await fetch(target);
+    const ended = await end(target);
     expect([ended.status, await ended.text()]).toEqual([
       403,
       expect.stringContaining("This login is not known"),
     ]);
-    expect((await fetch(own)).status).toBe(403);
+    expect((await end(own)).status).toBe(403);
     expect(status().state).not.toBe("ready");
     expect(server.seen).toEqual([]);
     expect(url).toBe(new URL(own).origin);
   });
 
   it("is good once", async () => {
-    const { begin, becomes } = await setupBegun();
+    const { begin, end, becomes } = await setupBegun();
     const target = await begin();
-    expect((await fetch(target)).status).toBe(200);
+    expect((await end(target)).status).toBe(200);
     await becomes("ready");
-    expect((await fetch(target)).status).toBe(403);
+    expect((await end(target)).status).toBe(403);
   });
 });
 
@@ -227,18 +228,11 @@ describe("a redirect", () => {
 async function setupBegun() {
   const rig = await setupRig();
   const { url } = rig;
-  const { LoginBrowser } = await import("../../fixtures/login-provider.ts");
-  const begin = async (): Promise<URL> => {
-    const begun = await fetch(`${url}/_meta/oauth-client/servers/guarded/login`, {
-      method: "POST",
-    });
-    let { location } = (await begun.json()) as { location: string };
-    const browser = new LoginBrowser();
-    while (!location.startsWith(url))
-      location = new URL((await browser.fetch(location)).headers.get("location")!, location).href;
-    return new URL(location);
-  };
-  return { ...rig, begin };
+  const browser = new LoginBrowser();
+  const begin = async (): Promise<URL> => answerOf(await openLogin(url, browser), url);
+  /** The same browser comes back. */
+  const end = (target: URL | string): Promise<Response> => browser.fetch(String(target));
+  return { ...rig, begin, end };
 }
 
 it.each([

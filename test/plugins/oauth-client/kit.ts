@@ -61,10 +61,33 @@ export async function setupRig({
         headers,
       });
       const { location, id } = (await begun.json()) as { location: string; id: string };
-      const page = await browser.open(location);
+      const page = await browser.connect(location);
       return { page, id };
     },
   };
+}
+
+/** Begins a login of the gateway's account, and opens its link in a browser. @returns where the browser is sent */
+export async function openLogin(
+  url: string,
+  browser = new LoginBrowser(),
+  server = "guarded",
+): Promise<{ readonly location: string; readonly id: string; readonly browser: LoginBrowser }> {
+  const path = `${url}/_meta/oauth-client/servers/${server}/login`;
+  const begun = (await (await fetch(path, { method: "POST" })).json()) as Record<string, string>;
+  const location = await browser.start(begun["location"]!);
+  return { location, id: begun["id"]!, browser };
+}
+
+/** Goes through the pages of the provider. @returns the redirect that would end the login */
+export async function answerOf(
+  { location, browser }: { readonly location: string; readonly browser: LoginBrowser },
+  url: string,
+): Promise<URL> {
+  let next = location;
+  while (!next.startsWith(url))
+    next = new URL((await browser.fetch(next)).headers.get("location")!, next).href;
+  return new URL(next);
 }
 
 /** Text of an answer. */

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import { readAuth } from "../../../core/kit/index.ts";
 import { documentOf, loginOf, redirectOf } from "../../../plugins/oauth-client/registration.ts";
-import { LoginProvider } from "../../fixtures/login-provider.ts";
+import { LoginBrowser, LoginProvider } from "../../fixtures/login-provider.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import oauthClient from "../../../plugins/oauth-client/index.ts";
+import { openLogin } from "./kit.ts";
 
 const auth = readAuth("oauth");
 const introduction = { name: "gw", base: "https://gw.example/oauth-client" };
@@ -38,10 +39,8 @@ it("attacks S2-5: two servers of one authorization server are two clients there"
     client: false,
   });
   const begin = async (server: string): Promise<URLSearchParams> => {
-    const begun = await fetch(`${url}/_meta/oauth-client/servers/${server}/login`, {
-      method: "POST",
-    });
-    return new URL(((await begun.json()) as { location: string }).location).searchParams;
+    const { location } = await openLogin(url, new LoginBrowser(), server);
+    return new URL(location).searchParams;
   };
   const [first, second] = [await begin("one"), await begin("two")];
   for (const name of ["client_id", "redirect_uri"])

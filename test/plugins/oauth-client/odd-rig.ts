@@ -40,9 +40,11 @@ export async function setupOdd(odd: OddLogin, auth: object = {}) {
     logIn: async (): Promise<{ readonly told: string; readonly location: string | undefined }> => {
       const begun = await fetch(`${url}/_meta/oauth-client/servers/odd/login`, { method: "POST" });
       const text = await begun.text();
-      const { location } = JSON.parse(text) as { location?: string };
-      if (location === undefined) return { told: text, location };
-      return { told: await (await new LoginBrowser().open(location)).text(), location };
+      const { location: link } = JSON.parse(text) as { location?: string };
+      if (link === undefined) return { told: text, location: undefined };
+      const browser = new LoginBrowser();
+      const location = await browser.start(link);
+      return { told: await (await browser.open(location)).text(), location };
     },
     /** What the tool says, once the server is there. */
     whoami: async () => {

@@ -2,25 +2,43 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
 import { LoginBrowser } from "../../fixtures/login-provider.ts";
-import { clientOf, setupPersonal, setupRig, startClock } from "./kit.ts";
+import { answerOf, clientOf, openLogin, setupPersonal, setupRig, startClock } from "./kit.ts";
 
 const WHOAMI = { server: "guarded", name: "whoami", args: {} } as const;
 
 /** Begins a login of the gateway's account. @returns where its person is sent */
 async function begin(url: string): Promise<URL> {
-  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
-  const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
-  return new URL(begun.location);
+  return new URL((await openLogin(url)).location);
 }
 
-/** Goes through the pages of the provider. @returns the redirect that would end the login */
-async function answerOf(location: URL, url: string): Promise<URL> {
+it("a login that an operator begins ends in the browser that opened its link, and in no other", async () => {
+  const { url, server, status, becomes } = await setupRig();
+  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
+  const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
+  const { location: link } = begun;
+  // The page of the provider is told to a browser that is bound to the login, and to nobody else.
+  expect(link).toMatch(/\/oauth-client\/connect\/[\w-]{32}$/);
+  const page = await fetch(link);
+  expect([page.status, await page.text()]).toEqual([
+    200,
+    expect.stringContaining("will be used for everything that everybody does there"),
+  ]);
   const browser = new LoginBrowser();
-  let next = location.href;
-  while (!next.startsWith(url))
-    next = new URL((await browser.fetch(next)).headers.get("location")!, next).href;
-  return new URL(next);
-}
+  const location = await browser.start(link);
+  expect((await new LoginBrowser().fetch(link, { method: "POST" })).status).toBe(404);
+  const answer = await answerOf({ location, browser }, url);
+  const other = await openLogin(url);
+  for (const thief of [undefined, other.browser]) {
+    const mine = await openLogin(url);
+    const stolen = await answerOf(mine, url);
+    expect((await (thief ? thief.fetch(stolen.href) : fetch(stolen))).status).toBe(403);
+    expect((await mine.browser.fetch(stolen.href)).status).toBe(403);
+  }
+  expect(status().state).not.toBe("ready");
+  expect(server.seen).toEqual([]);
+  expect((await browser.fetch(answer.href)).status).toBe(200);
+  await becomes("ready");
+});
 
 it("a login asks for a code, with a challenge and a state that no other login has", async () => {
   const { url } = await setupRig();
@@ -62,12 +80,10 @@ it("nobody is sent to an authorization server that does not say that it supports
 
 it("a code that belongs to another login is not redeemed (injection)", async () => {
   const { url, status, server } = await setupRig();
-  const [victim, attacker] = [
-    await answerOf(await begin(url), url),
-    await answerOf(await begin(url), url),
-  ];
-  attacker.searchParams.set("code", victim.searchParams.get("code")!);
-  const ended = await fetch(attacker);
+  const [victim, own] = [await openLogin(url), await openLogin(url)];
+  const attacker = await answerOf(own, url);
+  attacker.searchParams.set("code", (await answerOf(victim, url)).searchParams.get("code")!);
+  const ended = await own.browser.fetch(attacker.href);
   expect([ended.status, await ended.text()]).toEqual([
     400,
     expect.stringContaining("Not connected"),
@@ -127,7 +143,8 @@ it("no page of a login leads to an address that a query names (open redirect)", 
 
 it("the page at the end of a login loads nothing, links nowhere and tells nobody its address", async () => {
   const { url } = await setupRig();
-  const ended = await fetch(await answerOf(await begin(url), url));
+  const own = await openLogin(url);
+  const ended = await own.browser.fetch((await answerOf(own, url)).href);
   const text = await ended.text();
   expect([ended.status, text]).toEqual([200, expect.stringContaining("Connected")]);
   expect(ended.headers.get("referrer-policy")).toBe("no-referrer");
