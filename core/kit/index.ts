@@ -8,7 +8,7 @@ export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { parseVariables } from "./parse-variables.ts";
 export { backoffDelay, wholeDelay, type BackoffPolicy } from "./backoff.ts";
-export { BoundedLog, type LogFacts } from "./bounded-log.ts";
+export { BoundedLog, type LogFacts, type WriteLine } from "./bounded-log.ts";
 export { Buckets } from "./buckets.ts";
 export { FetchedValue, FetchFailure } from "./fetched-value.ts";
 export { Checks, type ChecksOptions, type KnownFact } from "./fact-checks.ts";
@@ -42,7 +42,7 @@ export { librariesOf } from "./libraries.ts";
 export { asProven } from "../http/auth/authentication.ts";
 export type { FindCredential, StandIn } from "../http/auth/authentication.ts";
 export { type Leases, WITHDRAWN } from "../http/auth/leases.ts";
-export { isCrowded, JWT, qualifiedId } from "../http/auth/people.ts";
+export { isCrowded, isJwtQualified, JWT, qualifiedId } from "../http/auth/people.ts";
 export { readRef } from "../http/auth/principal.ts";
 export {
   type Bearer,

@@ -1,5 +1,5 @@
 import type { GatewayConfig, PluginContext } from "propylon";
-import { isCrowded, JWT, qualifiedId } from "propylon/kit";
+import { isJwtQualified, JWT, qualifiedId } from "propylon/kit";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
 /** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
@@ -10,8 +10,7 @@ export function warnOfPlainNames({
 }: Pick<PluginContext<AccessOptions>, "check" | "control" | "config">): void {
   check("access-people", () => {
     const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-    if (!auth.jwt || !(auth.jwt.qualify ?? isCrowded(JWT, control.authenticators)))
-      return undefined;
+    if (!auth.jwt || !isJwtQualified(auth.jwt, control.authenticators)) return undefined;
     for (const [index, rule] of config.rules.entries()) {
       const name = plainNameIn(rule);
       if (name === undefined) continue;

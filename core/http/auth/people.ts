@@ -39,6 +39,8 @@ export function qualifiedId(issuer: string, subject: string): string {
 /**
  * Whether the people of `auth.jwt` are known as `jwt:<sub>`.
  *
+ * @example const isQualified = isJwtQualified(config.auth.jwt, gateway.control.authenticators);
+ *
  * @throws {GatewayError} `invalid` where the config wants plain names, and somebody else names people, too
  */
 export function isJwtQualified(
