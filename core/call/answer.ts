@@ -188,7 +188,7 @@ export class Answer {
   encodeEdited(id: RpcId, edit: ResultEdit): (string | Buffer)[] {
     const pieces = this.isRaw ? editBytes(this.#raw!.chunks, edit) : undefined;
     return [
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`,
+      `{"jsonrpc":"2.0","id":${writeJson(id)},"result":`,
       ...(pieces ?? [writeJson(editValue(this.result ?? {}, edit))]),
       "}",
     ];
@@ -199,10 +199,8 @@ export class Answer {
     const { chunks, idStart, idEnd } = this.#raw!;
     const only = chunks.length === 1 && !defaults ? chunks[0]! : undefined;
     if (only && only.length < TEXT_BELOW && isAscii(only))
-      return [
-        only.toString("latin1", 0, idStart) + JSON.stringify(id) + only.toString("latin1", idEnd),
-      ];
-    const edits: Edit[] = [{ start: idStart, end: idEnd, text: JSON.stringify(id) }];
+      return [only.toString("latin1", 0, idStart) + writeJson(id) + only.toString("latin1", idEnd)];
+    const edits: Edit[] = [{ start: idStart, end: idEnd, text: writeJson(id) }];
     if (defaults) {
       const insertion = insertDefaults(chunks, defaults);
       if (!insertion) return undefined;

@@ -1,3 +1,5 @@
+import type { ExactNumber } from "../kit/exact-number.ts";
+
 /**
  * A JSON object.
  *
@@ -6,11 +8,12 @@
 export type Json = Record<string, unknown>;
 
 /**
- * A JSON-RPC request id; the type (string or number) is part of its identity.
+ * A JSON-RPC request id; the type (string or number) is part of its identity. Some clients take theirs from a clock of nanoseconds,
+ * which is beyond 2^53; as the key of a map it is its JSON.
  *
- * @example const waiting = new Map<RpcId, (answer: Answer) => void>();
+ * @example const waiting = new Map<string, (answer: Answer) => void>([[writeJson(id), resolve]]);
  */
-export type RpcId = string | number;
+export type RpcId = string | number | ExactNumber;
 
 /**
  * The `error` member of a JSON-RPC response.

@@ -1,6 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Era, Json } from "propylon";
-import { type RpcError, type RpcId, declaresTasks, isObject } from "propylon/kit";
+import {
+  declaresTasks,
+  ExactNumber,
+  isInteger,
+  isObject,
+  type RpcError,
+  type RpcId,
+} from "propylon/kit";
 import type { Fault } from "./protocol.ts";
 import {
   isModernVersion,
@@ -54,9 +61,15 @@ function readResponse({ id, result, error }: Json): ClientMessage | undefined {
   };
 }
 
-/** Whether a value can be the id of a request. */
+/** Whether a value can be the id of a request: a text, or any whole number (MCP, `RequestId`). */
 export function isRpcId(value: unknown): value is RpcId {
-  return typeof value === "string" || Number.isSafeInteger(value);
+  return typeof value === "string" || Number.isSafeInteger(value) || isInteger(value);
+}
+
+/** Whether a message means the request with an id. */
+export function isSameId(id: RpcId, meant: unknown): boolean {
+  if (id === meant) return true;
+  return id instanceof ExactNumber && meant instanceof ExactNumber && id.text === meant.text;
 }
 
 /** The id to answer a broken message with: its own if it can be read, else null (JSON-RPC 2.0 section 5). */

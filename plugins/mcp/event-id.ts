@@ -1,4 +1,4 @@
-import type { RpcId } from "propylon/kit";
+import { parseExact, type RpcId, writeJson } from "propylon/kit";
 import { isRpcId } from "./client-message.ts";
 
 /** What stands in place of a request for the stream of a session itself: no request is encoded as this. */
@@ -10,14 +10,14 @@ export const EVENT_ID =
 
 /** A request's id as part of an event id; nothing for a long one. */
 export function encodeRequest(id: RpcId): string {
-  const text = Buffer.from(JSON.stringify(id)).toString("base64url");
+  const text = Buffer.from(writeJson(id)).toString("base64url");
   return text.length > 100 ? "" : `-${text}`;
 }
 
 /** The request of such a part; `undefined` for what is none. */
 export function decodeRequest(text: string): RpcId | undefined {
   try {
-    const id = JSON.parse(Buffer.from(text, "base64url").toString()) as unknown;
+    const id = parseExact(Buffer.from(text, "base64url").toString());
     return isRpcId(id) ? id : undefined;
   } catch {
     return undefined;

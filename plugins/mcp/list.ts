@@ -49,7 +49,7 @@ export class List {
   /** The response message for a request id. */
   encode(id: RpcId, era: Era, serverInfo: Json): (string | Buffer)[] {
     this.#bytes[era] ??= Buffer.from(this.#serialise(era, serverInfo));
-    return [`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, this.#bytes[era]];
+    return [`{"jsonrpc":"2.0","id":${writeJson(id)},"result":`, this.#bytes[era]];
   }
 
   /** Whether clients would see no difference. */

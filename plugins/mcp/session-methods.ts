@@ -2,7 +2,7 @@ import { type Json, toGatewayError } from "propylon";
 import { SEVERITIES, severityOf } from "propylon/kit";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
-import { type ClientMessage, isRpcId } from "./client-message.ts";
+import { type ClientMessage, isRpcId, isSameId } from "./client-message.ts";
 import { invalid } from "./forward.ts";
 import type { EndpointState } from "./endpoint-state.ts";
 import { type Fault, RPC, LEGACY_CLIENT_VERSIONS, toFault } from "./protocol.ts";
@@ -63,7 +63,7 @@ export class SessionMethods {
       return settleAsk(session, message) ? undefined : peers?.answer(session, message);
     if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
-      const call = session.calls.find((each) => each.id === id);
+      const call = session.calls.find((each) => isSameId(each.id, id));
       if (!call) return isRpcId(id) ? peers?.cancel(session, id) : undefined;
       call.cancel();
     } else if (message.method === "notifications/roots/list_changed") {

@@ -14,7 +14,7 @@ import {
 } from "propylon/kit";
 import { z } from "zod";
 import { askingGateway, settleAsk } from "./asks.ts";
-import type { ClientResponse } from "./client-message.ts";
+import { type ClientResponse, isRpcId, isSameId } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import { OVER } from "./lost-streams.ts";
 import { sendRemote, RemoteStream } from "./remote-stream.ts";
@@ -43,9 +43,11 @@ const ownerSchema = z.object({
   principal: z.string(),
 });
 
+const idSchema = z.custom<RpcId>(isRpcId);
+
 const responseSchema = z.object({
   kind: z.literal("response"),
-  id: z.union([z.string(), z.number()]),
+  id: idSchema,
   result: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
   error: z
     .object({ code: z.number(), message: z.string(), data: z.unknown().exactOptional() })
@@ -61,7 +63,7 @@ const questionSchema = ownerSchema.extend({
 });
 
 /** What one gateway tells all others. */
-const newsSchema = ownerSchema.extend({ cancel: z.union([z.string(), z.number()]) });
+const newsSchema = ownerSchema.extend({ cancel: idSchema });
 
 /** An event of a stream that another gateway keeps. */
 export interface KeptEvent {
@@ -242,7 +244,7 @@ export class SessionPeers {
     if (!success) return;
     const { session, principal, cancel } = data;
     const calls = this.#sessions.find(session, principal)?.calls;
-    calls?.find(({ id }) => id === cancel)?.cancel();
+    calls?.find(({ id }) => isSameId(id, cancel))?.cancel();
   }
 }
 

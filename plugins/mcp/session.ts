@@ -2,6 +2,7 @@ import type { Resumable } from "./journal.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
 import { FairQuota, LISTS, type RpcId, setTicker } from "propylon/kit";
+import { isSameId } from "./client-message.ts";
 import type { ListDigests, View } from "./view.ts";
 import type { SessionStream } from "./session-stream.ts";
 import type { EventStream } from "./stream.ts";
@@ -120,7 +121,8 @@ export class Session {
 
   /** Whether a request with this id still runs. */
   isRunning(id: RpcId): boolean {
-    for (let call = this.#lastCall; call; call = call.earlier) if (call.id === id) return true;
+    for (let call = this.#lastCall; call; call = call.earlier)
+      if (isSameId(call.id, id)) return true;
     return false;
   }
 

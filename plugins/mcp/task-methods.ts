@@ -1,5 +1,5 @@
 import { type Principal, toGatewayError } from "propylon";
-import { TASKS_EXTENSION } from "propylon/kit";
+import { TASKS_EXTENSION, writeJson } from "propylon/kit";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import { knowsTasks, type Request } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
@@ -69,6 +69,6 @@ export class TaskMethods {
     const { serverInfo } = this.#context.host;
     const others = { resultType: "complete", _meta: ownMeta(serverInfo) };
     const detail = detailText(task, { pollInterval, serverInfo }, others);
-    return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${detail}}`;
+    return `{"jsonrpc":"2.0","id":${writeJson(id)},"result":${detail}}`;
   }
 }

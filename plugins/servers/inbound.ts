@@ -1,6 +1,14 @@
 import type { Logger } from "pino";
 import { Answer, type Call, type Json, type Progress, type ServerEvent } from "propylon";
-import { cleanMeta, includes, type RpcError, SEVERITIES, severityOf, isObject } from "propylon/kit";
+import {
+  cleanMeta,
+  includes,
+  isNumber,
+  type RpcError,
+  SEVERITIES,
+  severityOf,
+  isObject,
+} from "propylon/kit";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
 import { Faults } from "./faults.ts";
@@ -123,8 +131,7 @@ export class Inbound {
     // Servers of older revisions of JSON-RPC write the one that is absent as null.
     const isAnswer = (result ?? error ?? undefined) !== undefined;
     if (typeof method === "string" && !isAnswer) {
-      if (typeof id === "string" || typeof id === "number")
-        this.#questions.ask(id, method, params, origin);
+      if (typeof id === "string" || isNumber(id)) this.#questions.ask(id, method, params, origin);
       else this.#notification(method, params, origin);
     } else if (method !== undefined) this.#refuse("shape", [id], origin);
     else if (isObject(error) && (result ?? undefined) === undefined) this.#fail(id, error, origin);

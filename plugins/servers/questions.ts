@@ -53,8 +53,8 @@ interface Held {
 export class Questions {
   readonly #options: QuestionsOptions;
   readonly #held = new Set<Held>();
-  /** What withdraws questions that a client has, by the server's id. */
-  readonly #forwarded = new Map<RpcId, AbortController>();
+  /** What withdraws questions that a client has, by the server's id as JSON. */
+  readonly #forwarded = new Map<string, AbortController>();
   /** Whose user was asked to open a URL, by `elicitationId` (2025-11-25); `undefined` = an id that several were given. */
   readonly #visitors = new Map<string, Peer | undefined>();
 
@@ -79,8 +79,9 @@ export class Questions {
 
   /** The server no longer wants an answer. */
   withdraw(id: unknown): void {
-    for (const held of this.#held) if (held.id === id) this.#forget(held);
-    if (typeof id === "string" || typeof id === "number") this.#forwarded.get(id)?.abort();
+    const key = writeJson(id);
+    for (const held of this.#held) if (writeJson(held.id) === key) this.#forget(held);
+    this.#forwarded.get(key)?.abort();
   }
 
   /** A client's user is asked to open a URL: by a question, or by the error that ended a call. */
@@ -164,7 +165,8 @@ export class Questions {
   ): Promise<void> {
     const { peer } = owner.call!;
     const withdrawal = new AbortController();
-    this.#forwarded.set(id, withdrawal);
+    const key = writeJson(id);
+    this.#forwarded.set(key, withdrawal);
     if (method === "elicitation/create") this.visits(params ?? {}, peer);
     try {
       this.#reply(id, { result: cleanMeta(await peer.ask(method, params, withdrawal.signal)) });
@@ -172,7 +174,7 @@ export class Questions {
       // Nobody waits for the answer to what was withdrawn.
       if (!withdrawal.signal.aborted) this.#reply(id, { error: refusalOf(error) });
     } finally {
-      this.#forwarded.delete(id);
+      this.#forwarded.delete(key);
     }
   }
 

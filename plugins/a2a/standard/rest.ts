@@ -6,7 +6,7 @@ import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import { decode } from "./rpc.ts";
 import type { Sdk } from "./sdk.ts";
-import { streamFrames } from "./sse.ts";
+import { frameOf, streamFrames } from "./sse.ts";
 import { checkVersion, type StandardCallContext } from "./call-context.ts";
 import type { StreamResponse } from "@a2a-js/sdk";
 
@@ -158,8 +158,8 @@ async function* frames(
   rest: AsyncGenerator<StreamResponse, void, undefined>,
 ): AsyncGenerator<string, undefined> {
   try {
-    if (first.done !== true) yield sdk.formatSSEEvent(sdk.StreamResponse.toJSON(first.value));
-    for await (const event of rest) yield sdk.formatSSEEvent(sdk.StreamResponse.toJSON(event));
+    if (first.done !== true) yield frameOf(sdk.StreamResponse.toJSON(first.value));
+    for await (const event of rest) yield frameOf(sdk.StreamResponse.toJSON(event));
   } catch (thrown) {
     const error = toStandardError(sdk, thrown);
     yield sdk.formatSSEErrorEvent(sdk.toRestErrorBody(error, restStatusOf(sdk, error)));

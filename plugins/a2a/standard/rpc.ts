@@ -1,12 +1,11 @@
 import { toGatewayError, type Json } from "propylon";
+import { ExactNumber, isInteger, type RpcId } from "propylon/kit";
 import { jsonReply, type ReplyHead } from "../reply.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
-import { streamFrames } from "./sse.ts";
+import { frameOf, streamFrames } from "./sse.ts";
 import { checkVersion, type StandardCallContext } from "./call-context.ts";
-
-type RpcId = string | number | null;
 
 /**
  * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it, but for 429 and 503; a stream that fails
@@ -27,10 +26,10 @@ export async function answerRpc(
     checkParameters(sdk, request);
     const operations = new StandardRequestHandler(context, dependencies);
     const answer = await new sdk.JsonRpcTransportHandler(operations).handle(
-      request,
+      id instanceof ExactNumber ? { ...request, id: 0 } : request,
       context.context,
     );
-    if (!isStream(answer)) return jsonReply(answer, headOf(sdk, operations.fault));
+    if (!isStream(answer)) return jsonReply({ ...answer, id }, headOf(sdk, operations.fault));
     const first = await answer.next();
     return streamFrames(frames(sdk, id, first, answer), () => context.gone.abort());
   } catch (error) {
@@ -60,7 +59,7 @@ export function refuseRpc(sdk: Sdk, thrown: unknown): Response {
 
 const NO_STORE = { "cache-control": "no-store" };
 
-function reply(id: RpcId, error: object, status = 200): Response {
+function reply(id: RpcId | null, error: object, status = 200): Response {
   return jsonReply({ jsonrpc: "2.0", id, error }, { status, headers: NO_STORE });
 }
 
@@ -72,14 +71,14 @@ function faultOf(sdk: Sdk, body: unknown): { code: number; message: string } | u
   const { jsonrpc, method, id } = body as Json;
   if (jsonrpc !== "2.0") return invalid('jsonrpc must be "2.0".');
   if (typeof method !== "string" || method === "") return invalid("method must be a name.");
-  if (id !== undefined && id !== null && typeof id !== "string" && !Number.isInteger(id))
+  if (id !== undefined && id !== null && typeof id !== "string" && !isInteger(id))
     return invalid("id must be a string, a whole number or null.");
   return undefined;
 }
 
-function idOf(body: unknown): RpcId {
+function idOf(body: unknown): RpcId | null {
   const { id } = (typeof body === "object" && body !== null ? body : {}) as Json;
-  return typeof id === "string" || Number.isInteger(id) ? (id as RpcId) : null;
+  return typeof id === "string" || isInteger(id) ? id : null;
 }
 
 /** Methods whose parameters hold more than plain values. */
@@ -129,15 +128,15 @@ function isStream(answer: object): answer is AsyncGenerator<Json, void, undefine
 /** What a stream throws after its first event is its last one: the client knows the id, and so whom it concerns. */
 async function* frames(
   sdk: Sdk,
-  id: RpcId,
+  id: RpcId | null,
   first: IteratorResult<Json, void>,
   rest: AsyncGenerator<Json, void, undefined>,
 ): AsyncGenerator<string, undefined> {
   try {
-    if (first.done !== true) yield sdk.formatSSEEvent(first.value);
-    for await (const event of rest) yield sdk.formatSSEEvent(event);
+    if (first.done !== true) yield frameOf({ ...first.value, id });
+    for await (const event of rest) yield frameOf({ ...event, id });
   } catch (thrown) {
     const error = sdk.toJsonRpcError(toStandardError(sdk, thrown));
-    yield sdk.formatSSEEvent({ jsonrpc: "2.0", id, error });
+    yield frameOf({ jsonrpc: "2.0", id, error });
   }
 }

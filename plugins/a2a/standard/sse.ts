@@ -1,4 +1,9 @@
-import { SseBody } from "propylon/kit";
+import { SseBody, sseFrame, writeJson } from "propylon/kit";
+
+/** An event of a stream. The SDK would write numbers beyond 2^53 as texts. */
+export function frameOf(event: unknown): string {
+  return sseFrame(writeJson(event));
+}
 
 /**
  * Server-sent events, asked for only as fast as the client reads.
