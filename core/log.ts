@@ -129,12 +129,33 @@ function lostLines(lost: number): string {
 /** Imported only where a person reads along: it costs start-up time, and a transport thread would not bundle. */
 async function prettyStream(): Promise<DestinationStream> {
   const { default: pretty } = await import("pino-pretty");
-  return pretty({
+  const terminal = pretty({
     sync: true,
     destination: 1,
     timestampKey: "ts",
     levelKey: "level",
     ignore: "pid,hostname",
     singleLine: true,
+    // A line that begins at the margin is always one of the log.
+    messageFormat: ({ msg }) => (typeof msg === "string" ? msg.replaceAll("\n", "\n    ") : ""),
+  });
+  return { write: (line) => void terminal.write(showControls(line)) };
+}
+
+/** An escape of JSON; a control character, or a mark that changes the direction of text. */
+const HIDDEN = /\\(?:u00([01][\da-f])|[^])|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+const SHORT: Readonly<Record<string, string>> = {
+  "\\b": "[U+0008]",
+  "\\f": "[U+000C]",
+  "\\r": "[U+000D]",
+};
+
+/** Words of strangers stand in errors: in a terminal, an escape sequence could clear it, or write another line of the log. */
+function showControls(line: string): string {
+  return line.replace(HIDDEN, (found, hex?: string) => {
+    if (hex !== undefined) return `[U+00${hex.toUpperCase()}]`;
+    if (found.startsWith("\\")) return SHORT[found] ?? found;
+    return `[U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`;
   });
 }
