@@ -49,10 +49,15 @@ function environmentOf(
   return {
     ...Object.fromEntries(allowed),
     WORK_DIR: workDir,
-    TASK_ID: taskId,
-    CONTEXT_ID: contextId,
+    TASK_ID: withoutControls(taskId),
+    CONTEXT_ID: withoutControls(contextId),
     ...(typeof traceparent === "string" && { TRACEPARENT: traceparent }),
   };
+}
+
+/** A client chooses its ids: a NUL would fail the start, and a line break end a line of a script or a log. */
+function withoutControls(id: string): string {
+  return id.replaceAll(/\p{Cc}/gu, encodeURIComponent);
 }
 
 /**

@@ -77,6 +77,23 @@ describe("a command", () => {
     });
   });
 
+  it.each([
+    ["a\nPATH=/tmp", "a%0APATH=/tmp"],
+    ["a\u0000b", "a%00b"],
+    ["a\r\u001b[2J\u007f\tb", "a%0D%1B[2J%7F%09b"],
+    ["grüße %0A", "grüße %0A"],
+  ])("S4: control characters of ids do not reach its variables: %j", async (id, seen) => {
+    const program =
+      "console.log(JSON.stringify([process.env.CONTEXT_ID, process.env.TASK_ID, process.env.PATH]))";
+    const runtime = await startRuntime({
+      skills: [{ id: "run", command: [NODE, "-e", program] }],
+      options: { workDir: await folder() },
+    });
+    const message = say("go", { contextId: id });
+    const running = await runtime.runtime().send(message, { principal: ALICE, id });
+    expect(JSON.parse(words(await running.settled))).toEqual([seen, seen, process.env["PATH"]]);
+  });
+
   it("R049: sees GITHUB_TOKEN when it is set, and nothing that it was not given", async () => {
     vi.stubEnv("GITHUB_TOKEN", "ghp_secret");
     vi.stubEnv("A2A_TEST_SECRET", "hidden");
