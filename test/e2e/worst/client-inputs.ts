@@ -1,86 +1,8 @@
-import { type Input, request } from "./input.ts";
-
-const PART = { text: "Count these words." };
-const CONTRACT_MESSAGE = {
-  message: {
-    messageId: "m-1",
-    role: "user",
-    parts: [PART],
-    taskId: "t-1",
-    referenceTaskIds: ["t-0"],
-    metadata: { source: "test" },
-  },
-};
-const A2A_MESSAGE = {
-  messageId: "m-1",
-  role: "ROLE_USER",
-  parts: [{ text: "Count." }, { data: { rows: [1] } }],
-  extensions: ["urn:one"],
-  referenceTaskIds: ["t-0"],
-  metadata: { source: "test" },
-};
-const A2A = { "a2a-version": "1.0" };
-
-/** Routes with a body. */
-const ROUTES: readonly Input[] = [
-  request("POST", "/good/echo", { text: "x", structured: { rows: [{ a: 1 }] } }),
-  request("POST", "/good/invoke", { tool: "echo", arguments: { text: "x" } }),
-  request("POST", "/foe/echo", { rows: [1], map: { a: 1 } }),
-  request("POST", "/_meta/calls", { server: "good", tool: "echo", arguments: { text: "x" } }),
-  request("POST", "/_meta/config/check", {
-    edits: [{ path: ["plugins", "gating"], value: { off: ["x"], map: { a: 1 } } }],
-  }),
-  request("PUT", "/_meta/config", {
-    edits: [{ path: ["plugins", "gating", "nothing"], value: { off: ["x"] } }],
-  }),
-  request("POST", "/_meta/servers", {
-    name: "added",
-    command: "true",
-    args: ["x"],
-    tools: { include: ["a"], exclude: ["b"] },
-  }),
-  request("POST", "/_meta/servers#http", {
-    name: "added",
-    url: "http://127.0.0.1:9/mcp",
-    headers: { "x-a": "b" },
-  }),
-  request("POST", "/_meta/bulk", {
-    changes: [{ server: "good", tool: "nothere", enabled: false }],
-  }),
-  request("POST", "/_meta/servers/nothere/disable", { reason: "x" }),
-  request("POST", "/_meta/servers/nothere/breaker/reset", {}),
-  request("POST", "/_meta/reload", {}),
-  request("POST", "/_meta/reinit/nothere", {}),
-  request("POST", "/_meta/history/nothere/replay", { arguments: { a: 1 } }),
-  request("POST", "/api/agents", { contract: "Work.", agent: "worker", start: false }),
-  request("POST", "/api/agents/nothere/complete", { summary: "Done.", payload: "x" }),
-  request("POST", "/api/agents/nothere/start", {}),
-  request("POST", "/api/agents/nothere/stop", {}),
-  request("POST", "/sidecar/tasks", CONTRACT_MESSAGE),
-  request("POST", "/", CONTRACT_MESSAGE),
-  request("POST", "/api/v1/pallas", { name: "x", host_key: "key" }),
-  request("PUT", "/api/v1/pallas/00000000-0000-0000-0000-000000000000/host-key", { host_key: "x" }),
-  request("POST", "/api/v1/workspaces", { id: "ws_x", name: "Work" }),
-  request("PUT", "/api/v1/workspaces/ws_home/teams", { teams: ["x"] }),
-  request("POST", "/api/v1/workspaces/ws_home/chat", { agent: "x:y", message: "Hello." }),
-  request(
-    "POST",
-    "/message:send",
-    { message: A2A_MESSAGE, configuration: { acceptedOutputModes: ["text"] }, metadata: { a: 1 } },
-    A2A,
-  ),
-  request("POST", "/message:stream", { message: A2A_MESSAGE }, A2A),
-  request("POST", "/tasks/t-0:cancel", { metadata: { a: 1 } }, A2A),
-  request(
-    "POST",
-    "/tasks/t-0/pushNotificationConfigs",
-    { url: "http://127.0.0.1:9/", authentication: { scheme: "Bearer" } },
-    A2A,
-  ),
-];
+import { type Input, type Place, request } from "./input.ts";
+import { A2A, A2A_MESSAGE } from "./route-inputs.ts";
 
 /** Methods of A2A 1.0 over JSON-RPC. */
-const A2A_METHODS: readonly Input[] = Object.entries({
+const A2A_METHODS: readonly Input<Place>[] = Object.entries({
   SendMessage: {
     message: A2A_MESSAGE,
     configuration: { acceptedOutputModes: ["text"] },
@@ -163,7 +85,7 @@ const META = {
 };
 
 /** Methods of MCP in both eras. */
-const MCP_METHODS: readonly Input[] = Object.entries(METHODS).flatMap(([name, params]) => {
+const MCP_METHODS: readonly Input<Place>[] = Object.entries(METHODS).flatMap(([name, params]) => {
   const method = name.split(" ")[0]!;
   const message = { jsonrpc: "2.0", id: 1, method, params };
   const modern = { ...message, params: { ...(params as object), _meta: META } };
@@ -177,7 +99,7 @@ const MCP_METHODS: readonly Input[] = Object.entries(METHODS).flatMap(([name, pa
 });
 
 /** What a client sends besides requests. */
-const MCP_OTHERS: readonly Input[] = Object.entries({
+const MCP_OTHERS: readonly Input<Place>[] = Object.entries({
   "notifications/cancelled": {
     jsonrpc: "2.0",
     method: "notifications/cancelled",
@@ -196,7 +118,7 @@ const MCP_OTHERS: readonly Input[] = Object.entries({
   name: `MCP ${name}`,
 }));
 
-const AGENT: Input = {
+const AGENT: Input<Place> = {
   ...request(
     "POST",
     "/agents/worker/mcp",
@@ -219,8 +141,7 @@ const AGENT: Input = {
 };
 
 /** What clients send. */
-export const CLIENT_INPUTS: readonly Input[] = [
-  ...ROUTES,
+export const CLIENT_INPUTS: readonly Input<Place>[] = [
   ...A2A_METHODS,
   ...MCP_METHODS,
   ...MCP_OTHERS,

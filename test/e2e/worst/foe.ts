@@ -40,7 +40,8 @@ export class Foe {
     const { pathname } = new URL(req.url!, this.url);
     const body = await buffer(req).catch(() => Buffer.alloc(0));
     if (pathname === "/mcp") return this.#speak(req, body, res);
-    const said = this.#said.get(pathname);
+    const said =
+      this.#said.get(pathname) ?? (pathname === PROVIDER ? metadataOf(this.url) : undefined);
     if (pathname === "/guarded") return void res.writeHead(401, CHALLENGE).end();
     const { words, type } = said ?? DOCUMENTS[pathname] ?? NOTHING;
     res.writeHead(words.length === 0 ? 404 : 200, { "content-type": type });
@@ -58,6 +59,18 @@ export class Foe {
   }
 }
 
+/** Metadata of a login provider, whose address only it knows. */
+function metadataOf(url: string): { readonly words: Buffer; readonly type: string } {
+  return toDocument({
+    issuer: `${url}/provider`,
+    authorization_endpoint: `${url}/provider/authorize`,
+    token_endpoint: `${url}/provider/token`,
+    jwks_uri: `${url}/provider/keys`,
+    code_challenge_methods_supported: ["S256"],
+  });
+}
+
+const PROVIDER = "/provider/.well-known/openid-configuration";
 const CHALLENGE = { "www-authenticate": 'Bearer realm="guarded"' };
 const NOTHING = { words: Buffer.alloc(0), type: "application/json" };
 /** Right documents. */

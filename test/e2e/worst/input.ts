@@ -1,12 +1,25 @@
+import type { ProbedGateway } from "./gateway.ts";
 import type { Scene } from "./scene.ts";
+import type { Shaped } from "./shapes.ts";
+
+/** Where inputs are sent: a gateway, and whom it talks to. */
+export interface Place {
+  readonly gateway: ProbedGateway;
+}
 
 /** A place where something from outside comes in. */
-export interface Input {
+export interface Input<P extends Place = Scene> {
   readonly name: string;
   /** What a good sender sends. */
   readonly sample: unknown;
+  /** What a hostile one sends; default: everything hostile in each place of the sample. */
+  readonly shapes?: readonly Shaped[];
+  /** How large they are, in bytes, where much less than a body is taken. */
+  readonly sizes?: readonly number[];
+  /** `METHOD /path` of the request that it is. */
+  readonly route?: string;
   /** Sends bytes in its place; resolves when whoever sent them heard the end of it. */
-  send(scene: Scene, bytes: Buffer): Promise<void>;
+  send(place: P, bytes: Buffer): Promise<void>;
 }
 
 /** A request with a JSON body, whatever is answered. */
@@ -15,11 +28,14 @@ export function request(
   path: string,
   sample: unknown,
   headers: Readonly<Record<string, string>> = {},
-): Input {
+): Input<Place> {
   return {
     name: `${method} ${path}`,
     sample,
-    send: ({ gateway }, bytes) => exchange(gateway.url + path, method, bytes, headers),
+    route: `${method} ${path.split("#", 1)[0]}`,
+    async send({ gateway }, bytes) {
+      await exchange(gateway.url + path, method, bytes, headers);
+    },
   };
 }
 
@@ -28,13 +44,17 @@ const SILENCE_MS = 500;
 /** How long anything else may take. */
 const PATIENCE_MS = 60_000;
 
-/** Makes a request and reads its answer to the end, which may also be a closed connection. */
+/**
+ * Makes a request and reads its answer to the end, which may also be a closed connection.
+ *
+ * @returns the status, if there was an answer
+ */
 export async function exchange(
   url: string,
   method: string,
   body: Buffer | undefined,
   headers: Readonly<Record<string, string>> = {},
-): Promise<void> {
+): Promise<number | undefined> {
   const leaving = new AbortController();
   const late = setTimeout(() => leaving.abort(new Error("late")), PATIENCE_MS);
   try {
@@ -46,9 +66,11 @@ export async function exchange(
     });
     const isStream = response.headers.get("content-type")?.startsWith("text/event-stream") === true;
     await read(response, isStream ? leaving : undefined);
+    return response.status;
   } catch (error) {
     // Others: refused while it was still sending, or a stream that was left.
     if ((error as Error).message === "late") throw error;
+    return undefined;
   } finally {
     clearTimeout(late);
   }

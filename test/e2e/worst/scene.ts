@@ -40,7 +40,12 @@ export async function openScene(): Promise<Scene> {
     },
     agents: { worker: { description: "Works.", instructions: "You work." } },
     plugins: {
-      a2a: { name: "counter", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
+      a2a: {
+        listener: "main",
+        name: "counter",
+        workDir: ".",
+        skills: [{ id: "count", command: ["wc", "-w"] }],
+      },
       "a2a-client": {},
       access: {},
       admin: { allowConfigEdits: true },

@@ -274,7 +274,7 @@ function said(
   name: string,
   key: string,
   sample: unknown,
-  trigger: (scene: Scene) => Promise<void>,
+  trigger: (scene: Scene) => Promise<unknown>,
   frame?: (bytes: Buffer) => Buffer,
 ): Input {
   return {
@@ -293,7 +293,7 @@ function written(
   name: string,
   method: string,
   sample: unknown,
-  trigger: (scene: Scene) => Promise<void>,
+  trigger: (scene: Scene) => Promise<unknown>,
 ): Input {
   return {
     name,
@@ -311,31 +311,31 @@ function asEvent(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from("data: "), bytes, Buffer.from("\n\n")]);
 }
 
-function reinit({ gateway }: Scene, server: string): Promise<void> {
+function reinit({ gateway }: Scene, server: string): Promise<unknown> {
   return exchange(`${gateway.url}/_meta/reinit/${server}`, "POST", undefined);
 }
 
-function reconnect(scene: Scene): Promise<void> {
+function reconnect(scene: Scene): Promise<unknown> {
   return reinit(scene, "foe");
 }
 
-function reconnectChild(scene: Scene): Promise<void> {
+function reconnectChild(scene: Scene): Promise<unknown> {
   return reinit(scene, "parrot");
 }
 
-function ask({ gateway }: Scene, method: string, params: object): Promise<void> {
+function ask({ gateway }: Scene, method: string, params: object): Promise<unknown> {
   const message = { jsonrpc: "2.0", id: 1, method, params };
   return exchange(`${gateway.url}/mcp`, "POST", Buffer.from(JSON.stringify(message)), MCP);
 }
 
-function askAgent({ gateway }: Scene): Promise<void> {
+function askAgent({ gateway }: Scene): Promise<unknown> {
   const params = { name: "worker", arguments: { message: "Hello." } };
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
   const bytes = Buffer.from(JSON.stringify(message));
   return exchange(`${gateway.url}/agents/worker/mcp`, "POST", bytes, MCP);
 }
 
-function login({ gateway }: Scene): Promise<void> {
+function login({ gateway }: Scene): Promise<unknown> {
   return exchange(
     `${gateway.url}/_meta/oauth-client/servers/locked/login`,
     "POST",

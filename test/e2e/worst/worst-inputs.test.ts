@@ -1,32 +1,9 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { CLIENT_INPUTS } from "./client-inputs.ts";
+import { LAST_INPUTS, ROUTE_INPUTS } from "./route-inputs.ts";
 import { UPSTREAM_INPUTS } from "./upstream-inputs.ts";
-import type { Input } from "./input.ts";
-import { until } from "../../fixtures/until.ts";
 import { openScene, type Scene } from "./scene.ts";
-import { type Shaped, shapesOf } from "./shapes.ts";
-
-/**
- * `npm run campaign -- worst-inputs` looks for the worst, on a quiet machine; otherwise two small ones of each input are chosen by
- * chance, which show what grows with the square of the size.
- */
-const IS_CAMPAIGN = process.env["WORST_INPUTS"] === "1";
-/**
- * How large they are, in bytes: just below `limits.body`, so that they are not refused for their size, and less, so that they are
- * not refused for their keys.
- */
-const SIZES = IS_CAMPAIGN ? [4_190_000, 2_000_000, 1_000_000, 500_000, 300_000] : [300_000];
-/** What memory is compared to. */
-const BYTES = 4_190_000;
-/** How large those are that the worst are chosen by. */
-const TRIED_BYTES = 128 * 1024;
-/** How many are tried of an input, and how many of them are sent in full. */
-const TRIED = IS_CAMPAIGN ? 150 : 0;
-const SHAPES = IS_CAMPAIGN ? 5 : 2;
-/** What nobody may hold the event loop for, in milliseconds. */
-const MOST_MS = 250;
-/** Most memory, as a multiple of the input. */
-const MOST_MEMORY = 20;
+import { INPUT_MS, tryInput } from "./trials.ts";
 
 let scene: Scene;
 
@@ -36,51 +13,11 @@ beforeAll(async () => {
 
 afterAll(() => scene.close());
 
-it.each([...CLIENT_INPUTS, ...UPSTREAM_INPUTS])(
+it.each([...ROUTE_INPUTS, ...CLIENT_INPUTS, ...UPSTREAM_INPUTS, ...LAST_INPUTS])(
   "S1-1, S1-2, S2-1: the worst of 4 MB neither hold the event loop nor take much memory: $name",
-  async (input) => {
-    await until(() => scene.gateway.isReady());
-    await input.send(scene, Buffer.from(JSON.stringify(input.sample)));
-    const worst = await chooseWorst(input);
-    const found: string[] = [];
-    for (const shape of worst) found.push(...(await measureSizes(input, shape)));
-    expect(found).toEqual([]);
-  },
-  600_000,
+  async (input) => expect(await tryInput(scene, input)).toEqual([]),
+  INPUT_MS,
 );
-
-/** @returns lines about what was too much */
-async function measureSizes(input: Input, shape: Shaped): Promise<readonly string[]> {
-  const found: string[] = [];
-  for (const size of SIZES) {
-    const bytes = shape.make(size);
-    const { held, grown, total } = await scene.gateway.measure(() => input.send(scene, bytes));
-    const line = `${Math.round(held)} ms, ${Math.round(total)} ms in all, ${(grown / BYTES).toFixed(1)} times the input: ${shape.name} (${bytes.length} bytes)`;
-    if (IS_CAMPAIGN) process.stdout.write(`${input.name}: ${line}\n`);
-    if (held > MOST_MS || grown > MOST_MEMORY * BYTES) found.push(line);
-    scene.gateway.assertAlive();
-  }
-  return found;
-}
-
-/** Tries shapes in small; those that took most time are the worst. */
-async function chooseWorst(input: Input): Promise<readonly Shaped[]> {
-  const shapes = shuffle(shapesOf(input.sample));
-  if (!IS_CAMPAIGN) return shapes.slice(0, SHAPES);
-  const tried: { readonly shape: Shaped; readonly total: number }[] = [];
-  for (const shape of shapes.slice(0, TRIED)) {
-    const bytes = shape.make(TRIED_BYTES);
-    const { total } = await scene.gateway.measure(() => input.send(scene, bytes));
-    tried.push({ shape, total });
-  }
-  const worst = tried.toSorted((left, right) => right.total - left.total);
-  return worst.slice(0, SHAPES).map(({ shape }) => shape);
-}
-
-function shuffle<T>(items: readonly T[]): readonly T[] {
-  const keyed = items.map((item) => ({ item, at: Math.random() }));
-  return keyed.toSorted((left, right) => left.at - right.at).map(({ item }) => item);
-}
 
 it("S1-3: SIGTERM ends it in order afterwards", async () => {
   expect(await scene.gateway.stop()).toBe("0");
