@@ -73,6 +73,11 @@ export class Connections {
     res.on("close", () => this.#finish(visit));
   }
 
+  /** Says that a client sent too many requests without a wait for their answers. */
+  reportCut(): void {
+    this.#log.debug("cut off a connection with too many requests that wait");
+  }
+
   /** Makes answers in flight the last of their connections. */
   drain(): void {
     for (const { res } of this.#inFlight) res.shouldKeepAlive = false;

@@ -176,6 +176,11 @@ export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker):
   collect(req, length, limit, taker);
 }
 
+/** The same for whoever waits for it. @throws {GatewayError} `too_large`, `cancelled` */
+export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => takeBody(req, limit, { body: resolve, failed: reject }));
+}
+
 /** @param length bytes announced by Content-Length, else the limit: the most that is ever allocated */
 function collect(req: IncomingMessage, length: number, limit: number, taker: BodyTaker): void {
   let body: Buffer | undefined;

@@ -18,6 +18,7 @@ import {
   unknownHost,
   unknownOrigin,
 } from "./failure.ts";
+import { Pipelines } from "./pipelines.ts";
 import { Hosts, listenerUrl } from "./allowed-hosts.ts";
 import { wantsPage } from "./request.ts";
 import { ABOUT_TO_END, sendLiveness, sendReadiness, type Check } from "./probes.ts";
@@ -84,9 +85,12 @@ export class Listener {
    * @throws {GatewayError} `io_error` when the address cannot be bound; `invalid` for TLS files or allow-lists that cannot be used
    */
   async open(): Promise<ListenerAddress> {
-    const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) =>
-      this.#serve(req, res as HttpAnswer),
-    );
+    const pipelines = new Pipelines(() => this.#connections.reportCut());
+    const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) => {
+      // One that comes behind another has no socket yet.
+      if (res.socket === null) pipelines.enter(req, res, () => this.#serve(req, res as HttpAnswer));
+      else this.#serve(req, res as HttpAnswer);
+    });
     this.#connections.watch(server, this.tls);
     if (this.#keeper) keepConnections(server, this.#keeper);
     server.on("upgrade", (req, socket, head) => {

@@ -11,7 +11,7 @@ import type { Credentials } from "./auth/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
 import { GatewayError, toEnvelope } from "../errors.ts";
 import { findDirect } from "./direct.ts";
-import { answerOf } from "./http-messages.ts";
+import { answerOf, readBody } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
 import { sseFrame } from "../kit/sse-body.ts";
 import { wantsPage } from "./request.ts";
@@ -76,7 +76,7 @@ async function answer(
     const answering = answerOf(event.runtime?.node?.res);
     if (answering) answering.principal = principal;
     guard.permit(principal, options, credentials.path);
-    boundBody(event, options.bodyLimit ?? bodyLimit);
+    await boundBody(event, options.bodyLimit ?? bodyLimit);
     const { mutates } = options;
     Object.assign(event.context, { principal: principal ?? NOBODY, mutates, maxDepth });
     const result = await handler(event as RouteEvent);
@@ -118,12 +118,22 @@ function isEventStream(result: unknown): boolean {
   return result.headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** A body of known length is as long as it says, or Node's parser refuses it: only one of unknown length has to be counted. */
-function boundBody(event: H3Event, limit: number): void {
+/**
+ * A body of known length is as long as it says, or Node's parser refuses it. One of unknown length is read here: as a stream of the
+ * web each of its chunks would cost half a kilobyte, and a client may send chunks of one byte.
+ */
+async function boundBody(event: H3Event, limit: number): Promise<void> {
   const { headers } = event.req;
   const length = headers.get("content-length");
-  if (length === null || headers.has("transfer-encoding") || Number(length) > limit)
-    assertBodySize(event, limit);
+  if (length !== null && !headers.has("transfer-encoding")) {
+    if (Number(length) > limit) assertBodySize(event, limit);
+    return;
+  }
+  const source = event.runtime?.node?.req as IncomingMessage | undefined;
+  if (source === undefined) assertBodySize(event, limit);
+  else if (headers.has("transfer-encoding"))
+    // Where the adapter looks for what was read before.
+    Object.assign(source, { rawBody: await readBody(source, limit) });
 }
 
 function credentialsOf({ req, url, runtime }: H3Event): Credentials {

@@ -117,6 +117,8 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
     noServer: true,
     clientTracking: false,
     maxPayload,
+    // A chunk of 64 KiB may hold 10,000 messages: each has a turn of the event loop of its own.
+    allowSynchronousEvents: false,
     // Compression keeps 300 KB per connection, and what it saves of short JSON is little.
     perMessageDeflate: false,
     // Never a protocol that carries a token: the answer would show it.
@@ -192,6 +194,8 @@ function plainSocket(
     terminate: () => socket.terminate(),
     onMessage: (listener) =>
       void socket.on("message", (data: Buffer, isBinary: boolean) => {
+        // What comes after a goodbye is not heard: a peer may send on until it answers it.
+        if (socket.readyState !== socket.OPEN) return;
         if (isBinary) socket.close(1003, "text messages only");
         else listener(data.toString());
       }),

@@ -328,7 +328,12 @@ const CAMPAIGNS = {
     each: "about 2,000 real OpenAPI documents, listed by the official SDKs and called against a mock of each",
   },
   "worst-inputs": {
-    args: vitest("test/e2e/worst/worst-inputs.test.ts", "test/e2e/worst/logins.test.ts"),
+    args: vitest(
+      "test/e2e/worst/worst-inputs.test.ts",
+      "test/e2e/worst/logins.test.ts",
+      "test/e2e/worst/inbound.test.ts",
+      "test/e2e/worst/frames.test.ts",
+    ),
     env: { WORST_INPUTS: "1" },
     times: 1,
     each: "the five worst of 150 shapes at every input of the product, in five sizes up to 4 MB, at gateways of 512 MiB",

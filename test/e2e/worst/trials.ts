@@ -6,7 +6,7 @@ import { type Shaped, shapesOf } from "./shapes.ts";
  * `npm run campaign -- worst-inputs` looks for the worst, on a quiet machine; otherwise two small ones of each input are chosen by
  * chance, which show what grows with the square of the size.
  */
-const IS_CAMPAIGN = process.env["WORST_INPUTS"] === "1";
+export const IS_CAMPAIGN = process.env["WORST_INPUTS"] === "1";
 /**
  * How large they are, in bytes: just below `limits.body`, so that they are not refused for their size, and less, so that they are
  * not refused for their keys.
