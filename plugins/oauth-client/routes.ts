@@ -37,7 +37,9 @@ export function registerRoutes(
       { headers: { "set-cookie": cookie(browser, introduction()) } },
     );
   });
-  gateway.route("GET", `${LOGIN_PAGES}/callback/:login`, change, (event) => endLogin(desk, event));
+  gateway.route("GET", `${LOGIN_PAGES}/callback/:login`, change, (event) =>
+    endLogin(desk, event, introduction()),
+  );
   registerAdmin(gateway, desk);
 }
 
@@ -69,9 +71,13 @@ function targetOf(event: RouteEvent): string {
   return server;
 }
 
-async function endLogin(desk: LoginDesk, event: RouteEvent): Promise<Response> {
+async function endLogin(
+  desk: LoginDesk,
+  event: RouteEvent,
+  introduction: Introduction,
+): Promise<Response> {
   try {
-    const browser = readCookie(event.req.headers.get("cookie") ?? "");
+    const browser = readCookie(event.req.headers.get("cookie") ?? "", introduction);
     const { server, ref, outcome } = await desk.end(
       pathParameter(event, "login"),
       event.url.searchParams,
@@ -102,9 +108,14 @@ function clientDocument(wish: ClientWish): object {
 function cookie(value: string, { base }: Introduction): string {
   const secure = base.startsWith("https:") ? "; Secure" : "";
   // Lax: the redirect comes from another site.
-  return `${COOKIE}=${value}; Path=${LOGIN_PAGES}; Max-Age=600; HttpOnly; SameSite=Lax${secure}`;
+  return `${nameOfCookie(base)}=${value}; Path=/; Max-Age=600; HttpOnly; SameSite=Lax${secure}`;
 }
 
-function readCookie(header: string): string | undefined {
-  return new RegExp(`(?:^|;\\s*)${COOKIE}=([\\w-]{1,100})`).exec(header)?.[1];
+function readCookie(header: string, { base }: Introduction): string | undefined {
+  return new RegExp(`(?:^|;\\s*)${nameOfCookie(base)}=([\\w-]{1,100})`).exec(header)?.[1];
+}
+
+/** Another host of the domain cannot set a cookie of this name, and end its own login with somebody's account (RFC 6265bis section 4.1.3.2). */
+function nameOfCookie(base: string): string {
+  return base.startsWith("https:") ? `__Host-${COOKIE}` : COOKIE;
 }

@@ -40,6 +40,31 @@ it("a login that an operator begins ends in the browser that opened its link, an
   await becomes("ready");
 });
 
+it("a login is not ended with a cookie that another host of the domain set (cookie tossing)", async () => {
+  const own = "https://gw.example/base";
+  const { url } = await setupRig({ config: { publicUrl: own } });
+  /** What a browser asks of the gateway behind its proxy. */
+  const ask = (target: string, init: RequestInit = {}): Promise<Response> =>
+    fetch(target.replace(own, url), { redirect: "manual", ...init });
+  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
+  const open = async () => {
+    const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
+    const opened = await ask(begun.location, { method: "POST" });
+    const { location } = (await opened.json()) as { location: string };
+    const answer = await answerOf({ location, browser: new LoginBrowser() }, own);
+    return { answer: answer.href, set: opened.headers.get("set-cookie")! };
+  };
+  const { answer, set } = await open();
+  // Sent wherever the gateway is below its host, and set by that host alone (RFC 6265bis section 4.1.3.2).
+  expect(set).toMatch(/^__Host-propylon-login=[\w-]+; Path=\/; .*; Secure$/);
+  const value = /=([\w-]+)/.exec(set)![1]!;
+  const tossed = await ask(answer, { headers: { cookie: `propylon-login=${value}` } });
+  expect(tossed.status).toBe(403);
+  const next = await open();
+  const cookie = `propylon-login=tossed; ${next.set.split(";")[0]}; x=y`;
+  expect((await ask(next.answer, { headers: { cookie } })).status).toBe(200);
+});
+
 it("a login asks for a code, with a challenge and a state that no other login has", async () => {
   const { url } = await setupRig();
   const asked = [await begin(url), await begin(url), await begin(url)];
