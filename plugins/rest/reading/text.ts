@@ -13,7 +13,7 @@ const MAX_ALIASES = 100;
  */
 export function parseText(bytes: Uint8Array, name: string): unknown {
   const text = new TextDecoder().decode(bytes);
-  const isJson = text.trimStart().startsWith("{");
+  const isJson = /^\s*[{[]/.test(text);
   if (!(isJson ? isWithinDepth(bufferOf(bytes), MAX_DOCUMENT_DEPTH) : isShallowYaml(text)))
     throw tooDeep();
   try {

@@ -16,6 +16,10 @@ export interface Input<P extends Place = Scene> {
   readonly shapes?: readonly Shaped[];
   /** How large they are, in bytes, where much less than a body is taken. */
   readonly sizes?: readonly number[];
+  /** How many are tried to find the worst; default: 150. */
+  readonly tried?: number;
+  /** How much memory it may take, in bytes, where a thread with a bound of its own reads it; default: 20 times the input. */
+  readonly memory?: number;
   /** `METHOD /path` of the request that it is. */
   readonly route?: string;
   /** Sends bytes in its place; resolves when whoever sent them heard the end of it. */

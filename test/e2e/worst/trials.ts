@@ -17,14 +17,14 @@ const BYTES = 4_190_000;
 /** How large those are that the worst are chosen by. */
 const TRIED_BYTES = 128 * 1024;
 /** How many are tried of an input, and how many of them are sent in full. */
-const TRIED = IS_CAMPAIGN ? 150 : 0;
+const TRIED = 150;
 const SHAPES = IS_CAMPAIGN ? 5 : 2;
 /** How long all of an input may take, in milliseconds. */
 export const INPUT_MS = 600_000;
 /** What nobody may hold the event loop for, in milliseconds. */
 export const MOST_MS = 250;
-/** Most memory, as a multiple of the input. */
-const MOST_MEMORY = 20;
+/** Most memory: 20 times the input. */
+const MOST_MEMORY = 20 * BYTES;
 
 /** Sends the worst of an input to the gateway of a place. @returns lines about what was too much */
 export async function tryInput<P extends Place>(
@@ -50,7 +50,7 @@ async function measureSizes<P extends Place>(
     const { held, grown, total } = await place.gateway.measure(() => input.send(place, bytes));
     const line = `${Math.round(held)} ms, ${Math.round(total)} ms in all, ${(grown / BYTES).toFixed(1)} times the input: ${shape.name} (${bytes.length} bytes)`;
     if (IS_CAMPAIGN) process.stdout.write(`${input.name}: ${line}\n`);
-    if (held > MOST_MS || grown > MOST_MEMORY * BYTES) found.push(line);
+    if (held > MOST_MS || grown > (input.memory ?? MOST_MEMORY)) found.push(line);
     place.gateway.assertAlive();
   }
   return found;
@@ -61,7 +61,7 @@ async function chooseWorst<P extends Place>(place: P, input: Input<P>): Promise<
   const shapes = shuffle(input.shapes ?? shapesOf(input.sample));
   if (!IS_CAMPAIGN) return shapes.slice(0, SHAPES);
   const tried: { readonly shape: Shaped; readonly total: number }[] = [];
-  for (const shape of shapes.slice(0, TRIED)) {
+  for (const shape of shapes.slice(0, input.tried ?? TRIED)) {
     const bytes = shape.make(Math.min(TRIED_BYTES, ...(input.sizes ?? [])));
     const { total } = await place.gateway.measure(() => input.send(place, bytes));
     tried.push({ shape, total });

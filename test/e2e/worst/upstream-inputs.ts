@@ -171,20 +171,26 @@ const OPERATION = {
   },
 };
 
+/** What the thread that reads a document may take, in bytes. */
+const DOCUMENT_MEMORY = 512 * 1024 * 1024;
+
 /** Documents and cards. */
 const DOCUMENTS: readonly Input[] = [
-  said(
-    "OpenAPI document",
-    "/document.json",
-    {
-      openapi: "3.1.0",
-      info: { title: "x", version: "1" },
-      servers: [{ url: "/api" }],
-      paths: { "/a": { post: OPERATION } },
-      components: { schemas: { A: { type: "object", properties: { b: { type: "string" } } } } },
-    },
-    (scene) => reinit(scene, "rows"),
-  ),
+  {
+    ...said(
+      "OpenAPI document",
+      "/document.json",
+      {
+        openapi: "3.1.0",
+        info: { title: "x", version: "1" },
+        servers: [{ url: "/api" }],
+        paths: { "/a": { post: OPERATION } },
+        components: { schemas: { A: { type: "object", properties: { b: { type: "string" } } } } },
+      },
+      (scene) => reinit(scene, "rows"),
+    ),
+    memory: DOCUMENT_MEMORY,
+  },
   said("answer of an API", "/api/a", { rows: [{ a: 1 }], map: { a: 1 } }, ({ gateway }) =>
     exchange(`${gateway.url}/rows/list`, "POST", Buffer.from("{}")),
   ),
@@ -298,6 +304,8 @@ function written(
   return {
     name,
     sample,
+    // Each is a new process.
+    tried: 30,
     async send(scene, bytes) {
       const file = scene.parrotFile(method);
       await writeFile(file, bytes);
