@@ -74,7 +74,7 @@ export const LONG: readonly string[] = [
   "test/e2e/team-auth/{eviction,forged-tokens,isolation,replay,revocation}.test.ts",
   "test/plugins/a2a/{elicitation,queue}.test.ts",
   "test/plugins/a2a-standard/push-again.test.ts",
-  "test/plugins/agents-loop/gateway.test.ts",
+  "test/plugins/agents-loop/{gateway,quirk-table}.test.ts",
   "test/plugins/conformance/**/*.test.ts",
   "test/plugins/console/{accountability,axe,command,consumers,e2e,health,pages,page,reconciler,replicas}.test.ts",
   "test/plugins/events/{load,replicas}.test.ts",

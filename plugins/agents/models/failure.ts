@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import { networkReason } from "propylon/kit";
-import { reasonIn, reasonInBody } from "./provider-words.ts";
+import { reasonIn, reasonInBody } from "./answers/provider-words.ts";
 
 /** A request to a provider that failed. */
 export interface ModelFailure {
@@ -126,7 +126,11 @@ export function describeSilence(asked: Asked): GatewayError {
 /** An answer that stops before it says that it is complete. */
 function isTruncation(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
-  return thrown.name === "TruncatedAnswer" || /without a finish reason/.test(thrown.message);
+  // The second is the package's, where nothing came at all.
+  return (
+    ["TruncatedAnswer", "AI_NoOutputGeneratedError"].includes(thrown.name) ||
+    /without a finish reason/.test(thrown.message)
+  );
 }
 
 function describeTruncation(asked: Asked): ModelFailure {

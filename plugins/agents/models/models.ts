@@ -109,7 +109,7 @@ class ProviderModel implements Model {
     const { provider, model } = this.#asked;
     const language = await openModel(provider, this.#options, model);
     const images = this.#options.type === "anthropic" ? "inside" : "behind";
-    return { sdk, language, images, hidesRefusals: this.#options.type === "openai-compatible" };
+    return { sdk, language, images };
   }
 
   /** One request, with its own time limit. */

@@ -2,7 +2,10 @@ import { importOptional } from "propylon/kit";
 import type { LanguageModel } from "ai";
 import type { fetch as UndiciFetch, RequestInit } from "undici";
 import type { ProviderOptions } from "./options.ts";
-import { streamWholeAnswer } from "./whole-answer.ts";
+import { readAnswers } from "./answers/answer-body.ts";
+import { ChatAnswer } from "./answers/chat-answer.ts";
+import { MessageAnswer } from "./answers/message-answer.ts";
+import { toolNamesIn } from "./answers/tool-names.ts";
 
 /** The `ai` package. */
 export type ModelSdk = typeof import("ai");
@@ -38,22 +41,24 @@ export async function openModel(
   model: string,
 ): Promise<LanguageModel> {
   const { baseUrl: baseURL, headers } = options;
-  const shared = { baseURL, name, headers, fetch: await openFetch() };
-  const streaming = { ...shared, fetch: streamed(shared.fetch) };
+  const fetch = readAnswers(await openFetch(), (request) =>
+    options.type === "anthropic" ? new MessageAnswer() : new ChatAnswer(() => toolNamesIn(request)),
+  );
+  const shared = { baseURL, name, headers, fetch };
   if (options.type === "anthropic") {
     const { createAnthropic } = await load("@ai-sdk/anthropic", () => import("@ai-sdk/anthropic"));
     return createAnthropic({ ...shared, apiKey: options.apiKey })(model);
   }
   if (options.type === "openai") {
     const { createOpenAI } = await load("@ai-sdk/openai", () => import("@ai-sdk/openai"));
-    return createOpenAI({ ...streaming, apiKey: options.apiKey }).chat(model);
+    return createOpenAI({ ...shared, apiKey: options.apiKey }).chat(model);
   }
   const { createOpenAICompatible } = await load(
     "@ai-sdk/openai-compatible",
     () => import("@ai-sdk/openai-compatible"),
   );
   const key = options.apiKey === undefined ? {} : { apiKey: options.apiKey };
-  return createOpenAICompatible({ ...streaming, ...key, includeUsage: true })(model);
+  return createOpenAICompatible({ ...shared, ...key, includeUsage: true })(model);
 }
 
 /**
@@ -63,10 +68,6 @@ export async function openModel(
 export function load<T>(name: string, get: () => Promise<T>): Promise<T> {
   const packages = name === "ai" ? [name] : ["ai", name];
   return importOptional(get, `Agents with a model need the package "${name}".`, packages);
-}
-
-function streamed(fetch: ModelFetch): ModelFetch {
-  return async (url, init) => streamWholeAnswer(await fetch(url, init));
 }
 
 /** fetch as providers are asked with. */

@@ -67,8 +67,8 @@ export class ReplyParts {
     return {
       parts,
       usage: {
-        inputTokens: usage.inputTokens ?? guessTokens(asked()),
-        outputTokens: usage.outputTokens ?? guessTokens(JSON.stringify(parts).length),
+        inputTokens: usage.inputTokens || guessTokens(asked()),
+        outputTokens: usage.outputTokens || guessTokens(JSON.stringify(parts).length),
       },
       finish: calls ? "tool-calls" : (FINISH[reason] ?? "stop"),
     };

@@ -1,4 +1,3 @@
-import { isObject } from "propylon/kit";
 import type { LanguageModel, ProviderMetadata, TextStreamPart, ToolSet } from "ai";
 import type { ModelReply, ModelRequest } from "../model.ts";
 import { toModelMessages, type ImagePlace } from "./conversation.ts";
@@ -17,8 +16,6 @@ export interface ModelAccess {
   readonly sdk: ModelSdk;
   readonly language: LanguageModel;
   readonly images: ImagePlace;
-  /** Whether its package drops the words with which a model refuses. */
-  readonly hidesRefusals: boolean;
 }
 
 function settingsOf(
@@ -62,11 +59,7 @@ export async function takeStep(
 ): Promise<ModelReply> {
   const settings = settingsOf(step, request, signal);
   // Without a listener the package writes errors, requests and all, to the console.
-  const result = step.sdk.streamText({
-    ...settings,
-    onError: ignore,
-    includeRawChunks: step.hidesRefusals,
-  });
+  const result = step.sdk.streamText({ ...settings, onError: ignore });
   const answer = new StreamedAnswer(request, onText);
   for await (const part of result.fullStream) {
     if (part.type === "error") throw part.error;
@@ -99,7 +92,6 @@ class StreamedAnswer {
     else if (part.type === "tool-input-start") this.#reply.beginInput(part.id);
     else if (part.type === "tool-input-delta") this.#reply.input(part.id, part.delta);
     else if (part.type === "tool-call") this.#call(part);
-    else if (part.type === "raw") this.#say(refusalIn(part.rawValue));
     else if (part.type === "finish") return this.#finish(part);
     return undefined;
   }
@@ -121,15 +113,6 @@ class StreamedAnswer {
     if (this.#cut.hasThought && this.#reply.parts.length === 0) this.#reply.reasoning("");
     return this.#reply.finish(part.finishReason, part.totalUsage, () => sizeOf(this.#request));
   }
-}
-
-/** Words with which a model of OpenAI's interface refuses; the package for compatible servers drops them. */
-function refusalIn(chunk: unknown): string {
-  const choices: unknown = isObject(chunk) ? chunk["choices"] : undefined;
-  const choice: unknown = Array.isArray(choices) ? choices[0] : undefined;
-  const delta = isObject(choice) ? choice["delta"] : undefined;
-  const refusal = isObject(delta) ? delta["refusal"] : undefined;
-  return typeof refusal === "string" ? refusal : "";
 }
 
 function ignore(): void {}

@@ -1,0 +1,159 @@
+import { parseExact, setTimer, SSE_HEADERS, sseFrame, SseParser, writeJson } from "propylon/kit";
+
+/**
+ * Reads one answer of an API in all the ways in which providers write it, and says it in the one way in which every package for the
+ * API reads it. What makes providers different is mended here: a rule that is elsewhere counts for one form alone.
+ */
+export interface AnswerReader {
+  /** Whether the provider said that nothing follows. */
+  readonly isOver: boolean;
+  /**
+   * Takes a piece of an answer.
+   * @param name of the event; `undefined` when the piece is the whole answer
+   * @returns events for the package
+   */
+  take(piece: unknown, name: string | undefined): readonly unknown[];
+  /** @param isComplete whether the answer came to its end, and not only its connection */
+  end(isComplete: boolean): readonly unknown[];
+}
+
+type Fetch = typeof globalThis.fetch;
+
+/** Largest event; the whole answer is bounded by the connection. */
+const MAX_EVENT = 64 * 1_024 * 1_024;
+
+/** How long a connection may stay open behind an answer, in milliseconds. One that ends by itself is used again. */
+const GRACE = 1_000;
+
+/** What no package takes for a piece of an answer. */
+const UNREADABLE = null;
+
+/** Answers of a provider as plain event streams. @param open makes the reader of an answer, of the body of its request */
+export function readAnswers(fetch: Fetch, open: (request: unknown) => AnswerReader): Fetch {
+  return async (url, init) => {
+    const response = await fetch(url, init);
+    if (!response.ok || response.body === null) return response;
+    const body = new ReadableStream(new AnswerBody(response.body.getReader(), open(init?.body)));
+    return new Response(body, { status: response.status, headers: SSE_HEADERS });
+  };
+}
+
+/** The source of a stream. */
+class AnswerBody {
+  readonly #source: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #answer: AnswerReader;
+  readonly #parser: SseParser;
+  /** `undefined` until the first character shows it: content types are wrong or missing too often. */
+  #form: "whole" | "events" | undefined;
+  /** Of a whole answer. */
+  readonly #bytes: Buffer[] = [];
+  #frames = "";
+  #isOver = false;
+
+  constructor(source: ReadableStreamDefaultReader<Uint8Array>, answer: AnswerReader) {
+    this.#source = source;
+    this.#answer = answer;
+    this.#parser = new SseParser(
+      {
+        event: (data, _length, name) => this.#event(Buffer.concat(data).toString(), name),
+        overflow: () => this.#fail(),
+      },
+      MAX_EVENT,
+    );
+  }
+
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    while (this.#frames === "" && !this.#isOver) {
+      const { done, value } = await this.#source.read();
+      if (done) this.#close();
+      else this.#take(Buffer.from(value.buffer, value.byteOffset, value.length));
+    }
+    if (this.#frames !== "") controller.enqueue(Buffer.from(this.#frames));
+    this.#frames = "";
+    if (!this.#isOver) return;
+    controller.close();
+    void leave(this.#source);
+  }
+
+  cancel(reason: unknown): Promise<void> {
+    return this.#source.cancel(reason);
+  }
+
+  #take(chunk: Buffer): void {
+    const bytes = this.#form === undefined ? skipBlanks(chunk) : chunk;
+    if (bytes.length === 0) return;
+    this.#form ??= "{[<".includes(String.fromCharCode(bytes[0]!)) ? "whole" : "events";
+    if (this.#form === "whole") this.#bytes.push(bytes);
+    else this.#parser.push(bytes);
+  }
+
+  /** The connection ended. */
+  #close(): void {
+    if (this.#form === "whole") return this.#takeWhole(Buffer.concat(this.#bytes).toString());
+    // Not every server writes the empty line behind its last event.
+    this.#parser.push(Buffer.from("\n\n"));
+    this.#end(false);
+  }
+
+  #takeWhole(text: string): void {
+    const read = parse(text);
+    if (read) {
+      this.#say(this.#answer.take(read.value, undefined));
+      this.#end(true);
+    } else if (/[}\]>]\s*$/.test(text.slice(-64))) this.#fail();
+    else this.#end(false);
+  }
+
+  #event(data: string, name: string): void {
+    const text = data.trim();
+    if (this.#isOver || text === "") return;
+    if (text === "[DONE]") return this.#end(true);
+    const read = parse(text);
+    if (!read) return this.#fail();
+    this.#say(this.#answer.take(read.value, name));
+    if (this.#answer.isOver) this.#end(true);
+  }
+
+  #end(isComplete: boolean): void {
+    if (this.#isOver) return;
+    this.#say(this.#answer.end(isComplete));
+    this.#isOver = true;
+  }
+
+  #fail(): void {
+    this.#say(this.#answer.take(UNREADABLE, ""));
+    this.#isOver = true;
+  }
+
+  #say(events: readonly unknown[]): void {
+    for (const event of events) this.#frames += sseFrame(writeJson(event));
+  }
+}
+
+/** Lets a connection end by itself, and cuts off one that does not. */
+async function leave(source: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const timer = setTimer(() => void source.cancel().catch(ignore), GRACE);
+  try {
+    if (!(await source.read()).done) await source.cancel();
+  } catch {
+    // Whatever happens behind the answer, the answer is complete.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function ignore(): void {}
+
+/** Without blanks and a byte order mark at the beginning. */
+function skipBlanks(chunk: Buffer): Buffer {
+  const start = chunk.findIndex((byte) => byte > 0x20 && ![0xef, 0xbb, 0xbf].includes(byte));
+  return start === -1 ? chunk.subarray(0, 0) : chunk.subarray(start);
+}
+
+function parse(text: string): { readonly value: unknown } | undefined {
+  try {
+    return { value: parseExact(text) };
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,183 @@
+import { isObject, scalarText, UniqueNames } from "propylon/kit";
+import { isWholeObject, joinPieces, toArguments } from "./call-arguments.ts";
+
+/** A call as a model made it. */
+export interface MadeCall {
+  /** Unlike that of every other call of the answer. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly args: string;
+  /** What the provider wants to see again with the call. */
+  readonly extra: unknown;
+}
+
+/** A call without a name is told to the model by this one: providers take no empty name back. */
+export const NO_NAME = "call_without_a_name";
+
+/** Arguments of a call that was cut off before them. Nothing would be a call without arguments. */
+export const CUT_OFF = "{";
+
+/** How often the arguments of one call are looked at while they come: whoever sends them decides how many pieces there are. */
+const MAX_LOOKS = 16;
+
+interface Piece {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  /** Empty: none. */
+  readonly args: readonly unknown[];
+  readonly extra: unknown;
+}
+
+/** A call while it comes. */
+class OpenCall {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  /** Number of the message that brought it. */
+  readonly began: number;
+  name: string | undefined;
+  extra: unknown;
+  readonly args: unknown[] = [];
+  #looks = 0;
+
+  constructor({ index, id, name }: Piece, began: number) {
+    this.index = index;
+    this.id = id;
+    this.name = name;
+    this.began = began;
+  }
+
+  take({ args, extra }: Piece): void {
+    this.args.push(...args);
+    this.extra ??= extra;
+  }
+
+  /** Whether its arguments are an object from beginning to end, so that nothing can follow. */
+  get isWhole(): boolean {
+    const last = this.args.at(-1);
+    if (typeof last === "string" && !last.trimEnd().endsWith("}")) return false;
+    return this.#looks++ < MAX_LOOKS && isWholeObject(joinPieces(this.args));
+  }
+}
+
+/**
+ * Puts the calls of one answer together. Providers leave indexes and ids out, or give the same ones again; a name may come in every
+ * piece, in two of them, or last. No call is lost for it, none is made twice, and none gets the arguments of another: what does not
+ * fit together becomes arguments that are no JSON, and the model is told.
+ */
+export class CallPieces {
+  readonly #known: () => readonly string[];
+  #names: readonly string[] | undefined;
+  readonly #calls: OpenCall[] = [];
+  readonly #byIndex = new Map<number, OpenCall>();
+  readonly #byId = new Map<string, OpenCall>();
+  #messages = 0;
+
+  /** @param known names of the tools that the model may call */
+  constructor(known: () => readonly string[]) {
+    this.#known = known;
+  }
+
+  get isEmpty(): boolean {
+    return this.#calls.length === 0;
+  }
+
+  /** @param isWhole whether each of the list is all of a call */
+  take(list: unknown, isWhole: boolean): void {
+    this.#messages++;
+    for (const each of Array.isArray(list) ? list : [list])
+      if (isObject(each)) this.#place(toPiece(each), isWhole);
+  }
+
+  /** @param isCut whether the answer was cut off */
+  finish(isCut: boolean): MadeCall[] {
+    const ids = new UniqueNames();
+    const last = this.#calls.at(-1);
+    return this.#inOrder().map((call) => ({
+      id: ids.take(call.id ?? "call"),
+      name: call.name ?? NO_NAME,
+      args:
+        isCut && call === last && joinPieces(call.args).trim() === ""
+          ? CUT_OFF
+          : toArguments(call.args),
+      extra: call.extra,
+    }));
+  }
+
+  #inOrder(): readonly OpenCall[] {
+    const isPlaced = this.#calls.every(({ index }) => index !== undefined);
+    return isPlaced ? this.#calls.toSorted((a, b) => a.index! - b.index!) : this.#calls;
+  }
+
+  #place(piece: Piece, isWhole: boolean): void {
+    const near = this.#near(piece);
+    if (near && isRepeated(near, piece)) return;
+    const isMore = near !== undefined && !isWhole && this.#continues(near, piece);
+    const call = isMore ? near : this.#begin(piece);
+    if (isMore && piece.name !== undefined) call.name = this.#joinName(call.name, piece.name);
+    call.take(piece);
+  }
+
+  #begin(piece: Piece): OpenCall {
+    const call = new OpenCall(piece, this.#messages);
+    this.#calls.push(call);
+    if (piece.index !== undefined) this.#byIndex.set(piece.index, call);
+    if (piece.id !== undefined) this.#byId.set(piece.id, call);
+    return call;
+  }
+
+  /** The call that a piece may belong to. */
+  #near({ index, id, name }: Piece): OpenCall | undefined {
+    const placed = index === undefined ? undefined : this.#byIndex.get(index);
+    const called = id === undefined ? undefined : this.#byId.get(id);
+    // Of calls that share an index, the id tells which.
+    if (placed && called && placed.id !== id && called.index === index) return called;
+    if (placed) return placed;
+    // Two calls may share an id; those of one id and two indexes are two.
+    if (called && (index === undefined || name === undefined)) return called;
+    return index === undefined && (id === undefined || name === undefined)
+      ? this.#calls.at(-1)
+      : undefined;
+  }
+
+  #continues(call: OpenCall, { id, name, args }: Piece): boolean {
+    const isOther = id !== undefined && call.id !== undefined && id !== call.id;
+    if (name === undefined) return !(isOther && call.index === undefined && call.isWhole);
+    if (call.name === undefined) return true;
+    const isSameMessage = call.began === this.#messages;
+    if (call.args.length > 0)
+      return !call.isWhole ? name === call.name : args.length === 0 && !isSameMessage;
+    if (isSameMessage || isOther) return false;
+    return name === call.name || this.#joinName(call.name, name) !== name;
+  }
+
+  /** A name in every piece is the same each time, or longer each time; one in two pieces is that of a tool only when they are joined. */
+  #joinName(before: string | undefined, name: string): string {
+    if (before === undefined || before === name) return name;
+    const joined = before + name;
+    const known = (this.#names ??= this.#known());
+    return !known.includes(name) && known.some((each) => each.startsWith(joined)) ? joined : name;
+  }
+}
+
+/** Some servers send a call again when it is complete. Calls that are alike without an index are two. */
+function isRepeated(call: OpenCall, { index, id, name, args }: Piece): boolean {
+  if (index === undefined || id === undefined || args.length === 0) return false;
+  if (call.index !== index || call.id !== id || call.name !== name || !call.isWhole) return false;
+  return joinPieces(call.args) === joinPieces(args);
+}
+
+/** Reads one entry of `tool_calls`; some servers leave the level `function` out. */
+function toPiece(entry: Readonly<Record<string, unknown>>): Piece {
+  const made = isObject(entry["function"]) ? entry["function"] : entry;
+  const args = made["arguments"];
+  const index = scalarText(entry["index"]);
+  return {
+    index: /^\d{1,9}$/.test(index) ? Number(index) : undefined,
+    id: scalarText(entry["id"]) || undefined,
+    name: scalarText(made["name"]).trim() || undefined,
+    args: args === null || args === undefined || args === "" ? [] : [args],
+    extra: entry["extra_content"] ?? undefined,
+  };
+}
