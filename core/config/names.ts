@@ -1,3 +1,4 @@
+import type { UniqueNames } from "../kit/tool-name.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 
 /** What every object has: a name among these finds something where nothing was set, or sets something else. */
@@ -65,20 +66,13 @@ function namesOf(config: Readonly<Record<string, unknown>>, block: string): stri
 /**
  * A name that a server or an agent of a config can have: the one that another program gave it, or one close to it.
  *
- * @param isTaken whether another has a name
+ * @param taken the names that others have, this one among them
  */
-export function usableName(
-  kind: "server" | "agent",
-  name: string,
-  isTaken: (name: string) => boolean,
-): string {
+export function usableName(kind: "server" | "agent", name: string, taken: UniqueNames): string {
   const clean = name.replaceAll(/[^A-Za-z0-9_.-]+/g, "-").slice(0, 50);
   const isWrong = clean === "" || RESERVED_SERVERS.has(clean);
   const base = isWrong ? substitute(kind, clean) : clean;
-  if (base === name) return name;
-  let free = base;
-  for (let count = 2; isTaken(free); count++) free = `${base}-${count}`;
-  return free;
+  return base === name ? name : taken.take(base, "-");
 }
 
 function substitute(kind: string, name: string): string {

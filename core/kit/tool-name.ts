@@ -43,13 +43,17 @@ export class UniqueNames {
     return this.#taken.has(name);
   }
 
-  /** Gives the name itself the first time, and the name with a number after that. */
-  take(wanted: string): string {
+  /**
+   * Gives the name itself the first time, and the name with a number after that.
+   *
+   * @param mark what stands in front of the number
+   */
+  take(wanted: string, mark = "_"): string {
     let name = wanted;
     const stem = name.slice(0, MAX_STEM);
     let count = this.#counts.get(stem) ?? 1;
     while (this.#taken.has(name)) {
-      const suffix = `_${++count}`;
+      const suffix = `${mark}${++count}`;
       name = `${wanted.slice(0, MAX_NAME - suffix.length)}${suffix}`;
     }
     if (count > 1) this.#counts.set(stem, count);

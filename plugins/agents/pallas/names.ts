@@ -1,4 +1,5 @@
 import { usableName } from "propylon/cli";
+import { UniqueNames } from "propylon/kit";
 
 /** Servers or agents by name. */
 type Named = Readonly<Record<string, unknown>>;
@@ -10,11 +11,10 @@ export function usableNames(
   notes: string[],
 ): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
-  const taken = new Set(Object.keys(named));
+  const taken = new UniqueNames(Object.keys(named));
   for (const name of Object.keys(named)) {
-    const usable = usableName(kind, name, (other) => taken.has(other));
+    const usable = usableName(kind, name, taken);
     names.set(name, usable);
-    taken.add(usable);
     if (usable !== name) notes.push(`The ${kind} "${name}" is called "${usable}" now.`);
   }
   return names;
