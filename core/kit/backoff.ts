@@ -47,3 +47,25 @@ export function wholeDelay(ms: number): number {
     hint: "Give the delay in milliseconds; 0 means at once.",
   });
 }
+
+/**
+ * Milliseconds that a `Retry-After` asks to wait: seconds, or a date (RFC 9110, section 10.2.3). `undefined` for what is neither, and
+ * for more than eleven days.
+ *
+ * @example const wait = readRetryAfter(response.headers.get("retry-after") ?? "");
+ */
+export function readRetryAfter(value: string, now = Date.now()): number | undefined {
+  const text = value.trim();
+  if (/^\d{1,6}(?:\.\d{1,6})?$/.test(text)) return Number(text) * 1_000;
+  // Date.parse takes "-3" for a year.
+  const date = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/**
+ * Key of `_meta` in the result of a tool that failed: seconds until another call makes sense, as the `Retry-After` of what is behind
+ * it says. Over plain HTTP it is that header.
+ *
+ * @example const _meta = { [META_RETRY_AFTER]: 17 };
+ */
+export const META_RETRY_AFTER = "propylon/retryAfter";

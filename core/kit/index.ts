@@ -7,7 +7,13 @@
 export { parseDuration } from "../config/units.ts";
 export { MAX_DELAY_MS, pause, setTicker, setTimer, timeoutSignal, within } from "../timers.ts";
 export { parseVariables } from "./parse-variables.ts";
-export { backoffDelay, wholeDelay, type BackoffPolicy } from "./backoff.ts";
+export {
+  backoffDelay,
+  type BackoffPolicy,
+  META_RETRY_AFTER,
+  readRetryAfter,
+  wholeDelay,
+} from "./backoff.ts";
 export { BoundedLog, type LogFacts, type WriteLine } from "./bounded-log.ts";
 export { Buckets } from "./buckets.ts";
 export { FetchedValue, FetchFailure } from "./fetched-value.ts";

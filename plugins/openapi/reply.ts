@@ -1,6 +1,6 @@
 import { FastResponse } from "srvx";
 import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
-import { renderError, type RpcError, writeJson } from "propylon/kit";
+import { isObject, META_RETRY_AFTER, renderError, type RpcError, writeJson } from "propylon/kit";
 import type { Format, OpenapiOptions } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 
@@ -57,7 +57,9 @@ function refusal({ code, message, data }: RpcError): GatewayError {
 const WRONG_ARGUMENTS = /^(?:MCP error -32602:|Input validation error:)/;
 
 /** The tool's own report of its failure: its words, and all of its content as data. */
-function toolFailure({ content, structuredContent }: Json, isInvalid: boolean): GatewayError {
+function toolFailure(result: Json, isInvalid: boolean): GatewayError {
+  const { content, structuredContent, _meta: meta } = result;
+  const wait = isObject(meta) ? meta[META_RETRY_AFTER] : undefined;
   const blocks = Array.isArray(content) ? (content as Json[]) : [];
   const words = blocks.flatMap(({ type, text }) =>
     type === "text" && typeof text === "string" ? [text] : [],
@@ -70,7 +72,13 @@ function toolFailure({ content, structuredContent }: Json, isInvalid: boolean): 
       content: blocks,
       ...(structuredContent !== undefined && { structuredContent }),
     },
+    // A server of a stranger may say it as well.
+    ...(isSeconds(wait) && { headers: { "retry-after": String(wait) } }),
   });
+}
+
+function isSeconds(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 function shorten(text: string): string {

@@ -1,4 +1,4 @@
-import type { HttpClient, HttpClientReply } from "propylon/kit";
+import { type HttpClient, type HttpClientReply, readRetryAfter } from "propylon/kit";
 import { parseUrl } from "./reading/references.ts";
 
 const MAX_REDIRECTS = 5;
@@ -21,6 +21,8 @@ export interface ApiReply {
   readonly url: string;
   /** Where a redirect that was not followed leads. */
   readonly location: string | undefined;
+  /** When another attempt makes sense, in seconds. */
+  readonly retryAfter?: number | undefined;
 }
 
 /**
@@ -54,7 +56,13 @@ async function readReply(reply: HttpClientReply, url: string): Promise<ApiReply>
     body: await reply.bytes(),
     url,
     location: (isRedirect && reply.header("location")) || undefined,
+    retryAfter: status < 400 ? undefined : secondsUntil(reply.header("retry-after")),
   };
+}
+
+function secondsUntil(retryAfter: string): number | undefined {
+  const wait = readRetryAfter(retryAfter);
+  return wait === undefined ? undefined : Math.ceil(wait / 1_000);
 }
 
 function redirected(

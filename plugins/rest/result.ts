@@ -6,6 +6,7 @@ import {
   isObject,
   isWithinDepth,
   mapExact,
+  META_RETRY_AFTER,
   parseBounded,
   wrapResult,
 } from "propylon/kit";
@@ -39,11 +40,17 @@ function blockOf(reply: ApiReply, type: string): Json {
 }
 
 function failure(reply: ApiReply, type: string): Answer {
-  const { status, body, location } = reply;
+  const { status, body, location, retryAfter } = reply;
   const where =
     location === undefined ? "" : " It redirects to another address, which is not followed.";
   const excerpt = isText(type) ? decodeText(body, reply.contentType).slice(0, EXCERPT) : "";
-  return Answer.failed(`${statusLine(status)}.${where}${excerpt && `\n\n${excerpt}`}`);
+  const wait = retryAfter === undefined ? "" : ` Try again in ${retryAfter} s.`;
+  const words = `${statusLine(status)}.${where}${wait}${excerpt && `\n\n${excerpt}`}`;
+  return Answer.result({
+    content: [said(words)],
+    isError: true,
+    ...(retryAfter !== undefined && { _meta: { [META_RETRY_AFTER]: retryAfter } }),
+  });
 }
 
 function contentOf(reply: ApiReply, type: string): Json {

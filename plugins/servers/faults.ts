@@ -1,5 +1,5 @@
 import type { GatewayError } from "propylon";
-import { networkFault, serverFault, sizeFault, statusFault } from "propylon/kit";
+import { networkFault, readRetryAfter, serverFault, sizeFault, statusFault } from "propylon/kit";
 
 /** Makes the errors of one server. Neither headers nor bodies of the server get into them: they may hold secrets. */
 export class Faults {
@@ -16,13 +16,12 @@ export class Faults {
 
   /** The server refused with an HTTP status. */
   status(status: number, retryAfter?: string): GatewayError {
-    const wait = parseRetryAfter(retryAfter);
-    const data = { status, ...wait };
+    const wait = readRetryAfter(retryAfter ?? "");
+    const data = { status, ...(wait !== undefined && { retryAfter: wait }) };
     // A caller over HTTP looks for it there, whatever its own status is.
-    const headers = wait.retryAfter !== undefined && {
-      "retry-after": String(Math.ceil(wait.retryAfter / 1_000)),
-    };
-    if (status !== 404) return statusFault(this.#name, status, data, headers || undefined);
+    const headers =
+      wait === undefined ? undefined : { "retry-after": String(Math.ceil(wait / 1_000)) };
+    if (status !== 404) return statusFault(this.#name, status, data, headers);
     return serverFault(this.#name, "has no MCP endpoint at this URL (HTTP 404)", {
       data,
       hint: "Check the path of the URL.",
@@ -57,11 +56,4 @@ export class Faults {
 export function statusOf(error: GatewayError): number | undefined {
   const status = error.data?.["status"];
   return typeof status === "number" ? status : undefined;
-}
-
-/** Milliseconds until another attempt makes sense. */
-function parseRetryAfter(value: string | undefined): { retryAfter?: number } {
-  if (value === undefined) return {};
-  const seconds = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(seconds) ? { retryAfter: Math.max(0, seconds) } : {};
 }
