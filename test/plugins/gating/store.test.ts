@@ -1,3 +1,4 @@
+import { watch } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -24,6 +25,18 @@ async function startOn(kept: KeptStore, url: string): Promise<Gated> {
   );
   await whenListed(running.gateway, "house");
   return running;
+}
+
+/** When somebody asks for the lock of the state file: a draft of it comes. */
+function whenAsked(folder: string): Promise<void> {
+  return new Promise((resolve) => {
+    const watcher = watch(folder, (_event, name) => {
+      if (!/^\.team_state\.json\..*\.tmp$/.test(name ?? "")) return;
+      watcher.close();
+      resolve();
+    });
+    onTestFinished(() => watcher.close());
+  });
 }
 
 /** A gateway of a config file, which has a state file by default. */
@@ -163,8 +176,9 @@ it("fleet 3: a gateway that starts while another takes the state file over waits
   await first.gateway.close();
   const lock = await lockFile(join(folder, "team_state.json"));
   let isReleased = false;
+  const met = whenAsked(folder);
   const starting = startFile(folder, kept, url).then((started) => ({ started, isReleased }));
-  await Promise.race([starting.catch(() => {}), new Promise((go) => setTimeout(go, 300))]);
+  await Promise.race([starting.catch(() => {}), met]);
   isReleased = true;
   await lock.release();
   const second = await starting;
