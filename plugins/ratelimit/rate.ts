@@ -15,6 +15,8 @@ export interface RateTokens {
   remaining(key: string, now: number): number;
   /** Milliseconds until the bucket is full, as far as known. */
   untilFull(key: string, now: number): number;
+  /** Whether others cannot be asked, and what they used is not known. */
+  isAlone?(now: number): boolean;
 }
 
 /** Makes the buckets of a rule. @param name of the rule @param interval milliseconds in which a bucket gets a token back */
@@ -59,24 +61,26 @@ export class Rate {
   refusal(call: Limited, wait: number, now: number): GatewayError {
     const retryAfter = toSeconds(wait);
     const { burst } = this.buckets;
-    return new GatewayError(
-      "rate_limited",
-      `Too many calls: the limit "${this.name}" is used up.`,
-      {
-        data: {
-          limit: burst,
-          remaining: this.buckets.remaining(this.selector.keyOf(call), now),
-          retryAfter,
-          rule: this.name,
-        },
-        hint: `Try again in ${retryAfter} s.`,
-        headers: {
-          "retry-after": String(retryAfter),
-          "ratelimit-policy": this.policy,
-          ratelimit: this.state(call, now),
-        },
+    return new GatewayError("rate_limited", `Too many calls: ${this.#reason(now)}.`, {
+      data: {
+        limit: burst,
+        remaining: this.buckets.remaining(this.selector.keyOf(call), now),
+        retryAfter,
+        rule: this.name,
       },
-    );
+      hint: `Try again in ${retryAfter} s.`,
+      headers: {
+        "retry-after": String(retryAfter),
+        "ratelimit-policy": this.policy,
+        ratelimit: this.state(call, now),
+      },
+    });
+  }
+
+  #reason(now: number): string {
+    return this.buckets.isAlone?.(now)
+      ? `the store of the limit "${this.name}" does not answer, and this gateway's share of it begins empty`
+      : `the limit "${this.name}" is used up`;
   }
 }
 

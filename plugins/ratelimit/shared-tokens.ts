@@ -93,6 +93,10 @@ export class SharedTokens implements RateTokens {
     return Math.max(0, this.burst - this.#known(key, now)) * this.#options.interval;
   }
 
+  isAlone(now: number): boolean {
+    return now < this.#awayUntil;
+  }
+
   /** Gives back what is not used, keeps what is, and forgets buckets that nothing is held of. */
   tidy(now: number): void {
     for (const [key, holding] of this.#holdings) {
