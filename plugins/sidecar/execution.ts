@@ -1,5 +1,5 @@
 import { isGatewayError } from "propylon";
-import { backoffDelay, pause, setTicker } from "propylon/kit";
+import { backoffDelay, pause, setTicker, writeJson } from "propylon/kit";
 import { CONTINUES_HEADER, type SendMessageRequest, type Task } from "propylon/contract";
 import { lettersOf } from "./dead.ts";
 import type { Ending } from "./ending.ts";
@@ -195,7 +195,7 @@ export class Execution {
       ...(message !== undefined && { [MESSAGE_ID]: message }),
       ...(owner !== undefined && { [OWNER]: writeOwner(owner) }),
     };
-    const size = Buffer.byteLength(JSON.stringify(task));
+    const size = Buffer.byteLength(writeJson(task));
     const room = transport.limit - sizeOf(headers);
     if (size > room) {
       step.end({}, "result_too_large");

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { setTimer } from "propylon/kit";
+import { setTimer, writeJson } from "propylon/kit";
 import type { StreamEvent } from "propylon/contract";
 import { MESSAGE_ID } from "./headers.ts";
 import type { Settings } from "./settings.ts";
@@ -81,7 +81,7 @@ export class MemoryTransport implements Transport {
   async record(id: string, { task, headers, replaces }: NewEntry): Promise<void> {
     if (!replaces && (await this.find(id))) return;
     const { [MESSAGE_ID]: message } = headers;
-    const size = Buffer.byteLength(JSON.stringify(task));
+    const size = Buffer.byteLength(writeJson(task));
     const until = now() + this.#settings.retention.results;
     this.#forget(id);
     this.#ledger.set(id, { task, message, sequence: ++this.#sequence, until, size });

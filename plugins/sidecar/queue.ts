@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
-import { pause } from "propylon/kit";
+import { pause, writeJson } from "propylon/kit";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
 import { harmless, OWNER, sizeOf } from "./headers.ts";
 import { Limit } from "./limit.ts";
@@ -34,7 +34,7 @@ export class Queue implements TaskQueueService {
       "messaging.operation.type": "send",
       "a2a.task.id": id,
     });
-    const data = Buffer.from(JSON.stringify(request));
+    const data = Buffer.from(writeJson(request));
     const full = {
       ...harmless(headers),
       ...step.headers,

@@ -1,4 +1,4 @@
-import { FIRST_PROBLEM } from "propylon/kit";
+import { FIRST_PROBLEM, parseExact } from "propylon/kit";
 import { createHash, randomUUID } from "node:crypto";
 import {
   sendMessageRequestSchema,
@@ -54,7 +54,7 @@ export function derivedId({ sequence, storedAt }: Pick<Delivery, "sequence" | "s
 function parseRequest(data: Uint8Array): SendMessageRequest {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(data));
+    value = parseExact(new TextDecoder("utf-8", { fatal: true }).decode(data));
   } catch (cause) {
     throw new Failure("invalid_json", "What was handed in is not JSON.", cause);
   }

@@ -1,6 +1,6 @@
 import type { MsgHdrs } from "@nats-io/transport-node";
 import { GatewayError, isGatewayError } from "propylon";
-import { FIRST_PROBLEM, pause } from "propylon/kit";
+import { FIRST_PROBLEM, pause, parseExact, writeJson } from "propylon/kit";
 import {
   Link,
   Puller,
@@ -109,7 +109,7 @@ export class JetstreamTransport implements Transport {
     const { streams, subjects } = this.#settings;
     if (replaces)
       await manager.streams.deleteMessage(streams.results, replaces.sequence).catch(() => {});
-    const data = Buffer.from(JSON.stringify(task));
+    const data = Buffer.from(writeJson(task));
     const subject = `${subjects.results}.${tokenOf(id)}`;
     try {
       const isStored = await this.#keep(subject, { data, headers, key });
@@ -128,7 +128,7 @@ export class JetstreamTransport implements Transport {
     const subject = `${this.#settings.subjects.status}.${tokenOf(id)}`;
     const options = { headers: this.#write(headers) };
     try {
-      this.#means.connection.publish(subject, JSON.stringify(event), options);
+      this.#means.connection.publish(subject, writeJson(event), options);
     } catch {
       // Too large, or the connection was closed: the result tells all.
     }
@@ -286,7 +286,7 @@ function readTask(id: string, text: string): Task {
 
 function jsonOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExact(text);
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { isWithinDepth } from "propylon/kit";
+import { isWithinDepth, parseExact } from "propylon/kit";
 import { Failure } from "../failure.ts";
 
 /** Deepest nesting of what the runtime answers. */
@@ -10,7 +10,7 @@ const MAX_DEPTH = 64;
  * @throws {Failure} `invalid_answer` for one that nests too deep; `SyntaxError`
  */
 export function parseAnswer(text: string): unknown {
-  if (isWithinDepth(Buffer.from(text), MAX_DEPTH)) return JSON.parse(text);
+  if (isWithinDepth(Buffer.from(text), MAX_DEPTH)) return parseExact(text);
   const message = `The runtime's answer nests deeper than ${MAX_DEPTH} levels.`;
   throw new Failure("invalid_answer", message);
 }

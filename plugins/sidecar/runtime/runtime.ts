@@ -5,6 +5,7 @@ import {
   type HttpClientReply,
   lowerCaseNames,
   pause,
+  writeJson,
 } from "propylon/kit";
 import {
   agentCardSchema,
@@ -168,7 +169,7 @@ export class RuntimeClient {
         "content-type": "application/json",
         accept: isStreaming ? "text/event-stream, application/json" : "application/json",
       },
-      body: JSON.stringify(request),
+      body: writeJson(request),
       signal,
     });
   }
