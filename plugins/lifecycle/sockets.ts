@@ -1,3 +1,4 @@
+import { writeJson } from "propylon/kit";
 import type { PluginContext, Socket } from "propylon";
 import type { ManagedAgent, News } from "./agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -27,7 +28,7 @@ export function registerSockets(
 function watch(agent: ManagedAgent, socket: Socket, lifecycle: Lifecycle): void {
   const send = (message: object): void => {
     if (socket.buffered > MAX_UNSENT) socket.terminate();
-    else socket.send(JSON.stringify(message));
+    else socket.send(writeJson(message));
   };
   const tell = (news: News): void => {
     if (news.type === "gone") return socket.close(GONE, NOT_FOUND);
