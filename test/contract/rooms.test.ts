@@ -166,6 +166,7 @@ it("the files of a folder that other folders import are these", () => {
         "safe-keys",
         "semaphore",
         "sse-body",
+        "tool-name",
         "turns",
         "wildcard",
       ],
