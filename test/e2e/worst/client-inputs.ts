@@ -1,4 +1,5 @@
 import { type Input, type Place, request } from "./input.ts";
+import { exchangeInSession } from "./mcp-session.ts";
 import { A2A, A2A_MESSAGE } from "./route-inputs.ts";
 
 /** Methods of A2A 1.0 over JSON-RPC. */
@@ -93,7 +94,9 @@ const MCP_METHODS: readonly Input<Place>[] = Object.entries(METHODS).flatMap(([n
     (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
   const headers = { ...MODERN, "mcp-method": method, ...(named && { "mcp-name": named }) };
   return [
-    { ...request("POST", "/mcp", message, MCP), name: `MCP ${name}` },
+    method === "initialize"
+      ? { ...request("POST", "/mcp", message, MCP), name: "MCP initialize" }
+      : inSession("/mcp", `MCP ${name}`, message),
     { ...request("POST", "/mcp", modern, headers), name: `MCP ${name} of 2026-07-28` },
   ];
 });
@@ -113,32 +116,21 @@ const MCP_OTHERS: readonly Input<Place>[] = Object.entries({
   "a result": { jsonrpc: "2.0", id: 1, result: { roots: [ROOT] } },
   "an error": { jsonrpc: "2.0", id: 1, error: { code: 1, message: "x", data: { a: 1 } } },
   "a batch": [{ jsonrpc: "2.0", id: 1, method: "ping" }],
-}).map(([name, message]) => ({
-  ...request("POST", "/mcp", message, MCP),
-  name: `MCP ${name}`,
-}));
+}).map(([name, message]) => inSession("/mcp", `MCP ${name}`, message));
 
-const AGENT: Input<Place> = {
-  ...request(
-    "POST",
-    "/agents/worker/mcp",
-    {
-      jsonrpc: "2.0",
-      id: 1,
-      method: "tools/call",
-      params: {
-        name: "worker",
-        arguments: {
-          message: "x",
-          history: [{ role: "user", content: "x" }],
-          images: [{ data: "AAAA", mimeType: "image/png" }],
-        },
-      },
+const AGENT = inSession("/agents/worker/mcp", "MCP tools/call of an agent", {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "tools/call",
+  params: {
+    name: "worker",
+    arguments: {
+      message: "x",
+      history: [{ role: "user", content: "x" }],
+      images: [{ data: "AAAA", mimeType: "image/png" }],
     },
-    MCP,
-  ),
-  name: "MCP tools/call of an agent",
-};
+  },
+});
 
 /** What clients send. */
 export const CLIENT_INPUTS: readonly Input<Place>[] = [
@@ -147,3 +139,13 @@ export const CLIENT_INPUTS: readonly Input<Place>[] = [
   ...MCP_OTHERS,
   AGENT,
 ];
+
+/** A message of a client that has a session. */
+function inSession(path: string, name: string, message: unknown): Input<Place> {
+  return {
+    name,
+    sample: message,
+    route: `POST ${path}`,
+    send: ({ gateway }, bytes) => exchangeInSession(gateway.url + path, bytes),
+  };
+}

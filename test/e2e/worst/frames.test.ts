@@ -78,10 +78,15 @@ beforeAll(async () => {
     name,
     { command: process.execPath, args: ["-e", CHILD, frame] },
   ]);
-  const http = Object.keys(BODIES).map((name) => [
-    name,
-    { url: `http://127.0.0.1:${at}/${name}`, protocol: "legacy" },
-  ]);
+  const origin = `http://127.0.0.1:${at}`;
+  const http = Object.keys(BODIES).flatMap((name) => {
+    const direct = { url: `${origin}/${name}`, protocol: "legacy" };
+    // The server is its own proxy.
+    return [
+      [name, direct],
+      [`proxied-${name}`, { ...direct, proxy: origin }],
+    ];
+  });
   gateway = await ProbedGateway.start((port) => ({
     listeners: { main: { port } },
     servers: Object.fromEntries([...stdio, ...http]) as object,
@@ -94,7 +99,9 @@ afterAll(async () => {
   server.close();
 });
 
-it.each([...Object.keys(LINES), ...Object.keys(BODIES)])(
+const BODY_NAMES = Object.keys(BODIES);
+
+it.each([...Object.keys(LINES), ...BODY_NAMES, ...BODY_NAMES.map((name) => `proxied-${name}`)])(
   "S2-3: 4 MiB in tiny frames do not hold the event loop: %s",
   async (name) => {
     const call = (): Promise<unknown> =>
@@ -123,7 +130,7 @@ function speak(socket: Socket): void {
       const split = text.indexOf("\r\n\r\n");
       const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
       if (split === -1 || text.length < split + 4 + length) return;
-      const name = /^\w+ \/(\S+) /.exec(text)![1] as keyof typeof BODIES;
+      const name = /^\w+ (?:http:\/\/[^/]+)?\/(\S+) /.exec(text)![1] as keyof typeof BODIES;
       const verb = text.slice(0, 4);
       const body = text.slice(split + 4);
       text = "";

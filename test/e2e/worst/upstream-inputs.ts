@@ -1,9 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { exchange, type Input } from "./input.ts";
+import { exchangeInSession } from "./mcp-session.ts";
 import type { Scene } from "./scene.ts";
 
 const EVENTS = "text/event-stream";
-const MCP = { accept: `application/json, ${EVENTS}` };
 
 const TOOL = {
   name: "echo",
@@ -333,14 +333,14 @@ function reconnectChild(scene: Scene): Promise<unknown> {
 
 function ask({ gateway }: Scene, method: string, params: object): Promise<unknown> {
   const message = { jsonrpc: "2.0", id: 1, method, params };
-  return exchange(`${gateway.url}/mcp`, "POST", Buffer.from(JSON.stringify(message)), MCP);
+  return exchangeInSession(`${gateway.url}/mcp`, Buffer.from(JSON.stringify(message)));
 }
 
 function askAgent({ gateway }: Scene): Promise<unknown> {
   const params = { name: "worker", arguments: { message: "Hello." } };
   const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
   const bytes = Buffer.from(JSON.stringify(message));
-  return exchange(`${gateway.url}/agents/worker/mcp`, "POST", bytes, MCP);
+  return exchangeInSession(`${gateway.url}/agents/worker/mcp`, bytes);
 }
 
 function login({ gateway }: Scene): Promise<unknown> {
