@@ -333,6 +333,7 @@ const CAMPAIGNS = {
       "test/e2e/worst/logins.test.ts",
       "test/e2e/worst/inbound.test.ts",
       "test/e2e/worst/frames.test.ts",
+      "test/e2e/worst/model-frames.test.ts",
     ),
     env: { WORST_INPUTS: "1" },
     times: 1,

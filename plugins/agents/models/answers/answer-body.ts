@@ -1,4 +1,13 @@
-import { parseExact, setTimer, SSE_HEADERS, sseFrame, SseParser, writeJson } from "propylon/kit";
+import { setImmediate } from "node:timers/promises";
+import {
+  isObject,
+  parseExact,
+  setTimer,
+  SSE_HEADERS,
+  sseFrame,
+  SseParser,
+  writeJson,
+} from "propylon/kit";
 
 /**
  * Reads one answer of an API in all the ways in which providers write it, and says it in the one way in which every package for the
@@ -17,10 +26,22 @@ export interface AnswerReader {
   end(isComplete: boolean): readonly unknown[];
 }
 
+import { SaidFailure } from "./said-failure.ts";
+
 type Fetch = typeof globalThis.fetch;
 
 /** Largest event; the whole answer is bounded by the connection. */
 const MAX_EVENT = 64 * 1_024 * 1_024;
+
+/**
+ * Characters of one answer: texts, thoughts and arguments. All of it stays in the conversation, which goes out again at each turn;
+ * the longest that a model says are some 128,000 tokens.
+ */
+const MAX_CHARACTERS = 2_000_000;
+const TOO_LONG = `The model said more than ${MAX_CHARACTERS.toLocaleString("en")} characters in one answer.`;
+
+/** Longest work before others have their turn, in milliseconds. What has come in already would be read in one go. */
+const TURN_MS = 10;
 
 /** How long a connection may stay open behind an answer, in milliseconds. One that ends by itself is used again. */
 const GRACE = 1_000;
@@ -48,7 +69,10 @@ class AnswerBody {
   /** Of a whole answer. */
   readonly #bytes: Buffer[] = [];
   #frames = "";
+  #characters = 0;
   #isOver = false;
+  /** When others had their turn. */
+  #turn = performance.now();
 
   constructor(source: ReadableStreamDefaultReader<Uint8Array>, answer: AnswerReader) {
     this.#source = source;
@@ -64,6 +88,7 @@ class AnswerBody {
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     while (this.#frames === "" && !this.#isOver) {
+      if (performance.now() - this.#turn > TURN_MS) await this.#pause();
       const { done, value } = await this.#source.read();
       if (done) this.#close();
       else this.#take(Buffer.from(value.buffer, value.byteOffset, value.length));
@@ -73,6 +98,11 @@ class AnswerBody {
     if (!this.#isOver) return;
     controller.close();
     void leave(this.#source);
+  }
+
+  async #pause(): Promise<void> {
+    await setImmediate();
+    this.#turn = performance.now();
   }
 
   cancel(reason: unknown): Promise<void> {
@@ -126,7 +156,13 @@ class AnswerBody {
   }
 
   #say(events: readonly unknown[]): void {
-    for (const event of events) this.#frames += sseFrame(writeJson(event));
+    for (const event of events) {
+      if (this.#isOver) return;
+      this.#characters += lengthOf(event);
+      const said = this.#characters > MAX_CHARACTERS ? new SaidFailure(TOO_LONG) : event;
+      this.#frames += sseFrame(writeJson(said));
+      this.#isOver = said instanceof SaidFailure || !isObject(said);
+    }
   }
 }
 
@@ -148,6 +184,13 @@ function ignore(): void {}
 function skipBlanks(chunk: Buffer): Buffer {
   const start = chunk.findIndex((byte) => byte > 0x20 && ![0xef, 0xbb, 0xbf].includes(byte));
   return start === -1 ? chunk.subarray(0, 0) : chunk.subarray(start);
+}
+
+/** Characters of all texts in an event. */
+function lengthOf(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (typeof value !== "object" || value === null) return 0;
+  return Object.values(value).reduce<number>((sum, each) => sum + lengthOf(each), 0);
 }
 
 function parse(text: string): { readonly value: unknown } | undefined {

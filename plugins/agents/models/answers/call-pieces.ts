@@ -18,6 +18,11 @@ export const NO_NAME = "call_without_a_name";
 /** Arguments of a call that was cut off before them. Nothing would be a call without arguments. */
 export const CUT_OFF = "{";
 
+/** Calls of one answer; each is checked, made and told to the model, and a model decides how many there are. */
+export const MAX_CALLS = 128;
+
+export const TOO_MANY_CALLS = `The model made more than ${MAX_CALLS} calls in one answer.`;
+
 /** How often the arguments of one call are looked at while they come: whoever sends them decides how many pieces there are. */
 const MAX_LOOKS = 16;
 
@@ -83,11 +88,16 @@ export class CallPieces {
     return this.#calls.length === 0;
   }
 
+  /** Whether there were more calls than are taken. */
+  get isFull(): boolean {
+    return this.#calls.length > MAX_CALLS;
+  }
+
   /** @param isWhole whether each of the list is all of a call */
   take(list: unknown, isWhole: boolean): void {
     this.#messages++;
     for (const each of Array.isArray(list) ? list : [list])
-      if (isObject(each)) this.#place(toPiece(each), isWhole);
+      if (isObject(each) && !this.isFull) this.#place(toPiece(each), isWhole);
   }
 
   /** @param isCut whether the answer was cut off */

@@ -1,10 +1,10 @@
 import { isObject, scalarText } from "propylon/kit";
 import { reasonIn } from "./provider-words.ts";
 import type { AnswerReader } from "./answer-body.ts";
-import { CallPieces } from "./call-pieces.ts";
+import { CallPieces, TOO_MANY_CALLS } from "./call-pieces.ts";
 import { readContent, textIn, type Content } from "./content.ts";
 import { countIn } from "./count.ts";
-import { toSaidFailure, isFailure } from "./said-failure.ts";
+import { isFailure, SaidFailure } from "./said-failure.ts";
 
 /** Reasons after which the last call may miss its arguments. */
 const CUT: ReadonlySet<string> = new Set(["length", "content_filter"]);
@@ -35,7 +35,7 @@ export class ChatAnswer implements AnswerReader {
 
   take(piece: unknown, name: string | undefined): readonly unknown[] {
     if (!isObject(piece)) return [piece];
-    if (isFailure(piece["error"])) return [toSaidFailure(piece["error"])];
+    if (isFailure(piece["error"])) return [new SaidFailure(piece["error"])];
     this.#count(piece["usage"]);
     const choices = piece["choices"];
     if (!Array.isArray(choices)) return this.#takeOther(piece);
@@ -63,7 +63,7 @@ export class ChatAnswer implements AnswerReader {
     if (!isObject(choice)) return [];
     const index = scalarText(choice["index"]) || "0";
     if ((this.#choice ??= index) !== index) return [];
-    if (isFailure(choice["error"])) return [toSaidFailure(choice["error"])];
+    if (isFailure(choice["error"])) return [new SaidFailure(choice["error"])];
     this.#count(choice["usage"]);
     this.#finish = scalarText(choice["finish_reason"]) || this.#finish;
     const { delta, message } = choice;
@@ -78,12 +78,13 @@ export class ChatAnswer implements AnswerReader {
   /** No choice: a count, a ping, or the reason of a failure in a shape of its own. */
   #takeOther(piece: Fields): unknown[] {
     this.#other ??= piece;
-    return reasonIn(piece) === undefined ? [] : [toSaidFailure(piece)];
+    return reasonIn(piece) === undefined ? [] : [new SaidFailure(piece)];
   }
 
   #hear(said: Fields, isWhole: boolean): unknown[] {
     if (said["tool_calls"]) this.#calls.take(said["tool_calls"], isWhole);
     if (said["function_call"]) this.#legacy.take(said["function_call"], isWhole);
+    if (this.#calls.isFull || this.#legacy.isFull) return [new SaidFailure(TOO_MANY_CALLS)];
     const content = readContent(said["content"]);
     const refusal = content.refusal + scalarText(said["refusal"]);
     if (refusal !== "") this.#isRefusal = true;

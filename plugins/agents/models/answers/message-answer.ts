@@ -3,7 +3,7 @@ import { reasonIn } from "./provider-words.ts";
 import type { AnswerReader } from "./answer-body.ts";
 import { countIn } from "./count.ts";
 import { MessageBlocks } from "./message-blocks.ts";
-import { toSaidFailure, isFailure } from "./said-failure.ts";
+import { isFailure, SaidFailure } from "./said-failure.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -48,7 +48,7 @@ export class MessageAnswer implements AnswerReader {
 
   #take(piece: unknown, name: string | undefined): readonly unknown[] {
     if (!isObject(piece)) return [piece];
-    if (isFailure(piece["error"])) return [toSaidFailure(piece["error"])];
+    if (isFailure(piece["error"])) return [new SaidFailure(piece["error"])];
     if (name === undefined) return this.#takeWhole(piece);
     // Some servers say the type in the name of the event alone.
     const events = this.#takeEvent(scalarText(piece["type"]) || name, piece);
@@ -72,7 +72,7 @@ export class MessageAnswer implements AnswerReader {
   /** No part of an answer: a ping, or the reason of a failure in a shape of its own. */
   #takeOther(piece: Fields): unknown[] {
     this.#other ??= piece;
-    return reasonIn(piece) === undefined ? [] : [toSaidFailure(piece)];
+    return reasonIn(piece) === undefined ? [] : [new SaidFailure(piece)];
   }
 
   #takeEvent(type: string, event: Fields): unknown[] | undefined {

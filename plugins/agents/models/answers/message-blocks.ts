@@ -1,7 +1,8 @@
 import { isObject, scalarText, UniqueNames } from "propylon/kit";
 import { toArguments } from "./call-arguments.ts";
-import { CUT_OFF, NO_NAME } from "./call-pieces.ts";
+import { CUT_OFF, MAX_CALLS, NO_NAME, TOO_MANY_CALLS } from "./call-pieces.ts";
 import { textIn } from "./content.ts";
+import { SaidFailure } from "./said-failure.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,6 +36,7 @@ export class MessageBlocks {
   readonly #ids = new UniqueNames();
   readonly #open = new Map<string, Block>();
   #calls: CallBlock[] = [];
+  #made = 0;
   #places = 0;
   #last = "";
 
@@ -73,6 +75,7 @@ export class MessageBlocks {
       return framed(this.#places++, { type, data: scalarText(block["data"]) }, []);
     if (type === "text" || type === "thinking") return this.#beginWords(key, type, block);
     if (type === "tool_use") {
+      if (++this.#made > MAX_CALLS) return [new SaidFailure(TOO_MANY_CALLS)];
       const call: CallBlock = { type, head: block, input: [], isOver: false };
       this.#open.set(key, call);
       this.#calls.push(call);

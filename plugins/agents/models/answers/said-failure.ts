@@ -7,7 +7,11 @@ export function isFailure(error: unknown): boolean {
   return error !== undefined && error !== null && error !== "" && error !== false;
 }
 
-/** A failure within an answer, as an event that no package takes for a piece of one: its reason is read from there. */
-export function toSaidFailure(said: unknown): { readonly detail: string | undefined } {
-  return { detail: reasonIn(said) };
+/** A failure within an answer, as an event that no package takes for a piece of one: its reason is read from there. Nothing follows. */
+export class SaidFailure {
+  readonly detail: string | undefined;
+
+  constructor(said: unknown) {
+    this.detail = reasonIn(said);
+  }
 }

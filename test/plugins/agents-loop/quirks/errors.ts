@@ -21,6 +21,8 @@ function busy(
   };
 }
 
+const HELLO_CALL = { type: "function", function: { name: "nothing", arguments: "{}" } };
+
 /** How providers say that they fail. */
 export const ERROR_QUIRKS: readonly Quirk[] = [
   failed(
@@ -55,6 +57,16 @@ export const ERROR_QUIRKS: readonly Quirk[] = [
       { finish: "error", choice: { error: { message: "Upstream gave up", code: 502 } } },
     ),
     "failed: Upstream gave up",
+  ),
+  failed(
+    "more calls than are made",
+    completion({ tool_calls: Array.from({ length: 129 }, () => HELLO_CALL) }),
+    "failed: The model made more than 128 calls in one answer.",
+  ),
+  failed(
+    "more words than are kept",
+    completion({ content: "a".repeat(2_000_001) }),
+    "failed: The model said more than 2,000,000 characters in one answer.",
   ),
   {
     what: "an error behind the first words",
