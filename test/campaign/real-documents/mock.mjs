@@ -1,6 +1,8 @@
 /** An API made of a document: it looks at what arrives, and answers what the document promises. */
 import { createServer } from "node:http";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join, normalize } from "node:path";
 import { endpointsOf } from "./document.mjs";
 import { leavesOf, readRequest } from "./request.mjs";
 import { toAnswer } from "./samples.mjs";
@@ -10,6 +12,7 @@ export class MockApi {
   endpoints = [];
   answer = {};
   #text = "";
+  #folder = "";
   #expected;
   #arrived = [];
   #server = createServer((req, res) => void this.#serve(req, res));
@@ -20,8 +23,11 @@ export class MockApi {
     return this;
   }
 
-  load(text, root) {
+  /** @param folder where the document is: it may refer to what lies beside it */
+  load(text, root, folder) {
     this.#text = text;
+    this.#folder = folder;
+    this.#expected = undefined;
     this.endpoints = endpointsOf(root);
   }
 
@@ -54,10 +60,17 @@ export class MockApi {
 
   async #serve(req, res) {
     if (req.url === "/openapi") return void res.end(this.#text);
+    if (this.#expected === undefined) return void this.#serveOther(req.url, res);
     const { method, url, headers } = req;
     this.#arrived.push({ method, url, headers, body: Buffer.concat(await req.toArray()) });
     const { status, type, body } = this.answer;
     res.writeHead(status, type ? { "content-type": type } : {}).end(body);
+  }
+
+  async #serveOther(path, res) {
+    const file = join(this.#folder, normalize(decodeURIComponent(path)));
+    const text = await readFile(file).catch(() => undefined);
+    res.writeHead(text === undefined ? 404 : 200).end(text);
   }
 }
 

@@ -9,7 +9,7 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { parse } from "yaml";
 import { bringDocuments, bringPython, filesOf } from "./corpus.mjs";
 import { PythonClient, readByFirst, readBySecond } from "./clients.mjs";
@@ -69,7 +69,7 @@ async function tryDocument(file) {
   const text = readFileSync(join(folder, file), "utf8");
   const root = readRoot(text, file);
   if (!String(root?.openapi ?? "").startsWith("3.")) return void totals.others++;
-  mock.load(text, root);
+  mock.load(text, root, dirname(join(folder, file)));
   const size = Buffer.byteLength(text);
   // As the gateway's hint says for what is longer than that.
   const more = size > MAX_DOCUMENT ? { maxResult: size } : {};
