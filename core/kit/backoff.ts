@@ -49,17 +49,16 @@ export function wholeDelay(ms: number): number {
 }
 
 /**
- * Milliseconds that a `Retry-After` asks to wait: seconds, or a date (RFC 9110, section 10.2.3). `undefined` for what is neither, and
- * for more than eleven days.
+ * Milliseconds that a `Retry-After` asks to wait: seconds, or a date (RFC 9110 section 10.2.3). `undefined` for what is neither.
  *
  * @example const wait = readRetryAfter(response.headers.get("retry-after") ?? "");
  */
-export function readRetryAfter(value: string, now = Date.now()): number | undefined {
+export function readRetryAfter(value: string): number | undefined {
   const text = value.trim();
-  if (/^\d{1,6}(?:\.\d{1,6})?$/.test(text)) return Number(text) * 1_000;
+  if (/^\d{1,9}(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
   // Date.parse takes "-3" for a year.
   const date = /[a-z]{3}/i.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }
 
 /**

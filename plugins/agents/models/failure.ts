@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { networkReason } from "propylon/kit";
+import { networkReason, readRetryAfter } from "propylon/kit";
 import { reasonIn, reasonInBody } from "./answers/provider-words.ts";
 
 /** A request to a provider that failed. */
@@ -80,7 +80,7 @@ function describeStatus(status: number, thrown: ApiError, asked: Asked): ModelFa
   // What a provider says about a key quotes it; what it says about a request helps.
   const said = status === 401 || status === 403 ? undefined : reasonOf(thrown);
   const detail = said === undefined ? "" : `: ${redact(said, asked.secrets)}`;
-  const retryAfter = readRetryAfter(thrown.responseHeaders, Date.now());
+  const retryAfter = waitIn(thrown.responseHeaders);
   const data = { status, ...(retryAfter !== undefined && { retryAfter }) };
   return {
     error: toError(`${words}${detail}`, asked, { hint, data }, thrown),
@@ -187,20 +187,10 @@ function redact(text: string, secrets: readonly string[]): string {
   return clean.length > 300 ? `${clean.slice(0, 300)}...` : clean.replace(/\.$/, "");
 }
 
-/**
- * Milliseconds that a provider asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
- * @param now milliseconds since 1970
- */
-export function readRetryAfter(
-  headers: Readonly<Record<string, string>> | undefined,
-  now: number,
-): number | undefined {
-  const precise = headers?.["retry-after-ms"];
-  if (precise !== undefined && /^\d+(\.\d+)?$/.test(precise)) return Number(precise);
-  const value = headers?.["retry-after"]?.trim();
-  if (value === undefined || value === "") return undefined;
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000;
-  // Date.parse takes "-3" for a year.
-  const date = /[a-z]{3}/i.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+/** Milliseconds that a provider asks to wait. OpenAI says it more precisely in `retry-after-ms`. */
+function waitIn(headers: Readonly<Record<string, string>> = {}): number | undefined {
+  const precise = headers["retry-after-ms"] ?? "";
+  return /^\d+(\.\d+)?$/.test(precise)
+    ? Number(precise)
+    : readRetryAfter(headers["retry-after"] ?? "");
 }

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { expect, it } from "vitest";
-import { backoffDelay } from "../../../core/kit/backoff.ts";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { backoffDelay, readRetryAfter } from "../../../core/kit/backoff.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const ms = fc.integer({ min: 0, max: 100_000_000 });
@@ -41,4 +41,20 @@ it("is the only exponential backoff of the product", () => {
   expect(files.filter((path) => grown.test(readFileSync(ROOT + path, "utf8")))).toEqual([
     "core/kit/backoff.ts",
   ]);
+});
+
+it.each([
+  ["17", 17_000],
+  [" 2.5 ", 2_500],
+  ["2000000", 2_000_000_000],
+  [new Date(61_000).toUTCString(), 60_000],
+  [new Date(0).toUTCString(), 0],
+  ["", undefined],
+  ["soon", undefined],
+  ["-3", undefined],
+  ["9".repeat(400), undefined],
+])("a Retry-After of %j asks for %j ms", (value, wait) => {
+  vi.setSystemTime(1_000);
+  onTestFinished(() => void vi.useRealTimers());
+  expect(readRetryAfter(value)).toBe(wait);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { AgentEvent } from "../../../plugins/progress/service.ts";
-import { readRetryAfter } from "../../../plugins/agents/models/failure.ts";
-import { describe, expect, it } from "vitest";
+import { describeModelFailure } from "../../../plugins/agents/models/failure.ts";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { nameForModel, Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import { cutText } from "../../../plugins/agents/loop/outcome.ts";
 import { waitBefore } from "../../../plugins/agents/models/retries.ts";
@@ -191,6 +191,8 @@ describe("waits before retries", () => {
     expect(waitBefore(3, bounds, undefined, 0)).toBe(200);
   });
 
+  afterEach(() => void vi.useRealTimers());
+
   it.each([
     [{ "retry-after": "2" }, 2_000],
     [{ "retry-after": "0.5" }, 500],
@@ -199,8 +201,14 @@ describe("waits before retries", () => {
     [{ "retry-after": new Date(0).toUTCString() }, 0],
     [{ "retry-after": "soon" }, undefined],
     [{ "retry-after": "-3" }, undefined],
+    [{ "retry-after": "2000000" }, 2_000_000_000],
+    [{ "retry-after-ms": "soon", "retry-after": "9" }, 9_000],
     [{}, undefined],
-  ])("read %j", (headers, wait) => {
-    expect(readRetryAfter(headers as Record<string, string>, 1_000)).toBe(wait);
+  ])("read %j", (responseHeaders, wait) => {
+    vi.setSystemTime(1_000);
+    const refused = Object.assign(new Error("busy"), { name: "AI_APICallError", statusCode: 429 });
+    const whose = { provider: "p", type: "openai", model: "m", secrets: [] };
+    const { retryAfter } = describeModelFailure(Object.assign(refused, { responseHeaders }), whose);
+    expect(retryAfter).toBe(wait);
   });
 });
