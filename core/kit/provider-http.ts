@@ -9,6 +9,8 @@ const MAX_DOCUMENT = 256 * 1024;
 const MAX_DEPTH = 16;
 /** Most connections to one provider at a time. */
 const MAX_CONNECTIONS = 16;
+/** Headers of an answer that somebody reads. */
+const KEPT = ["content-type", "cache-control", "www-authenticate", "location"];
 
 /**
  * How a {@link ProviderHttp} works.
@@ -116,13 +118,10 @@ export class ProviderHttp {
 function toResponse(reply: HttpClientReply, bytes: Buffer): Response {
   // A body belongs to none of the others, and a Response refuses it there.
   const isPlain = reply.status >= 200 && ![204, 205, 304].includes(reply.status);
-  const [challenge, location] = [reply.header("www-authenticate"), reply.header("location")];
   return new Response(isPlain ? new Uint8Array(bytes) : null, {
     status: Math.max(reply.status, 200),
-    headers: {
-      "content-type": reply.header("content-type"),
-      ...(challenge !== "" && { "www-authenticate": challenge }),
-      ...(location !== "" && { location }),
-    },
+    headers: Object.fromEntries(
+      KEPT.map((name) => [name, reply.header(name)]).filter(([, value]) => value !== ""),
+    ),
   });
 }

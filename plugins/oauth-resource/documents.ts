@@ -1,21 +1,5 @@
-import { GatewayError } from "propylon";
-import {
-  AllowedAddresses,
-  HttpClient,
-  isLoopback,
-  isObject,
-  isSameHost,
-  networkReason,
-  parseJson,
-  timeoutSignal,
-} from "propylon/kit";
+import { DEEPEST, isObject, parseJson, ProviderHttp, type ProviderRequest } from "propylon/kit";
 import { issuerFault } from "./refusal.ts";
-
-/** Largest document in bytes; key sets and metadata have a few thousand. */
-const MAX_DOCUMENT = 256 * 1024;
-const MAX_DEPTH = 16;
-/** Most connections to one issuer at a time. */
-const MAX_CONNECTIONS = 16;
 
 /** What an issuer answered. */
 export interface IssuerDocument {
@@ -31,24 +15,17 @@ export interface IssuerForm {
   readonly fields: Readonly<Record<string, string>>;
 }
 
-/** Reads small JSON documents of issuers: bounded in size and time, and no redirect is followed. */
+/** Reads small JSON documents of issuers. */
 export class IssuerDocuments {
-  readonly #timeout: number;
-  readonly #addresses: AllowedAddresses;
-  /** To addresses that the operator wrote. */
-  readonly #chosen: HttpClient;
-  /** To addresses that an issuer named: public ones, or allowed ones. */
-  readonly #named: HttpClient;
+  readonly #http: ProviderHttp;
 
   /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
   constructor(options: { readonly allowedAddresses: readonly string[]; readonly timeout: number }) {
-    this.#timeout = options.timeout;
-    this.#addresses = new AllowedAddresses(
-      options.allowedAddresses,
-      "plugins.oauth-resource.allowedAddresses",
-    );
-    this.#chosen = new HttpClient(CLIENT);
-    this.#named = new HttpClient({ ...CLIENT, lookup: this.#addresses.guard(notAllowed) });
+    this.#http = new ProviderHttp({
+      ...options,
+      option: "plugins.oauth-resource.allowedAddresses",
+      fault: issuerFault,
+    });
   }
 
   /**
@@ -58,68 +35,41 @@ export class IssuerDocuments {
    * @param issuer the issuer, where its metadata name the URL; default: the operator wrote it
    * @throws {GatewayError} `upstream_error`
    */
-  async read(url: URL, issuer?: URL): Promise<IssuerDocument> {
-    const http = this.#clientFor(url, issuer);
-    return this.#send(http, url, { method: "GET", headers: { accept: "application/json" } });
+  read(url: URL, issuer?: URL): Promise<IssuerDocument> {
+    return this.#send(url, issuer, { headers: { accept: "application/json" } });
   }
 
   /** Posts a form; otherwise as {@link read}. */
-  async post(url: URL, form: IssuerForm, issuer?: URL): Promise<IssuerDocument> {
-    const http = this.#clientFor(url, issuer);
+  post(url: URL, { authorization, fields }: IssuerForm, issuer?: URL): Promise<IssuerDocument> {
     const headers = {
       accept: "application/json",
-      authorization: form.authorization,
+      authorization,
       "content-type": "application/x-www-form-urlencoded",
     };
-    const body = new URLSearchParams(form.fields).toString();
-    return this.#send(http, url, { method: "POST", headers, body });
+    return this.#send(url, issuer, { method: "POST", headers, body: new URLSearchParams(fields) });
   }
 
   /** Ends every connection. */
-  async close(): Promise<void> {
-    await Promise.all([this.#chosen.destroy(), this.#named.destroy()]);
-  }
-
-  #clientFor(url: URL, issuer: URL | undefined): HttpClient {
-    if (issuer === undefined || isSameHost(url, issuer)) return this.#chosen;
-    if (isSecure(url) && this.#addresses.permitsUrl(url)) return this.#named;
-    throw notAllowed();
+  close(): Promise<void> {
+    return this.#http.close();
   }
 
   async #send(
-    http: HttpClient,
     url: URL,
-    request: Omit<Parameters<HttpClient["send"]>[1], "signal">,
+    issuer: URL | undefined,
+    request: ProviderRequest,
   ): Promise<IssuerDocument> {
-    const signal = timeoutSignal(this.#timeout);
-    const headers = { ...request.headers, "user-agent": "propylon" };
-    const reply = await http.send(url, { ...request, headers, signal });
-    const value = parseDocument(await reply.bytes());
-    return { status: reply.status, cacheControl: reply.header("cache-control"), body: value };
+    const response = await this.#http.from(issuer ? [issuer] : [])(url.href, request);
+    const cacheControl = response.headers.get("cache-control") ?? "";
+    return { status: response.status, cacheControl, body: await bodyOf(response) };
   }
 }
 
-const CLIENT = {
-  maxResult: MAX_DOCUMENT,
-  connections: MAX_CONNECTIONS,
-  network: (cause: unknown): GatewayError =>
-    cause instanceof GatewayError ? cause : issuerFault(networkReason(cause), cause),
-  tooLarge: (): GatewayError => issuerFault("its answer is too large"),
-};
-
-function parseDocument(bytes: Buffer): IssuerDocument["body"] {
+async function bodyOf(response: Response): Promise<IssuerDocument["body"]> {
   try {
-    const value = parseJson(bytes, MAX_DEPTH);
+    const value = parseJson(Buffer.from(await response.arrayBuffer()), DEEPEST);
     return isObject(value) ? value : {};
   } catch {
     return {};
   }
-}
-
-function isSecure({ protocol, hostname }: URL): boolean {
-  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
-}
-
-function notAllowed(): GatewayError {
-  return issuerFault("its metadata name an address that is not allowed");
 }
