@@ -1,4 +1,5 @@
 import { isGatewayError } from "propylon";
+import { believedUntil } from "propylon/kit";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import { expiredToken, invalidToken, uselessToken } from "./refusal.ts";
 import type { LocalIssuer, LocalToken } from "./service.ts";
@@ -13,9 +14,9 @@ export class LocalTokens implements IssuerCheck {
   }
 
   async check(token: string): Promise<CheckedToken> {
-    const { payload, grant, roles, until, isLive } = await this.#verify(token);
+    const { payload, grant, roles, isLive } = await this.#verify(token);
     const claims = { ...readClaims(payload), grant, roles };
-    return { claims, until: Math.min(claims.expiresAt, until), isLive };
+    return { claims, until: believedUntil(claims.expiresAt), isLive };
   }
 
   async warm(): Promise<void> {}

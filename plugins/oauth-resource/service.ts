@@ -8,8 +8,6 @@ export interface LocalToken {
   readonly grant: string;
   /** What its person may, where scopes do not say it. */
   readonly roles: ReadonlySet<Role>;
-  /** Until when the signature is believed, in milliseconds since 1970. */
-  readonly until: number;
   /** Whether it counts still; asked with every request. */
   readonly isLive: () => boolean;
 }

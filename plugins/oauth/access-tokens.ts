@@ -6,9 +6,6 @@ import type { KnownGrant } from "./grants.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Targets } from "./targets.ts";
 
-/** How long a checked signature is believed without a further look. */
-const CHECKED_MS = 300_000;
-
 /** What access tokens are made of. */
 export interface AccessTokenParts {
   readonly ring: KeyRing;
@@ -90,7 +87,6 @@ export class SignedAccess {
       payload,
       grant,
       roles: new Set(payload["roles"] as readonly Role[]),
-      until: Date.now() + CHECKED_MS,
       isLive: () => isLive(grant) && ring.has(protectedHeader.kid!),
     };
   };
