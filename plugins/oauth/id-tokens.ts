@@ -53,7 +53,7 @@ export class IdTokens {
     const { clientSecret = "" } = this.#parts;
     if (clientSecret.length >= MIN_SECRET) return new TextEncoder().encode(clientSecret);
     throw idProviderFault(
-      "its ID token is signed with a client secret of fewer than 32 characters",
+      `its ID token is signed with the client secret, which must have ${MIN_SECRET} characters or more`,
     );
   }
 
