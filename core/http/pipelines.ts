@@ -19,11 +19,11 @@ export class Pipelines {
     this.#onCut = onCut;
   }
 
-  /** Serves a request when those before it are answered, which is at once for all but a few. */
+  /** Serves a request that came behind others, once those are answered. */
   enter(req: IncomingMessage, res: ServerResponse, serve: () => void): void {
     const { socket } = req;
-    const waiting = this.#waiting.get(socket) ?? 0;
     if (socket.destroyed) return;
+    const waiting = this.#waiting.get(socket) ?? 0;
     if (waiting === MAX_WAITING) {
       this.#onCut();
       socket.destroy();

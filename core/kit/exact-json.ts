@@ -36,7 +36,7 @@ export function parseExact(text: string): unknown {
 }
 
 /**
- * The same for what can be refused.
+ * As {@link parseExact}, for a text that can be refused: with more than 50,000 of them it is.
  *
  * @throws {SyntaxError} for invalid JSON
  * @throws {TooManyNumbers}
@@ -65,9 +65,9 @@ export function writeJson(value: unknown, indent?: number): string {
   }
 }
 
-/** @param isRequest whether too many are refused; in what has come about already, those behind are texts of their digits */
-function parseSuspect(text: string, isRequest: boolean): unknown {
-  const marked = markInexact(text, isRequest);
+/** @param isStrict whether a text with too many is refused; otherwise those behind are texts of their digits */
+function parseSuspect(text: string, isStrict: boolean): unknown {
+  const marked = markInexact(text, isStrict);
   return marked === text ? (JSON.parse(text) as unknown) : restore(parseMarked(marked, text));
 }
 
@@ -81,7 +81,7 @@ function parseMarked(marked: string, text: string): unknown {
 }
 
 /** The text with each of those numbers as a marked string. */
-function markInexact(text: string, isRequest: boolean): string {
+function markInexact(text: string, isStrict: boolean): string {
   let count = 0;
   const pieces: string[] = [];
   let copied = 0;
@@ -90,7 +90,7 @@ function markInexact(text: string, isRequest: boolean): string {
     const [token] = found;
     if (token === '"') TOKEN.lastIndex = endOfString(text, found.index + 1);
     else if (isChanged(token)) {
-      if (++count > MOST && isRequest) throw new TooManyNumbers();
+      if (++count > MOST && isStrict) throw new TooManyNumbers();
       const mark = count > MOST ? `"${token}"` : markNumber(token);
       pieces.push(text.slice(copied, found.index), mark);
       copied = found.index + token.length;

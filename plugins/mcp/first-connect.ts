@@ -23,7 +23,7 @@ export class FirstConnect {
     this.#known = known;
   }
 
-  /** What lists wait for: resolves when all have answered or failed, or the time is over; `undefined` = nothing. */
+  /** What lists wait for: resolves when that time ends, or has taken too long; `undefined` = nothing. */
   get promise(): Promise<void> | undefined {
     return this.#promise;
   }
@@ -33,7 +33,7 @@ export class FirstConnect {
     return this.#open;
   }
 
-  /** Starts to wait if any of these servers is still to answer for the first time. */
+  /** Starts to wait if any of these servers is still to answer for the first time, or names are not read yet. */
   start(servers: readonly Server[]): void {
     if (!this.#isSettling(servers)) return;
     this.#open = true;
@@ -46,7 +46,7 @@ export class FirstConnect {
     });
   }
 
-  /** Ends the wait if all of these servers have answered or failed. */
+  /** Ends the wait if all of these servers have answered or failed, and names are read. */
   check(servers: readonly Server[]): void {
     if (this.#open && !this.#isSettling(servers)) this.end();
   }

@@ -72,7 +72,7 @@ function toolFailure(result: Json, isInvalid: boolean): GatewayError {
       content: blocks,
       ...(structuredContent !== undefined && { structuredContent }),
     },
-    // A server of a stranger may say it as well.
+    // Any server can write it: what is not a number of seconds is no header.
     ...(isSeconds(wait) && { headers: { "retry-after": String(wait) } }),
   });
 }

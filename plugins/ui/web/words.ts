@@ -21,7 +21,7 @@ export function toText(value: unknown): string {
   return value === undefined || value === null ? "" : toLabel(value);
 }
 
-/** The same for one of several values, where nothing is called so. */
+/** A value as one of a list: as {@link toText}, but null is said. */
 export function toLabel(value: unknown): string {
   return typeof value === "string" ? value : writeJson(value);
 }
