@@ -36,6 +36,8 @@ const JWKS_TIMEOUT_MS = 5_000;
 interface Check {
   readonly algorithms: readonly string[];
   readonly key: KeyObject | Uint8Array | JWTVerifyGetKey;
+  /** Until when what the key signed may be believed, in milliseconds since 1970; absent: as long as the config has it. */
+  readonly usableUntil?: () => number;
 }
 
 /**
@@ -46,7 +48,7 @@ interface Check {
  * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for a key that is none
  */
 export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVerifier {
-  const { algorithms, key } = pickCheck(config);
+  const { algorithms, key, usableUntil = () => Infinity } = pickCheck(config);
   const { issuer, audience } = config;
   const options: JWTVerifyOptions = {
     algorithms: [...algorithms],
@@ -66,7 +68,7 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
           : await jose.jwtVerify(token, key, options);
       if (!isOfKind(protectedHeader.typ, "at+jwt")) throw refused("The token is not valid.");
       const principal = toPrincipal(payload, config.roleClaim, isQualified);
-      memory.keep(digest, principal, believedUntil(principal.expiresAt!));
+      memory.keep(digest, principal, believedUntil(Math.min(principal.expiresAt!, usableUntil())));
       return principal;
     } catch (error) {
       const refusal = toRefusal(error, jose.errors);
@@ -108,7 +110,11 @@ function pickCheck({ secret, publicKey, jwks, rsaAlgorithm }: JwtConfig): Check 
     return { algorithms: isRsa ? [rsaAlgorithm] : BY_KEY_TYPE[key.asymmetricKeyType!]!, key };
   }
   const keys = new KeySet(() => fetchKeys(jwks!), rsaAlgorithm);
-  return { algorithms: PUBLIC_KEY_ALGORITHMS, key: (header, token) => keys.find(header, token) };
+  return {
+    algorithms: PUBLIC_KEY_ALGORITHMS,
+    key: (header, token) => keys.find(header, token),
+    usableUntil: () => keys.usableUntil,
+  };
 }
 
 async function fetchKeys(url: string): Promise<unknown> {

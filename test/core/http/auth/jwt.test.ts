@@ -6,6 +6,7 @@ import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createJwtVerifier } from "../../../../core/http/auth/jwt.ts";
 import { configSchema } from "../../../../core/index.ts";
+import { startClock } from "../../../fixtures/clock.ts";
 
 const SECRET = "a secret of at least 32 characters";
 const secret = new TextEncoder().encode(SECRET);
@@ -143,8 +144,9 @@ describe("what cannot verify anything is refused with the config", () => {
 describe("a key set", () => {
   const pair = generateKeyPairSync("ec", { namedCurve: "P-256" });
 
-  /** Serves a key set and counts who asks. */
-  async function serveKeys(status = 200): Promise<{ url: string; asked: () => number }> {
+  /** Serves a key set, counts who asks, and fails when it is told to. */
+  async function serveKeys(first = 200) {
+    let status = first;
     let asked = 0;
     const keys = [{ ...(await exportJWK(pair.publicKey)), kid: "one", alg: "ES256" }];
     const server = createServer((_req, res) => {
@@ -156,7 +158,8 @@ describe("a key set", () => {
     await once(server, "listening");
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
-    return { url: `http://127.0.0.1:${port}/jwks`, asked: () => asked };
+    const fail = (): void => void (status = 503);
+    return { url: `http://127.0.0.1:${port}/jwks`, asked: () => asked, fail };
   }
 
   it("is fetched once for many tokens", async () => {
@@ -180,5 +183,21 @@ describe("a key set", () => {
     expect(told).toBe("upstream_error: The token cannot be checked at the moment.");
     const nobody = await refusal(verifier({ jwks: "http://127.0.0.1:1/jwks" }), token);
     expect(nobody).toBe(told);
+  });
+
+  it("is used for ten minutes while it is away, also for tokens that were checked", async () => {
+    const passTime = startClock();
+    const { url, fail } = await serveKeys();
+    const verify = verifier({ jwks: url });
+    const header = { alg: "ES256", kid: "one" };
+    const [first, later] = await Promise.all(
+      ["ada", "grace"].map((sub) => sign({ sub, exp: now() + 3_600 }, pair.privateKey, header)),
+    );
+    expect(await refusal(verify, first!)).toBe("accepted");
+    fail();
+    passTime(9 * 60_000);
+    expect(await refusal(verify, later!)).toBe("accepted");
+    passTime(66_000);
+    expect(await refusal(verify, later!)).toMatch(/^upstream_error/);
   });
 });
