@@ -8,7 +8,8 @@ import { FailedLogins } from "../../../plugins/oauth-client/failed-logins.ts";
 import { Mismatch, providerFault } from "../../../plugins/oauth-client/faults.ts";
 import { OddLogin } from "../../fixtures/odd-login.ts";
 import { LoginBrowser } from "../../fixtures/login-provider.ts";
-import { openLogin, startClock } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { openLogin } from "./kit.ts";
 import { setupOdd } from "./odd-rig.ts";
 
 const RESOURCE = "GET /.well-known/oauth-protected-resource/mcp";

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { createKey } from "../../../core/http/auth/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { GatewayConfigInput } from "../../../core/index.ts";
@@ -56,27 +56,31 @@ export async function setupRig({
     },
     /** Logs the gateway in, as its operator does. */
     logIn: async (browser = new LoginBrowser(), headers: Record<string, string> = {}) => {
-      const begun = await fetch(`${url}/_meta/oauth-client/servers/guarded/login`, {
-        method: "POST",
-        headers,
-      });
-      const { location, id } = (await begun.json()) as { location: string; id: string };
-      const page = await browser.connect(location);
-      return { page, id };
+      const { link, id } = await beginLogin(url, { headers });
+      return { page: await browser.connect(link), id };
     },
   };
 }
 
-/** Begins a login of the gateway's account, and opens its link in a browser. @returns where the browser is sent */
+/** Begins a login of the gateway's account, as its operator does. @returns its link, and its id */
+export async function beginLogin(
+  url: string,
+  { server = "guarded", headers = {} }: { server?: string; headers?: Record<string, string> } = {},
+): Promise<{ readonly link: string; readonly id: string }> {
+  const path = `${url}/_meta/oauth-client/servers/${server}/login`;
+  const begun = await (await fetch(path, { method: "POST", headers })).json();
+  const { location: link, id } = begun as { location: string; id: string };
+  return { link, id };
+}
+
+/** Begins one, and opens its link in a browser. @returns where the browser is sent */
 export async function openLogin(
   url: string,
   browser = new LoginBrowser(),
   server = "guarded",
-): Promise<{ readonly location: string; readonly id: string; readonly browser: LoginBrowser }> {
-  const path = `${url}/_meta/oauth-client/servers/${server}/login`;
-  const begun = (await (await fetch(path, { method: "POST" })).json()) as Record<string, string>;
-  const location = await browser.start(begun["location"]!);
-  return { location, id: begun["id"]!, browser };
+): Promise<{ readonly location: string; readonly browser: LoginBrowser }> {
+  const { link } = await beginLogin(url, { server });
+  return { location: await browser.start(link), browser };
 }
 
 /** Goes through the pages of the provider. @returns the redirect that would end the login */
@@ -150,13 +154,4 @@ export function linkIn(text: string): string {
   const [link] = /http\S+/.exec(text) ?? [];
   if (link === undefined) throw new Error(`No link: ${text}`);
   return link;
-}
-
-/** Time that passes for the gateway, and not for sockets and timers. */
-export function startClock(): (ms: number) => void {
-  let passed = 0;
-  const date = Date.now.bind(Date);
-  const spy = vi.spyOn(Date, "now").mockImplementation(() => date() + passed);
-  onTestFinished(() => spy.mockRestore());
-  return (ms) => void (passed += ms);
 }

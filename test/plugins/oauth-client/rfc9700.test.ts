@@ -2,7 +2,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage } from "node:http";
 import { expect, it, onTestFinished } from "vitest";
 import { LoginBrowser } from "../../fixtures/login-provider.ts";
-import { answerOf, clientOf, openLogin, setupPersonal, setupRig, startClock } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { answerOf, beginLogin, clientOf, openLogin, setupPersonal, setupRig } from "./kit.ts";
 
 const WHOAMI = { server: "guarded", name: "whoami", args: {} } as const;
 
@@ -13,9 +14,7 @@ async function begin(url: string): Promise<URL> {
 
 it("a login that an operator begins ends in the browser that opened its link, and in no other", async () => {
   const { url, server, status, becomes } = await setupRig();
-  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
-  const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
-  const { location: link } = begun;
+  const { link } = await beginLogin(url);
   // The page of the provider is told to a browser that is bound to the login, and to nobody else.
   expect(link).toMatch(/\/oauth-client\/connect\/[\w-]{32}$/);
   const page = await fetch(link);
@@ -46,10 +45,9 @@ it("a login is not ended with a cookie that another host of the domain set (cook
   /** What a browser asks of the gateway behind its proxy. */
   const ask = (target: string, init: RequestInit = {}): Promise<Response> =>
     fetch(target.replace(own, url), { redirect: "manual", ...init });
-  const path = `${url}/_meta/oauth-client/servers/guarded/login`;
   const open = async () => {
-    const begun = (await (await fetch(path, { method: "POST" })).json()) as { location: string };
-    const opened = await ask(begun.location, { method: "POST" });
+    const { link } = await beginLogin(url);
+    const opened = await ask(link, { method: "POST" });
     const { location } = (await opened.json()) as { location: string };
     const answer = await answerOf({ location, browser: new LoginBrowser() }, own);
     return { answer: answer.href, set: opened.headers.get("set-cookie")! };

@@ -1,7 +1,8 @@
 import { expect, it, describe, onTestFinished, vi } from "vitest";
 import { LoginAccount } from "../../../plugins/oauth-client/account.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
-import { clientOf, setupPersonal, setupRig, startClock, textOf } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { clientOf, setupPersonal, setupRig, textOf } from "./kit.ts";
 
 const MACHINE = {
   client_id: "machine",

@@ -2,7 +2,8 @@ import { expect, it } from "vitest";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
-import { clientOf, setupPersonal, setupRig, startClock, textOf } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { clientOf, setupPersonal, setupRig, textOf } from "./kit.ts";
 
 const secretKeys = ["a key for the tests that is long enough"];
 const whoami = { server: "guarded", name: "whoami", args: {} } as const;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { now, ScriptedIssuer } from "../../fixtures/issuer.ts";
-import { ask, setupRig, startClock } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { ask, setupRig } from "./kit.ts";
 
 async function setupOpaque(introspection: Record<string, unknown> = {}) {
   const issuer = await ScriptedIssuer.start();

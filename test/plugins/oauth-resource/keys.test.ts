@@ -2,7 +2,8 @@ import { describe, expect, it, vi } from "vitest";
 import { FetchedValue } from "../../../core/kit/fetched-value.ts";
 import { createIssuerKey, ScriptedIssuer, type Prank } from "../../fixtures/issuer.ts";
 import { INSIDE } from "../../fixtures/inside.ts";
-import { ask, setupRig, startClock } from "./kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { ask, setupRig } from "./kit.ts";
 
 const MINUTE = 60_000;
 const away: Prank = (req, res) => {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from "vitest";
+import { expect } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import oauthResource from "../../../plugins/oauth-resource/index.ts";
@@ -76,18 +76,6 @@ const INITIALIZE = {
     },
   }),
 } as const;
-
-/** Time that passes for the gateway, and not for sockets and timers. */
-export function startClock(): (ms: number) => void {
-  let passed = 0;
-  const [date, monotonic] = [Date.now.bind(Date), performance.now.bind(performance)];
-  const spies = [
-    vi.spyOn(Date, "now").mockImplementation(() => date() + passed),
-    vi.spyOn(performance, "now").mockImplementation(() => monotonic() + passed),
-  ];
-  onTestFinished(() => spies.forEach((spy) => spy.mockRestore()));
-  return (ms) => void (passed += ms);
-}
 
 /** Opens a session of the legacy era; returns its id. */
 export async function openSession(endpoint: string, token: string): Promise<string> {

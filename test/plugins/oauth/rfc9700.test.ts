@@ -6,7 +6,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { type AccessTokenParts, SignedAccess } from "../../../plugins/oauth/access-tokens.ts";
 import type { KeyRing } from "../../../plugins/oauth/key-ring.ts";
 import type { ShownPage } from "../../fixtures/browser.ts";
-import { ask, startClock } from "../oauth-resource/kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { ask } from "../oauth-resource/kit.ts";
 import { Program } from "./attempt.ts";
 import { REDIRECT, setupLogin, visit } from "./kit.ts";
 

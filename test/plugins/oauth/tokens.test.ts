@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ask, openSession, startClock } from "../oauth-resource/kit.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { ask, openSession } from "../oauth-resource/kit.ts";
 import { Program } from "./attempt.ts";
 import { newBrowser, setupLogin } from "./kit.ts";
 
