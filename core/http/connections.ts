@@ -47,14 +47,18 @@ export class Connections {
       this.#accepted++;
       if (tls) track(this.#rawSockets, socket);
     });
-    server.on("clientError", (error: NodeJS.ErrnoException, socket) => this.#refuse(error, socket));
-    server.on("connect", (_req, socket: Duplex) => {
-      refuseSocket(
-        socket,
-        405,
-        new GatewayError("method_not_allowed", "The gateway is not a forward proxy."),
-      );
+    server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+      const failure = parserFailure(error);
+      if (failure)
+        this.#log.debug({ code: error.code }, "refused bytes that are not an HTTP request");
+      this.#refuse(socket, failure);
     });
+    server.on("connect", (_req, socket: Duplex) =>
+      this.#refuse(socket, {
+        status: 405,
+        error: new GatewayError("method_not_allowed", "The gateway is not a forward proxy."),
+      }),
+    );
     server.on("drop", () => this.#reportDrop());
     server.on("tlsClientError", (error: NodeJS.ErrnoException) =>
       this.#log.debug({ code: error.code }, "TLS handshake failed"),
@@ -127,11 +131,8 @@ export class Connections {
     for (const socket of [...this.#sockets, ...this.#rawSockets]) socket.destroy();
   }
 
-  /** Bytes that are no HTTP. Never written into an answer that has begun. */
-  #refuse(error: NodeJS.ErrnoException, socket: Duplex): void {
-    const failure = parserFailure(error);
-    if (failure)
-      this.#log.debug({ code: error.code }, "refused bytes that are not an HTTP request");
+  /** What begins no request. Never written into an answer that has begun. */
+  #refuse(socket: Duplex, failure: ReturnType<typeof parserFailure>): void {
     const answering = [...this.#inFlight].some(
       ({ req, res }) => res.headersSent && req.socket === socket,
     );

@@ -116,7 +116,8 @@ export function sessionOf(answer: Unread): string | undefined {
 
 /**
  * A request that Node takes for an upgrade only when it asks for WebSocket. Who asks for another protocol gets HTTP/1.1 as
- * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off.
+ * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off. So does who
+ * did not wait for the answers before: Node would switch at once, and write those answers into the WebSocket.
  */
 export class HttpRequest extends IncomingMessage {
   private offered: unknown = false;
@@ -124,13 +125,20 @@ export class HttpRequest extends IncomingMessage {
   get upgrade(): boolean {
     const { method, headers } = this;
     if (!this.offered) return false;
-    return method === "CONNECT" || headers.upgrade?.toLowerCase() === "websocket";
+    if (method === "CONNECT") return true;
+    return headers.upgrade?.toLowerCase() === "websocket" && !isAnswering(this.socket);
   }
 
   /** Called by Node's parser and, with null, by its constructor. */
   set upgrade(offered: unknown) {
     this.offered = offered;
   }
+}
+
+/** Whether an answer on a connection is not over. Node keeps it there, and tells nobody who asks before the next request is known. */
+function isAnswering(socket: Socket): boolean {
+  const { _httpMessage: answer } = socket as { _httpMessage?: ServerResponse | null };
+  return answer !== undefined && answer !== null;
 }
 
 /** The raw path, so that nothing is decoded or normalised on the way to the exact look-up. */

@@ -258,10 +258,7 @@ export class Listener {
   }
 
   #refusal(req: IncomingMessage, isEndpoint: boolean): GatewayError | undefined {
-    if (req.headers.upgrade?.toLowerCase() === "websocket")
-      return new GatewayError("bad_request", "A WebSocket handshake needs Connection: Upgrade.", {
-        hint: "A proxy in front of the gateway may have to be told to pass it on.",
-      });
+    if (req.headers.upgrade?.toLowerCase() === "websocket") return brokenHandshake(req);
     const encoding = req.headers["content-encoding"];
     // An endpoint says it in its own words.
     if (!isEndpoint && encoding !== undefined && encoding.toLowerCase() !== "identity")
@@ -300,6 +297,17 @@ export class Listener {
     if (this.#app?.endpoints.has(pathOf(res.req.url!))) sendRpcError(res, error);
     else sendError(res, error);
   }
+}
+
+/** A handshake that Node did not take for one. */
+function brokenHandshake({ headers }: IncomingMessage): GatewayError {
+  if (/\bupgrade\b/i.test(headers.connection ?? ""))
+    return new GatewayError("bad_request", "A WebSocket handshake comes after every answer.", {
+      hint: "Wait for the answers of a connection before you switch it to WebSocket, or open another.",
+    });
+  return new GatewayError("bad_request", "A WebSocket handshake needs Connection: Upgrade.", {
+    hint: "A proxy in front of the gateway may have to be told to pass it on.",
+  });
 }
 
 /** Says who calls, and is set by the gateway alone: a plugin that passes headers on must not pass on what a client made up. */

@@ -3,12 +3,14 @@ import type { Socket } from "node:net";
 
 /** Most requests of one connection that may wait for the answers before theirs: programs that do so at all send a few tens. */
 const MAX_WAITING = 100;
+/** For how many one counts whose body is of unknown length: in chunks of one byte, 16 KiB of it take some megabytes before it is read. */
+const CHUNKED = 50;
 
 /**
  * Requests that a client sends without a wait for the answers before (RFC 9112 section 9.3.2). Node hands on all that a chunk of
  * 64 KiB holds in one turn of the event loop, 1,700 of them, and never says of one whose turn to answer did not come that its
- * client is gone. Here each begins in a turn of its own, when those before it are answered. Who sends more than a hundred is cut
- * off, and may send again what was not answered (section 9.3.1).
+ * client is gone. Here each begins in a turn of its own, when those before it are answered. Who sends more than a hundred, or three
+ * with bodies in chunks, is cut off, and may send again what was not answered (section 9.3.1).
  */
 export class Pipelines {
   readonly #waiting = new WeakMap<Socket, number>();
@@ -24,14 +26,15 @@ export class Pipelines {
     const { socket } = req;
     if (socket.destroyed) return;
     const waiting = this.#waiting.get(socket) ?? 0;
-    if (waiting === MAX_WAITING) {
+    const weight = req.headers["transfer-encoding"] === undefined ? 1 : CHUNKED;
+    if (waiting + weight > MAX_WAITING) {
       this.#onCut();
       socket.destroy();
       return;
     }
-    this.#waiting.set(socket, waiting + 1);
+    this.#waiting.set(socket, waiting + weight);
     res.once("socket", () => {
-      this.#waiting.set(socket, this.#waiting.get(socket)! - 1);
+      this.#waiting.set(socket, this.#waiting.get(socket)! - weight);
       setImmediate(() => socket.destroyed || serve());
     });
   }

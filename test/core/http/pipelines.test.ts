@@ -68,3 +68,56 @@ it("S2-3, sibling: what waits on a connection that its client leaves is never be
   expect(await send(rig, ["/after"])).toContain("/after");
   expect(started).toEqual(["/n0", "/after"]);
 });
+
+/** What a client that sends a text gets, until the connection is closed. */
+async function sendText({ port }: Rig, sent: string): Promise<string> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(sent.replaceAll("HOST", `127.0.0.1:${port}`));
+  return text(socket).catch(() => "cut off");
+}
+
+const IN_CHUNKS =
+  "POST /b HTTP/1.1\r\nHost: HOST\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+
+it("S2-3, sibling: of requests with bodies in chunks two may wait, since each may hold megabytes of memory", async () => {
+  const rig = await rigWith((path) => new Response(path));
+  const head = "GET /a HTTP/1.1\r\nHost: HOST\r\n\r\n";
+  const last = "GET /c HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n";
+  expect((await sendText(rig, head + IN_CHUNKS + last)).match(/\/[abc]/g)).toEqual([
+    "/a",
+    "/b",
+    "/c",
+  ]);
+  expect(await sendText(rig, head + IN_CHUNKS.repeat(3) + last)).not.toContain("/c");
+});
+
+it.each([
+  ["websocket", "A WebSocket handshake comes after every answer."],
+  ["h2c", "HTTP/1.1 200"],
+])(
+  "S2-3, sibling: an offer of %s behind an answer is answered behind it, as HTTP",
+  async (protocol, told) => {
+    const rig = await rigWith(async (path) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      return new Response(path);
+    });
+    const offer = `GET /b HTTP/1.1\r\nHost: HOST\r\nConnection: Upgrade, close\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`;
+    const answers = await sendText(rig, `GET /a HTTP/1.1\r\nHost: HOST\r\n\r\n${offer}`);
+    expect(answers).toMatch(/^HTTP\/1\.1 200 /);
+    expect(answers.slice(answers.indexOf("/a"))).toContain(told);
+  },
+);
+
+it("S2-3, sibling: CONNECT behind an answer that has begun is not answered within it", async () => {
+  const parts = new TransformStream<Uint8Array>();
+  const writer = parts.writable.getWriter();
+  const rig = await rigWith(() => new Response(parts.readable));
+  const socket = connect(rig.port, "127.0.0.1");
+  socket.write(`GET /a HTTP/1.1\r\nHost: 127.0.0.1:${rig.port}\r\n\r\n`);
+  const got = text(socket).catch(() => "cut off");
+  const begun = new Promise((resolve) => socket.once("data", resolve));
+  await writer.write(Buffer.from("begun"));
+  await begun;
+  socket.write("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n");
+  expect(await got).not.toContain("405");
+});
