@@ -143,7 +143,8 @@ async function prettyStream(): Promise<DestinationStream> {
 }
 
 /** An escape of JSON; a control character, or a mark that changes the direction of text. */
-const HIDDEN = /\\(?:u00([01][\da-f])|[^])|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const HIDDEN =
+  /\\(?:u00([01][\da-f])|[^])|[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 const SHORT: Readonly<Record<string, string>> = {
   "\\b": "[U+0008]",

@@ -12,7 +12,7 @@ async function shown(program: string): Promise<string> {
 }
 
 /** Clears a screen, begins a line of its own, rings, changes the direction of text. */
-const WORDS = String.raw`a\u001b[2J\r\n[12:00:00.000] INFO: forged\u0007\u009b1m\u202e\b\\u001b`;
+const WORDS = String.raw`a\u001b[2J\r\n[12:00:00.000] INFO: forged\u0007\u009b1m\u202e\u061c\b\\u001b`;
 
 it.each([
   ["in a message", `log.warn("${WORDS}");`],
@@ -24,7 +24,7 @@ it.each([
 ])("S4: what a stranger says %s cannot write to a terminal", async (_, program) => {
   const text = await shown(program);
   expect(text).toContain("[U+001B][2J[U+000D]");
-  expect(text).toContain("[U+0007][U+009B]1m[U+202E][U+0008]");
+  expect(text).toContain("[U+0007][U+009B]1m[U+202E][U+061C][U+0008]");
   // Neither colours of the log nor anything else: the output is no terminal.
   // oxlint-disable-next-line no-control-regex -- controls are what it is about
   expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
