@@ -54,15 +54,13 @@ export class BoundedLog {
    */
   tell(kind: string, facts: LogFacts, message: string, line?: string): void {
     const leftOut = this.#leftOut.get(kind) ?? 0;
-    const entries = Object.entries(facts).map(([name, value]) => [name, cut(value)] as const);
-    const short = Object.fromEntries(entries);
-    if (!this.#isNews(kind, line)) {
+    if (this.#isNews(kind, line)) {
+      this.#leftOut.delete(kind);
+      this.#write({ ...shorten(facts), ...(leftOut > 0 && { leftOut }) }, message);
+    } else {
       this.#leftOut.set(kind, leftOut + 1);
-      this.#writeRest?.(short, message);
-      return;
+      this.#writeRest?.(shorten(facts), message);
     }
-    this.#leftOut.delete(kind);
-    this.#write({ ...short, ...(leftOut > 0 && { leftOut }) }, message);
   }
 
   #isNews(kind: string, line: string | undefined): boolean {
@@ -72,6 +70,10 @@ export class BoundedLog {
     if (line !== undefined) this.#written.set(name, true, Date.now() + QUIET_MS);
     return true;
   }
+}
+
+function shorten(facts: LogFacts): LogFacts {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, cut(value)]));
 }
 
 function cut(value: unknown): unknown {
