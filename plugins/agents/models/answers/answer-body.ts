@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import {
   isObject,
-  parseExact,
+  isWithinDepth,
+  parseBounded,
+  Pieces,
   setTimer,
   SSE_HEADERS,
   sseFrame,
@@ -30,8 +32,15 @@ import { SaidFailure } from "./said-failure.ts";
 
 type Fetch = typeof globalThis.fetch;
 
-/** Largest event; the whole answer is bounded by the connection. */
-const MAX_EVENT = 64 * 1_024 * 1_024;
+/**
+ * Largest event, and largest answer that comes whole, in bytes: each is read without a break, and 60 MB of text take a second. All of
+ * a stream is bounded by the connection.
+ */
+const MAX_PIECE = 4 * 1_024 * 1_024;
+const TOO_LARGE = `An event of the answer, or an answer that is not streamed, is larger than ${MAX_PIECE} bytes.`;
+
+/** How deep a piece may nest; the one who writes it decides. */
+const MAX_DEPTH = 100;
 
 /**
  * Characters of one answer: texts, thoughts and arguments. All of it stays in the conversation, which goes out again at each turn;
@@ -66,8 +75,8 @@ class AnswerBody {
   readonly #parser: SseParser;
   /** `undefined` until the first character shows it: content types are wrong or missing too often. */
   #form: "whole" | "events" | undefined;
-  /** Of a whole answer. */
-  readonly #bytes: Buffer[] = [];
+  /** Of a whole answer; not its chunks, which may have one byte each. */
+  readonly #bytes = new Pieces();
   #frames = "";
   #characters = 0;
   #isOver = false;
@@ -79,10 +88,10 @@ class AnswerBody {
     this.#answer = answer;
     this.#parser = new SseParser(
       {
-        event: (data, _length, name) => this.#event(Buffer.concat(data).toString(), name),
-        overflow: () => this.#fail(),
+        event: (data, _length, name) => this.#event(Buffer.concat(data), name),
+        overflow: () => this.#refuse(),
       },
-      MAX_EVENT,
+      MAX_PIECE,
     );
   }
 
@@ -113,32 +122,33 @@ class AnswerBody {
     const bytes = this.#form === undefined ? skipBlanks(chunk) : chunk;
     if (bytes.length === 0) return;
     this.#form ??= "{[<".includes(String.fromCharCode(bytes[0]!)) ? "whole" : "events";
-    if (this.#form === "whole") this.#bytes.push(bytes);
-    else this.#parser.push(bytes);
+    if (this.#form === "events") return this.#parser.push(bytes);
+    this.#bytes.add(bytes);
+    if (this.#bytes.length > MAX_PIECE) this.#refuse();
   }
 
   /** The connection ended. */
   #close(): void {
-    if (this.#form === "whole") return this.#takeWhole(Buffer.concat(this.#bytes).toString());
+    if (this.#form === "whole") return this.#takeWhole(Buffer.concat(this.#bytes.take()));
     // Not every server writes the empty line behind its last event.
     this.#parser.push(Buffer.from("\n\n"));
     this.#end(false);
   }
 
-  #takeWhole(text: string): void {
-    const read = parse(text);
+  #takeWhole(bytes: Buffer): void {
+    const read = parse(bytes);
     if (read) {
       this.#say(this.#answer.take(read.value, undefined));
       this.#end(true);
-    } else if (/[}\]>]\s*$/.test(text.slice(-64))) this.#fail();
+    } else if (/[}\]>]\s*$/.test(bytes.subarray(-64).toString())) this.#fail();
     else this.#end(false);
   }
 
-  #event(data: string, name: string): void {
-    const text = data.trim();
-    if (this.#isOver || text === "") return;
+  #event(data: Buffer, name: string): void {
+    const text = data.toString("utf8", 0, 64).trim();
+    if (this.#isOver || (text === "" && data.length < 64)) return;
     if (text === "[DONE]") return this.#end(true);
-    const read = parse(text);
+    const read = parse(data);
     if (!read) return this.#fail();
     this.#say(this.#answer.take(read.value, name));
     if (this.#answer.isOver) this.#end(true);
@@ -147,6 +157,11 @@ class AnswerBody {
   #end(isComplete: boolean): void {
     if (this.#isOver) return;
     this.#say(this.#answer.end(isComplete));
+    this.#isOver = true;
+  }
+
+  #refuse(): void {
+    this.#say(this.#answer.take({ error: TOO_LARGE }, ""));
     this.#isOver = true;
   }
 
@@ -193,9 +208,11 @@ function lengthOf(value: unknown): number {
   return Object.values(value).reduce<number>((sum, each) => sum + lengthOf(each), 0);
 }
 
-function parse(text: string): { readonly value: unknown } | undefined {
+/** @returns `undefined` for what is no JSON, or takes too long to read */
+function parse(bytes: Buffer): { readonly value: unknown } | undefined {
   try {
-    return { value: parseExact(text) };
+    const value = isWithinDepth(bytes, MAX_DEPTH) ? parseBounded(bytes) : undefined;
+    return value === undefined ? undefined : { value };
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
-import { isObject, scalarText, UniqueNames } from "propylon/kit";
-import { isWholeObject, joinPieces, toArguments } from "./call-arguments.ts";
+import { isObject, scalarText, UniqueNames, writeJson } from "propylon/kit";
+import { CUT_OFF, isWholeObject, toArguments } from "./call-arguments.ts";
 
 /** A call as a model made it. */
 export interface MadeCall {
@@ -15,9 +15,6 @@ export interface MadeCall {
 /** A call without a name is told to the model by this one: providers take no empty name back. */
 export const NO_NAME = "call_without_a_name";
 
-/** Arguments of a call that was cut off before them. Nothing would be a call without arguments. */
-export const CUT_OFF = "{";
-
 /** Calls of one answer; each is checked, made and told to the model, and a model decides how many there are. */
 export const MAX_CALLS = 128;
 
@@ -26,12 +23,15 @@ export const TOO_MANY_CALLS = `The model made more than ${MAX_CALLS} calls in on
 /** How often the arguments of one call are looked at while they come: whoever sends them decides how many pieces there are. */
 const MAX_LOOKS = 16;
 
+/** Characters that are looked at so, of all calls of an answer: 30 MB were looked at for two seconds. */
+const MAX_LOOKED = 8 * 1_024 * 1_024;
+
 interface Piece {
   readonly index: number | undefined;
   readonly id: string | undefined;
   readonly name: string | undefined;
   /** Empty: none. */
-  readonly args: readonly unknown[];
+  readonly args: readonly string[];
   readonly extra: unknown;
 }
 
@@ -43,7 +43,8 @@ class OpenCall {
   readonly began: number;
   name: string | undefined;
   extra: unknown;
-  readonly args: unknown[] = [];
+  readonly args: string[] = [];
+  length = 0;
   #looks = 0;
 
   constructor({ index, id, name }: Piece, began: number) {
@@ -55,14 +56,18 @@ class OpenCall {
 
   take({ args, extra }: Piece): void {
     this.args.push(...args);
+    for (const { length } of args) this.length += length;
     this.extra ??= extra;
   }
 
-  /** Whether its arguments are an object from beginning to end, so that nothing can follow. */
-  get isWhole(): boolean {
-    const last = this.args.at(-1);
-    if (typeof last === "string" && !last.trimEnd().endsWith("}")) return false;
-    return this.#looks++ < MAX_LOOKS && isWholeObject(joinPieces(this.args));
+  get text(): string {
+    return this.args.join("");
+  }
+
+  /** Whether its arguments are an object from beginning to end, so that nothing can follow. @param mayLook asked before a look */
+  isWhole(mayLook: (length: number) => boolean): boolean {
+    if (this.args.at(-1)?.trimEnd().endsWith("}") === false) return false;
+    return this.#looks++ < MAX_LOOKS && mayLook(this.length) && isWholeObject(this.text);
   }
 }
 
@@ -78,6 +83,7 @@ export class CallPieces {
   readonly #byIndex = new Map<number, OpenCall>();
   readonly #byId = new Map<string, OpenCall>();
   #messages = 0;
+  #looked = 0;
 
   /** @param known names of the tools that the model may call */
   constructor(known: () => readonly string[]) {
@@ -107,10 +113,7 @@ export class CallPieces {
     return this.#inOrder().map((call) => ({
       id: ids.take(call.id ?? "call"),
       name: call.name ?? NO_NAME,
-      args:
-        isCut && call === last && joinPieces(call.args).trim() === ""
-          ? CUT_OFF
-          : toArguments(call.args),
+      args: isCut && call === last && call.text.trim() === "" ? CUT_OFF : toArguments(call.text),
       extra: call.extra,
     }));
   }
@@ -122,7 +125,7 @@ export class CallPieces {
 
   #place(piece: Piece, isWhole: boolean): void {
     const near = this.#near(piece);
-    if (near && isRepeated(near, piece)) return;
+    if (near && this.#isRepeated(near, piece)) return;
     const isMore = near !== undefined && !isWhole && this.#continues(near, piece);
     const call = isMore ? near : this.#begin(piece);
     if (isMore && piece.name !== undefined) call.name = this.#joinName(call.name, piece.name);
@@ -153,13 +156,24 @@ export class CallPieces {
 
   #continues(call: OpenCall, { id, name, args }: Piece): boolean {
     const isOther = id !== undefined && call.id !== undefined && id !== call.id;
-    if (name === undefined) return !(isOther && call.index === undefined && call.isWhole);
+    if (name === undefined) return !(isOther && call.index === undefined && this.#isWhole(call));
     if (call.name === undefined) return true;
     const isSameMessage = call.began === this.#messages;
     if (call.args.length > 0)
-      return !call.isWhole ? name === call.name : args.length === 0 && !isSameMessage;
+      return !this.#isWhole(call) ? name === call.name : args.length === 0 && !isSameMessage;
     if (isSameMessage || isOther) return false;
     return name === call.name || this.#joinName(call.name, name) !== name;
+  }
+
+  /** Some servers send a call again when it is complete. Calls that are alike without an index are two. */
+  #isRepeated(call: OpenCall, { index, id, name, args }: Piece): boolean {
+    if (index === undefined || id === undefined || args.length === 0) return false;
+    if (call.index !== index || call.id !== id || call.name !== name) return false;
+    return this.#isWhole(call) && call.text === args.join("");
+  }
+
+  #isWhole(call: OpenCall): boolean {
+    return call.isWhole((length) => (this.#looked += length) <= MAX_LOOKED);
   }
 
   /** A name in every piece is the same each time, or longer each time; one in two pieces is that of a tool only when they are joined. */
@@ -171,13 +185,6 @@ export class CallPieces {
   }
 }
 
-/** Some servers send a call again when it is complete. Calls that are alike without an index are two. */
-function isRepeated(call: OpenCall, { index, id, name, args }: Piece): boolean {
-  if (index === undefined || id === undefined || args.length === 0) return false;
-  if (call.index !== index || call.id !== id || call.name !== name || !call.isWhole) return false;
-  return joinPieces(call.args) === joinPieces(args);
-}
-
 /** Reads one entry of `tool_calls`; some servers leave the level `function` out. */
 function toPiece(entry: Readonly<Record<string, unknown>>): Piece {
   const made = isObject(entry["function"]) ? entry["function"] : entry;
@@ -187,7 +194,10 @@ function toPiece(entry: Readonly<Record<string, unknown>>): Piece {
     index: /^\d{1,9}$/.test(index) ? Number(index) : undefined,
     id: scalarText(entry["id"]) || undefined,
     name: scalarText(made["name"]).trim() || undefined,
-    args: args === null || args === undefined || args === "" ? [] : [args],
+    args:
+      args === null || args === undefined || args === ""
+        ? []
+        : [typeof args === "string" ? args : writeJson(args)],
     extra: entry["extra_content"] ?? undefined,
   };
 }

@@ -1,6 +1,6 @@
-import { isObject, scalarText, UniqueNames } from "propylon/kit";
-import { toArguments } from "./call-arguments.ts";
-import { CUT_OFF, MAX_CALLS, NO_NAME, TOO_MANY_CALLS } from "./call-pieces.ts";
+import { isObject, scalarText, UniqueNames, writeJson } from "propylon/kit";
+import { CUT_OFF, toArguments } from "./call-arguments.ts";
+import { MAX_CALLS, NO_NAME, TOO_MANY_CALLS } from "./call-pieces.ts";
 import { textIn } from "./content.ts";
 import { SaidFailure } from "./said-failure.ts";
 
@@ -111,7 +111,7 @@ export class MessageBlocks {
   #sayCall({ head, input }: CallBlock, isCut: boolean): unknown[] {
     const { id, name, input: first } = head;
     const pieces = input.length > 0 || first === undefined ? input : [first];
-    const args = toArguments(pieces);
+    const args = toArguments(pieces.map(asText).join(""));
     const block = {
       type: "tool_use",
       id: this.#ids.take(scalarText(id) || "call"),
@@ -120,6 +120,10 @@ export class MessageBlocks {
     const json = isCut && input.length === 0 && args === "{}" ? CUT_OFF : args;
     return framed(this.#places++, block, [{ type: "input_json_delta", partial_json: json }]);
   }
+}
+
+function asText(piece: unknown): string {
+  return typeof piece === "string" ? piece : writeJson(piece);
 }
 
 /** Takes a piece into its block. */
