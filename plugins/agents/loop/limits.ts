@@ -19,6 +19,12 @@ export interface RunLimits {
 /** Which bound of {@link RunLimits} ended a run. */
 export type Exhausted = "turns" | "calls" | "tokens" | "time";
 
+/**
+ * Characters that a model may say in one run, more than any model reads: all of them go out again with every request, and an endpoint
+ * may say that none of it costs a token.
+ */
+const MAX_SAID = 8_000_000;
+
 /** What one run has used of its {@link RunLimits}. */
 export class Budget {
   readonly #limits: RunLimits;
@@ -26,6 +32,8 @@ export class Budget {
   toolCalls = 0;
   inputTokens = 0;
   outputTokens = 0;
+  /** Characters of the model, its thoughts and arguments included. */
+  said = 0;
 
   constructor(limits: RunLimits) {
     this.#limits = limits;
@@ -39,7 +47,8 @@ export class Budget {
   get exhausted(): Exhausted | undefined {
     const { turns, tokens } = this.#limits;
     if (turns !== undefined && this.turns >= turns) return "turns";
-    if (tokens !== undefined && this.tokens >= tokens) return "tokens";
+    const isTooLong = this.said > MAX_SAID;
+    if (isTooLong || (tokens !== undefined && this.tokens >= tokens)) return "tokens";
     return undefined;
   }
 
@@ -70,6 +79,7 @@ export class Budget {
   }
 
   #output(): string {
+    if (this.said > MAX_SAID) return `${MAX_SAID.toLocaleString("en")} characters for one run`;
     const { outputTokens } = this.#limits;
     return outputTokens === undefined
       ? "tokens that the model has for one answer"

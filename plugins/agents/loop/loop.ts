@@ -1,3 +1,4 @@
+import { writeJson } from "propylon/kit";
 import type { AgentEvent } from "propylon/plugins/progress";
 import type { ChatMessage, Model, ModelReply, ChatPart } from "../model.ts";
 import type { RunResult } from "../service.ts";
@@ -100,6 +101,7 @@ class Run {
   async #turn(): Promise<RunResult["end"] | undefined> {
     const reply = await this.#ask();
     if (typeof reply === "string") return reply;
+    this.#budget.said += writeJson(reply.parts).length;
     const { calls, text } = this.#conversation.hear(reply);
     if (text !== "" && !this.#input.deltas) this.#emit?.({ type: "text", text, delta: false });
     if (calls.length === 0) return reply.finish === "length" ? "tokens" : "finished";

@@ -33,7 +33,8 @@ export async function openScene(): Promise<Scene> {
     servers: {
       good: { command: process.execPath, args: [SCRIPT] },
       foe: { url: `${foe.url}/mcp`, protocol: "legacy" },
-      parrot: { command: process.execPath, args: [PARROT, words] },
+      // What it says often has no id, so that nothing but the time ends a request.
+      parrot: { command: process.execPath, args: [PARROT, words], connectTimeout: "3s" },
       rows: { type: "openapi", spec: `${foe.url}/document.json` },
       agent: { type: "a2a", url: `${foe.url}/agent` },
       locked: { url: `${foe.url}/guarded`, auth: "oauth" },
