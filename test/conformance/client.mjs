@@ -96,10 +96,13 @@ class Visitor {
     if (++this.#logins > MAX_LOGINS) throw new Error("The server wants one login after the other.");
     const own = String(this.#gateway.addresses.get("main")?.url);
     const begun = await fetch(`${own}/_meta/oauth-client/servers/suite/login`, { method: "POST" });
-    const { location, error } = /** @type {any} */ (await begun.json());
-    if (!begun.ok) throw new Error(error.message);
+    const { location: link } = await answerOf(begun);
+    const opened = await fetch(link, { method: "POST" });
+    const [cookie = ""] = opened.headers.getSetCookie();
+    const { location } = await answerOf(opened);
     const agreed = await fetch(location, { redirect: "manual" });
-    const ended = await fetch(String(agreed.headers.get("location")));
+    const headers = { cookie: cookie.slice(0, cookie.indexOf(";")) };
+    const ended = await fetch(String(agreed.headers.get("location")), { headers });
     if (!ended.ok) throw new Error(await ended.text());
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -169,6 +172,16 @@ function authOf(scenario, context) {
         ? { metadataUrl: "https://conformance-test.local/client-metadata.json" }
         : { id, ...(privateKey === undefined ? { secret } : { privateKey }) },
   };
+}
+
+/**
+ * The JSON of an answer that is no error.
+ * @param {Response} response
+ */
+async function answerOf(response) {
+  const body = /** @type {any} */ (await response.json());
+  if (!response.ok) throw new Error(body.error.message);
+  return body;
 }
 
 /** @param {string} reason */
