@@ -87,6 +87,12 @@ const SAID: Readonly<
     piece: () => argumentsOf(0, "1,"),
     end: argumentsOf(0, "1]}"),
   },
+  "one event of many choices": {
+    begin: 'data: {"id":"x","choices":[',
+    piece: () => '{"index":0,"delta":{"content":"a word of some length, as a model says it"}},',
+    end: '{"index":0,"delta":{}}]}\n\n',
+    bytes: IS_CAMPAIGN ? 2_000_000 : BYTES,
+  },
   "calls of their own": { piece: (at) => callOf(at, "{}") },
   "calls without an end": { piece: (at) => callOf(at, '{"a":') },
   "one long line": { begin: "data: ", piece: () => "a", end: "\n\n" },

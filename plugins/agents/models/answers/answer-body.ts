@@ -49,6 +49,9 @@ const MAX_DEPTH = 100;
 const MAX_CHARACTERS = 2_000_000;
 const TOO_LONG = `The model said more than ${MAX_CHARACTERS.toLocaleString("en")} characters in one answer.`;
 
+/** Events are handed on in slices of so many characters. */
+const SLICE = 16 * 1_024;
+
 /** Longest work before others have their turn, in milliseconds. What has come in already would be read in one go. */
 const TURN_MS = 10;
 
@@ -77,7 +80,8 @@ class AnswerBody {
   #form: "whole" | "events" | undefined;
   /** Of a whole answer; not its chunks, which may have one byte each. */
   readonly #bytes = new Pieces();
-  #frames = "";
+  /** Events that the package has yet to read. */
+  #frames: string[] = [];
   #characters = 0;
   #isOver = false;
   /** When others had their turn. */
@@ -96,20 +100,30 @@ class AnswerBody {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    while (this.#frames === "" && !this.#isOver) {
-      if (performance.now() - this.#turn > TURN_MS) await this.#pause();
+    await this.#rest();
+    while (this.#frames.length === 0 && !this.#isOver) {
+      await this.#rest();
       const { done, value } = await this.#source.read();
       if (done) this.#close();
       else this.#take(Buffer.from(value.buffer, value.byteOffset, value.length));
     }
-    if (this.#frames !== "") controller.enqueue(Buffer.from(this.#frames));
-    this.#frames = "";
-    if (!this.#isOver) return;
+    if (this.#frames.length > 0) controller.enqueue(this.#nextSlice());
+    if (!this.#isOver || this.#frames.length > 0) return;
     controller.close();
     void leave(this.#source);
   }
 
-  async #pause(): Promise<void> {
+  /** One piece of an answer may make thousands of events, which the package reads in one go. */
+  #nextSlice(): Buffer {
+    let count = 0;
+    for (let length = 0; count < this.#frames.length && length < SLICE; count++)
+      length += this.#frames[count]!.length;
+    return Buffer.from(this.#frames.splice(0, count).join(""));
+  }
+
+  /** Lets others have their turn, where it is time. */
+  async #rest(): Promise<void> {
+    if (performance.now() - this.#turn <= TURN_MS) return;
     await setImmediate();
     this.#turn = performance.now();
   }
@@ -175,7 +189,7 @@ class AnswerBody {
       if (this.#isOver) return;
       this.#characters += lengthOf(event);
       const said = this.#characters > MAX_CHARACTERS ? new SaidFailure(TOO_LONG) : event;
-      this.#frames += sseFrame(writeJson(said));
+      this.#frames.push(sseFrame(writeJson(said)));
       this.#isOver = said instanceof SaidFailure || !isObject(said);
     }
   }

@@ -9,6 +9,9 @@ import { isFailure, SaidFailure } from "./said-failure.ts";
 /** Reasons after which the last call may miss its arguments. */
 const CUT: ReadonlySet<string> = new Set(["length", "content_filter"]);
 
+/** Choices of one event: one was asked for. */
+const MAX_CHOICES = 16;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** An answer of OpenAI's chat completions, by any server. */
@@ -40,7 +43,8 @@ export class ChatAnswer implements AnswerReader {
     const choices = piece["choices"];
     if (!Array.isArray(choices)) return this.#takeOther(piece);
     this.#isAnswer = true;
-    return choices.flatMap((choice: unknown) => this.#take(choice, name === undefined));
+    const read = choices.slice(0, MAX_CHOICES);
+    return read.flatMap((choice: unknown) => this.#take(choice, name === undefined));
   }
 
   end(isComplete: boolean): readonly unknown[] {
