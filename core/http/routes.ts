@@ -131,9 +131,18 @@ async function boundBody(event: H3Event, limit: number): Promise<void> {
   }
   const source = event.runtime?.node?.req as IncomingMessage | undefined;
   if (source === undefined) assertBodySize(event, limit);
-  else if (headers.has("transfer-encoding"))
-    // Where the adapter looks for what was read before.
-    Object.assign(source, { rawBody: await readBody(source, limit) });
+  else if (headers.has("transfer-encoding")) await readAhead(source, limit);
+}
+
+/** Reads a body to where the adapter looks for what was read before. A failure shows when the route asks, which says it in its own way. */
+async function readAhead(source: IncomingMessage, limit: number): Promise<void> {
+  const body = await readBody(source, limit).catch((error: Error) => error);
+  Object.defineProperty(source, "rawBody", {
+    get() {
+      if (body instanceof Error) throw body;
+      return body;
+    },
+  });
 }
 
 function credentialsOf({ req, url, runtime }: H3Event): Credentials {

@@ -76,7 +76,7 @@ describe("a body that turns out to be too large", () => {
     const response = await post(url, `{"jsonrpc":"2.0",${rest}}`);
     expect(response.status).toBe(413);
     const { error } = (await response.json()) as { error: { message: string } };
-    expect(error.message).toBe("Request body size exceeds the limit of 1024 bytes");
+    expect(error.message).toBe("The request body is larger than 1024 bytes.");
   });
 });
 
