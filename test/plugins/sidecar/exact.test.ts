@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import sidecar from "../../../plugins/sidecar/index.ts";
+import { until } from "../../fixtures/until.ts";
 import { CARD, sendJson, startBus } from "./kit.ts";
 
 const NUMBERS = ["9007199254740993", "18446744073709551615", "1e400", "0.10000000000000000555"];
@@ -39,6 +40,8 @@ it.each(["NATS", "HTTP alone"])(
       plugins: [[sidecar, { name: "coder", runtime, ...bus }]],
       client: false,
     });
+    // The queue is taken part in a moment after the gateway listens.
+    await until(async () => (await fetch(`${url}/readyz`)).ok);
     for (const [at, number] of NUMBERS.entries()) {
       const data = `{"n":${number},"list":[${number}]}`;
       const message = `{"messageId":"m${at}","taskId":"t${at}","role":"user","parts":[{"data":${data}}]}`;
