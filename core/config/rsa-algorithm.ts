@@ -11,7 +11,7 @@ export const RSA_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS5
 export type RsaAlgorithm = (typeof RSA_ALGORITHMS)[number];
 
 /**
- * The option of whoever trusts the keys of somebody else: an RSA key can sign in six ways, and each key is used in exactly one (RFC 8725
+ * The option beside keys of somebody else: an RSA key can sign in six ways, and each key is used in exactly one (RFC 8725
  * section 3.1). Keys of other types have one by their type and curve.
  *
  * @example const issuer = z.strictObject({ jwks: z.url(), rsaAlgorithm: rsaAlgorithmSchema() });

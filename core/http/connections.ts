@@ -131,7 +131,7 @@ export class Connections {
     for (const socket of [...this.#sockets, ...this.#rawSockets]) socket.destroy();
   }
 
-  /** What begins no request. Never written into an answer that has begun. */
+  /** Refuses bytes that do not begin a request. Never written into an answer that has begun. */
   #refuse(socket: Duplex, failure: ReturnType<typeof parserFailure>): void {
     const answering = [...this.#inFlight].some(
       ({ req, res }) => res.headersSent && req.socket === socket,

@@ -116,8 +116,8 @@ export function sessionOf(answer: Unread): string | undefined {
 
 /**
  * A request that Node takes for an upgrade only when it asks for WebSocket. Who asks for another protocol gets HTTP/1.1 as
- * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off. So does who
- * did not wait for the answers before: Node would switch at once, and write those answers into the WebSocket.
+ * before (RFC 9110 section 7.8): Java's HTTP client offers h2c with every first request, and Node would break those off. So does a
+ * client that did not wait for the answers before: Node would switch at once, and write those answers into the WebSocket.
  */
 export class HttpRequest extends IncomingMessage {
   private offered: unknown = false;
@@ -184,7 +184,7 @@ export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker):
   collect(req, length, limit, taker);
 }
 
-/** The same for whoever waits for it. @throws {GatewayError} `too_large`, `cancelled` */
+/** As {@link takeBody}, as a promise. @throws {GatewayError} `too_large`, `cancelled` */
 export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => takeBody(req, limit, { body: resolve, failed: reject }));
 }

@@ -9,8 +9,8 @@ const CHUNKED = 50;
 /**
  * Requests that a client sends without a wait for the answers before (RFC 9112 section 9.3.2). Node hands on all that a chunk of
  * 64 KiB holds in one turn of the event loop, 1,700 of them, and never says of one whose turn to answer did not come that its
- * client is gone. Here each begins in a turn of its own, when those before it are answered. Who sends more than a hundred, or three
- * with bodies in chunks, is cut off, and may send again what was not answered (section 9.3.1).
+ * client is gone. Here each begins in a turn of its own, when those before it are answered. A client that sends more than a
+ * hundred, or three with bodies in chunks, is cut off, and may send again what was not answered (section 9.3.1).
  */
 export class Pipelines {
   readonly #waiting = new WeakMap<Socket, number>();

@@ -2,7 +2,7 @@ import type { AuthorizationServer } from "oauth4webapi";
 import { GatewayError } from "propylon";
 import { KeySet, type ProviderFetch, PUBLIC_KEY_ALGORITHMS, type RsaAlgorithm } from "propylon/kit";
 
-/** A shorter one could be guessed by whoever holds an ID token (RFC 7518 section 3.2). */
+/** Somebody with an ID token could guess a shorter one (RFC 7518 section 3.2). */
 const MIN_SECRET = 32;
 
 /** What the signatures of ID tokens are checked with. */
@@ -31,7 +31,7 @@ export class IdTokens {
   /**
    * Checks who signed a token that came from the token endpoint.
    *
-   * @throws an error of jose for a signature that is none; {FetchFailure} while the keys cannot be read
+   * @throws an error of jose for a wrong signature; {FetchFailure} while the keys cannot be read
    */
   async verify(token: string): Promise<void> {
     const { compactVerify, decodeProtectedHeader } = await import("jose");

@@ -10,7 +10,7 @@ export interface Content {
 /** Where texts stand in texts that are maps. */
 const KEYS = ["text", "content", "thinking", "summary", "refusal"];
 
-/** How deep a text is looked for: who sends the answer decides how deep it nests. */
+/** How deep a text is looked for: the provider decides how deep it nests. */
 const MAX_DEPTH = 6;
 
 /** Reads `content`, a text or a list of parts. */
