@@ -29,18 +29,21 @@ export function scalarText(value: unknown): string {
 
 /**
  * {@link parseExact} for bytes that somebody else chose: `undefined` for a text that would hold the event loop, with too many keys,
- * lists or texts in it, or more than 50,000 numbers that JavaScript would change. 4 MB may hold 400,000 keys, whose parsing alone
- * takes half a second.
+ * lists or texts in it, or more than 50,000 numbers that JavaScript would change, and for one that nests too deep. 4 MB may hold
+ * 400,000 keys, whose parsing alone takes half a second.
  *
  * @param body the bytes of the text
+ * @param maxDepth deepest accepted nesting of arrays and objects; default: any
  * @throws {SyntaxError} for invalid JSON
  *
- * @example const message = parseBounded(body) ?? refuse();
+ * @example const message = parseBounded(body, 64) ?? refuse();
  */
-export function parseBounded(body: Buffer): unknown {
+export function parseBounded(body: Buffer, maxDepth?: number): unknown {
   if (isMuchWork(body)) return undefined;
+  const text = body.toString("utf8");
+  if (maxDepth !== undefined && nestsDeeper(text, body, maxDepth)) return undefined;
   try {
-    return parseFew(body.toString("utf8"));
+    return parseFew(text);
   } catch (error) {
     if (error instanceof TooManyNumbers) return undefined;
     throw error;
@@ -87,7 +90,7 @@ type JsonFault = "empty" | "encoding" | "depth" | "work" | "syntax" | "number";
 export function parseJson(body: Buffer, maxDepth: number): unknown {
   const text = decode(body);
   // Before parsing, because what walks the value later (JSON.stringify, schema checks) recurses and would overflow the stack.
-  if (hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth)) {
+  if (nestsDeeper(text, body, maxDepth)) {
     throw refusal("depth", `The request body nests deeper than ${maxDepth} levels.`);
   }
   if (isMuchWork(body))
@@ -100,6 +103,11 @@ export function parseJson(body: Buffer, maxDepth: number): unknown {
     if (error instanceof TooManyNumbers) throw refusal("number", error.message);
     throw refusal("syntax", `The request body is not valid JSON${placeOf(error)}.`);
   }
+}
+
+/** Told by a search for brackets where there are few, as usual. @param body the bytes of the text */
+function nestsDeeper(text: string, body: Buffer, maxDepth: number): boolean {
+  return hasBrackets(text, maxDepth) && !isWithinDepth(body, maxDepth);
 }
 
 function decode(body: Buffer): string {

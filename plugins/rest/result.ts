@@ -2,9 +2,7 @@ import { STATUS_CODES } from "node:http";
 import { Answer, type Json } from "propylon";
 import {
   blobContent,
-  hasBrackets,
   isObject,
-  isWithinDepth,
   mapExact,
   META_RETRY_AFTER,
   parseBounded,
@@ -84,14 +82,12 @@ function isText(type: string): boolean {
   );
 }
 
-/** `undefined` for what is no JSON, nests too deep, or would hold the event loop. */
+/** `undefined` for invalid JSON, and for JSON that nests too deep or would hold the event loop. */
 function parse(written: unknown): unknown {
   if (typeof written !== "string") return undefined;
-  const bytes = Buffer.from(written);
   try {
-    if (hasBrackets(written, MAX_DEPTH) && !isWithinDepth(bytes, MAX_DEPTH)) return undefined;
     // As text: most clients read data with a parser that would change it, and show the model nothing else.
-    return mapExact(parseBounded(bytes), ({ text: digits }) => digits);
+    return mapExact(parseBounded(Buffer.from(written), MAX_DEPTH), ({ text: digits }) => digits);
   } catch {
     return undefined;
   }

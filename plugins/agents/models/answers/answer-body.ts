@@ -1,8 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import {
   isObject,
-  isWithinDepth,
-  parseBounded,
   Pieces,
   setTimer,
   SSE_HEADERS,
@@ -10,6 +8,8 @@ import {
   SseParser,
   writeJson,
 } from "propylon/kit";
+import { MAX_CHARACTERS, readPiece } from "./piece.ts";
+import { SaidFailure } from "./said-failure.ts";
 
 /**
  * Reads one answer of an API in all the ways in which providers write it, and says it in the one way in which every package for the
@@ -28,8 +28,6 @@ export interface AnswerReader {
   end(isComplete: boolean): readonly unknown[];
 }
 
-import { SaidFailure } from "./said-failure.ts";
-
 type Fetch = typeof globalThis.fetch;
 
 /**
@@ -39,14 +37,6 @@ type Fetch = typeof globalThis.fetch;
 const MAX_PIECE = 4 * 1_024 * 1_024;
 const TOO_LARGE = `An event of the answer, or an answer that is not streamed, is larger than ${MAX_PIECE} bytes.`;
 
-/** How deep a piece may nest; the one who writes it decides. */
-const MAX_DEPTH = 100;
-
-/**
- * Characters of one answer: texts, thoughts and arguments. All of it stays in the conversation, which goes out again at each turn;
- * the longest that a model says are some 128,000 tokens.
- */
-const MAX_CHARACTERS = 2_000_000;
 const TOO_LONG = `The model said more than ${MAX_CHARACTERS.toLocaleString("en")} characters in one answer.`;
 
 /** Events are handed on in slices of so many characters. */
@@ -102,10 +92,10 @@ class AnswerBody {
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
     await this.#rest();
     while (this.#frames.length === 0 && !this.#isOver) {
-      await this.#rest();
       const { done, value } = await this.#source.read();
       if (done) this.#close();
       else this.#take(Buffer.from(value.buffer, value.byteOffset, value.length));
+      await this.#rest();
     }
     if (this.#frames.length > 0) controller.enqueue(this.#nextSlice());
     if (!this.#isOver || this.#frames.length > 0) return;
@@ -150,9 +140,9 @@ class AnswerBody {
   }
 
   #takeWhole(bytes: Buffer): void {
-    const read = parse(bytes);
-    if (read) {
-      this.#say(this.#answer.take(read.value, undefined));
+    const piece = readPiece(bytes);
+    if (piece !== undefined) {
+      this.#say(this.#answer.take(piece, undefined));
       this.#end(true);
     } else if (/[}\]>]\s*$/.test(bytes.subarray(-64).toString())) this.#fail();
     else this.#end(false);
@@ -162,9 +152,9 @@ class AnswerBody {
     const text = data.toString("utf8", 0, 64).trim();
     if (this.#isOver || (text === "" && data.length < 64)) return;
     if (text === "[DONE]") return this.#end(true);
-    const read = parse(data);
-    if (!read) return this.#fail();
-    this.#say(this.#answer.take(read.value, name));
+    const piece = readPiece(data);
+    if (piece === undefined) return this.#fail();
+    this.#say(this.#answer.take(piece, name));
     if (this.#answer.isOver) this.#end(true);
   }
 
@@ -220,14 +210,4 @@ function lengthOf(value: unknown): number {
   if (typeof value === "string") return value.length;
   if (typeof value !== "object" || value === null) return 0;
   return Object.values(value).reduce<number>((sum, each) => sum + lengthOf(each), 0);
-}
-
-/** @returns `undefined` for what is no JSON, or takes too long to read */
-function parse(bytes: Buffer): { readonly value: unknown } | undefined {
-  try {
-    const value = isWithinDepth(bytes, MAX_DEPTH) ? parseBounded(bytes) : undefined;
-    return value === undefined ? undefined : { value };
-  } catch {
-    return undefined;
-  }
 }

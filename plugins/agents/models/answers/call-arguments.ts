@@ -1,15 +1,10 @@
-import { isObject, isWithinDepth, parseBounded } from "propylon/kit";
+import { isObject, writeJson } from "propylon/kit";
+import { MAX_CHARACTERS, readPiece } from "./piece.ts";
 
 /** Arguments of a call that was cut off before them, or that hold too much. Nothing would be a call without arguments. */
 export const CUT_OFF = "{";
 
-/** Most characters of arguments that are read; an answer of more is refused. */
-const MAX_READ = 2_000_000;
-
-/** How deep arguments may nest. */
-const MAX_DEPTH = 100;
-
-/** What takes long to read is larger, in characters; what is no JSON goes to the model as it is below that. */
+/** Arguments that take long to read are longer, in characters; shorter ones that are not valid JSON go to the model as they are. */
 const SMALL = 64 * 1_024;
 
 /**
@@ -19,7 +14,8 @@ const SMALL = 64 * 1_024;
  * @param text as it came
  */
 export function toArguments(text: string): string {
-  if (text.length > MAX_READ) return text;
+  // An answer of more is refused.
+  if (text.length > MAX_CHARACTERS) return text;
   const value = read(text);
   if (isNothing(value)) return "{}";
   // The package would try to read it once more.
@@ -32,20 +28,20 @@ export function toArguments(text: string): string {
 
 /** Whether the text is all of an object. */
 export function isWholeObject(text: string): boolean {
-  return text.length <= MAX_READ && isObject(read(text));
+  return text.length <= MAX_CHARACTERS && isObject(read(text));
 }
 
 function isNothing(value: unknown): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-/** The value of a JSON text; `null` of a blank one, `undefined` of one that is none, or too dear to read. */
+/** The value of a JSON text, as {@link readPiece} tells it; `null` of a blank one. */
 function read(text: string): unknown {
-  if (text.trim() === "") return null;
-  try {
-    const bytes = Buffer.from(text);
-    return isWithinDepth(bytes, MAX_DEPTH) ? parseBounded(bytes) : undefined;
-  } catch {
-    return undefined;
-  }
+  return text.trim() === "" ? null : readPiece(Buffer.from(text));
+}
+
+/** A piece of arguments as text: providers send texts, values, or nothing. */
+export function textOfPiece(piece: unknown): string {
+  if (piece === null || piece === undefined) return "";
+  return typeof piece === "string" ? piece : writeJson(piece);
 }

@@ -1,5 +1,5 @@
-import { isObject, scalarText, UniqueNames, writeJson } from "propylon/kit";
-import { CUT_OFF, isWholeObject, toArguments } from "./call-arguments.ts";
+import { isObject, scalarText, UniqueNames } from "propylon/kit";
+import { CUT_OFF, isWholeObject, textOfPiece, toArguments } from "./call-arguments.ts";
 
 /** A call as a model made it. */
 export interface MadeCall {
@@ -20,7 +20,7 @@ export const MAX_CALLS = 128;
 
 export const TOO_MANY_CALLS = `The model made more than ${MAX_CALLS} calls in one answer.`;
 
-/** How often the arguments of one call are looked at while they come: whoever sends them decides how many pieces there are. */
+/** How often the arguments of one call are looked at while they come: the provider decides how many pieces there are. */
 const MAX_LOOKS = 16;
 
 /** Characters that are looked at so, of all calls of an answer: 30 MB were looked at for two seconds. */
@@ -30,8 +30,7 @@ interface Piece {
   readonly index: number | undefined;
   readonly id: string | undefined;
   readonly name: string | undefined;
-  /** Empty: none. */
-  readonly args: readonly string[];
+  readonly args: string;
   readonly extra: unknown;
 }
 
@@ -55,8 +54,8 @@ class OpenCall {
   }
 
   take({ args, extra }: Piece): void {
-    this.args.push(...args);
-    for (const { length } of args) this.length += length;
+    if (args !== "") this.args.push(args);
+    this.length += args.length;
     this.extra ??= extra;
   }
 
@@ -160,16 +159,16 @@ export class CallPieces {
     if (call.name === undefined) return true;
     const isSameMessage = call.began === this.#messages;
     if (call.args.length > 0)
-      return !this.#isWhole(call) ? name === call.name : args.length === 0 && !isSameMessage;
+      return !this.#isWhole(call) ? name === call.name : args === "" && !isSameMessage;
     if (isSameMessage || isOther) return false;
     return name === call.name || this.#joinName(call.name, name) !== name;
   }
 
   /** Some servers send a call again when it is complete. Calls that are alike without an index are two. */
   #isRepeated(call: OpenCall, { index, id, name, args }: Piece): boolean {
-    if (index === undefined || id === undefined || args.length === 0) return false;
+    if (index === undefined || id === undefined || args === "") return false;
     if (call.index !== index || call.id !== id || call.name !== name) return false;
-    return this.#isWhole(call) && call.text === args.join("");
+    return this.#isWhole(call) && call.text === args;
   }
 
   #isWhole(call: OpenCall): boolean {
@@ -188,16 +187,12 @@ export class CallPieces {
 /** Reads one entry of `tool_calls`; some servers leave the level `function` out. */
 function toPiece(entry: Readonly<Record<string, unknown>>): Piece {
   const made = isObject(entry["function"]) ? entry["function"] : entry;
-  const args = made["arguments"];
   const index = scalarText(entry["index"]);
   return {
     index: /^\d{1,9}$/.test(index) ? Number(index) : undefined,
     id: scalarText(entry["id"]) || undefined,
     name: scalarText(made["name"]).trim() || undefined,
-    args:
-      args === null || args === undefined || args === ""
-        ? []
-        : [typeof args === "string" ? args : writeJson(args)],
+    args: textOfPiece(made["arguments"]),
     extra: entry["extra_content"] ?? undefined,
   };
 }

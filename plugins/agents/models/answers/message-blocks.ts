@@ -1,5 +1,5 @@
-import { isObject, scalarText, UniqueNames, writeJson } from "propylon/kit";
-import { CUT_OFF, toArguments } from "./call-arguments.ts";
+import { isObject, scalarText, UniqueNames } from "propylon/kit";
+import { CUT_OFF, textOfPiece, toArguments } from "./call-arguments.ts";
 import { MAX_CALLS, NO_NAME, TOO_MANY_CALLS } from "./call-pieces.ts";
 import { textIn } from "./content.ts";
 import { SaidFailure } from "./said-failure.ts";
@@ -17,7 +17,7 @@ interface WordsBlock {
 interface CallBlock {
   readonly type: "tool_use";
   readonly head: Fields;
-  readonly input: unknown[];
+  readonly input: string[];
   isOver: boolean;
 }
 
@@ -110,8 +110,7 @@ export class MessageBlocks {
 
   #sayCall({ head, input }: CallBlock, isCut: boolean): unknown[] {
     const { id, name, input: first } = head;
-    const pieces = input.length > 0 || first === undefined ? input : [first];
-    const args = toArguments(pieces.map(asText).join(""));
+    const args = toArguments(input.length > 0 ? input.join("") : textOfPiece(first));
     const block = {
       type: "tool_use",
       id: this.#ids.take(scalarText(id) || "call"),
@@ -122,15 +121,11 @@ export class MessageBlocks {
   }
 }
 
-function asText(piece: unknown): string {
-  return typeof piece === "string" ? piece : writeJson(piece);
-}
-
 /** Takes a piece into its block. */
 function hearPiece(block: Block | undefined, kind: string, delta: Fields): unknown[] {
   if (block?.type === "tool_use") {
-    const json = delta["partial_json"];
-    if (json !== "" && json !== null && json !== undefined) block.input.push(json);
+    const json = textOfPiece(delta["partial_json"]);
+    if (json !== "") block.input.push(json);
   }
   return block && "place" in block ? sayPiece(block, kind, delta) : [];
 }
