@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
-import { type AnyPlugin, definePlugin } from "../../core/index.ts";
+import { definePlugin } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
-import { importFirstParty } from "../../core/config/first-party.ts";
+import { importAll } from "./first-party.ts";
 
 const HIDDEN = "zzwipezz";
 const ROLES = ["viewer", "caller", "operator", "admin"] as const;
@@ -30,9 +30,7 @@ const lib = definePlugin({
 });
 
 async function start() {
-  const plugins = await Promise.all(
-    PLUGINS.map(async (name) => (await importFirstParty(name))["default"] as AnyPlugin),
-  );
+  const plugins = await importAll(PLUGINS);
   const hashOf = (role: string): string =>
     `sha256:${createHash("sha256").update(`key-${role}`).digest("hex")}`;
   const { gateway, url } = await setupGateway({

@@ -4,12 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
-import { FIRST_PARTY, importFirstParty } from "../../core/config/first-party.ts";
 import type { AnyPlugin, Gateway } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import gating from "../../plugins/gating/index.ts";
 import { until } from "../fixtures/until.ts";
+import { importAll, LEAST_OPTIONS } from "./first-party.ts";
 
 /** What a child writes to stderr before it dies: words that only operators see, and secrets that nobody does. */
 const WORDS = "zzlastwordszz";
@@ -30,18 +30,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   else if (id !== undefined) send(id, {});
 });`;
 
-/** Options without which a plugin would not run alone. */
-const OPTIONS: Readonly<Record<string, Record<string, unknown>>> = {
-  a2a: { listener: "main", workDir: ".", skills: [{ id: "count", command: ["wc", "-w"] }] },
-  breaker: { failures: 2 },
-  oauth: {
-    provider: { issuer: "http://127.0.0.1:9", clientId: "gateway" },
-    roles: { caller: "everyone" },
-    secretKeys: ["a key of the tests, long enough for it"],
-  },
-  "oauth-resource": { issuers: { corp: { issuer: "http://127.0.0.1:9" } } },
-  "team-auth": { secretKeys: ["a key of the tests, long enough for it"] },
-};
+const OPTIONS: typeof LEAST_OPTIONS = { ...LEAST_OPTIONS, breaker: { failures: 2 } };
 const STATE = "gateway_state.json";
 const ROLES = ["viewer", "caller", "operator"] as const;
 type Asker = (typeof ROLES)[number] | "nobody";
@@ -132,10 +121,7 @@ const secretsIn = (text: string): string[] =>
   Object.values(SECRETS).filter((secret) => text.includes(secret));
 
 it("requirements F1, issue line 7: no route, event or page shows what a child wrote to stderr to anybody below an operator, and none its secrets", async () => {
-  const plugins = await Promise.all(
-    FIRST_PARTY.map(async (name) => (await importFirstParty(name))["default"] as AnyPlugin),
-  );
-  const rig = await start(plugins, "sqlite");
+  const rig = await start(await importAll(), "sqlite");
   await breakAll(rig);
   const told: string[] = [];
   const look = async (asker: Asker, method: string, path: string, body?: unknown) => {

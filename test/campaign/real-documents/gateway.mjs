@@ -1,25 +1,14 @@
 /** The gateway as a process of its own: what is measured of its loop and its memory is nobody else's. */
-import { readFileSync } from "node:fs";
 import { createGateway } from "../../../dist/core/index.js";
+import { usedTime } from "../../fixtures/process/used-time.mjs";
 
 let held = 0;
-let last = spent();
+let last = usedTime();
 setInterval(() => {
-  const now = spent();
+  const now = usedTime();
   held = Math.max(held, now - last);
   last = now;
 }, 10);
-
-/** Milliseconds that the main thread has had a processor for, where the system tells; others may want it, too. */
-function spent() {
-  try {
-    return (
-      Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[0]) / 1e6
-    );
-  } catch {
-    return performance.now();
-  }
-}
 
 let gateway;
 /** A machine with other work needs more time than there is by default. */

@@ -1,12 +1,9 @@
 import { connect, type Socket } from "node:net";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { ProbedGateway } from "./gateway.ts";
+import { COUNTER, GOOD } from "./scene.ts";
 import { IS_CAMPAIGN, MOST_MS } from "./trials.ts";
 
-const SCRIPT = fileURLToPath(
-  new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),
-);
 const MIB = 1024 * 1024;
 /** How much a client sends in tiny pieces: a turn of the event loop for each message of a WebSocket takes its time. */
 const BYTES = IS_CAMPAIGN ? 4 * MIB : MIB / 2;
@@ -26,15 +23,10 @@ beforeAll(async () => {
     log: { level: "info", format: "json" },
     agents: { worker: { description: "Works.", instructions: "You work." } },
     servers: {
-      good: { command: process.execPath, args: [SCRIPT] },
+      good: GOOD,
     },
     plugins: {
-      a2a: {
-        listener: "main",
-        name: "counter",
-        workDir: ".",
-        skills: [{ id: "count", command: ["wc", "-w"] }],
-      },
+      a2a: COUNTER,
       admin: {},
       agents: {
         model: "away/scripted",

@@ -2,9 +2,9 @@
  * Loaded into a gateway with `--import`: measures for how long its event loop is held, as CPU time of the main thread, because time
  * goes on as well while other programs have the processor. Who connects to PROBE gets what was measured since the last one did.
  */
-import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { isMainThread } from "node:worker_threads";
+import { usedTime } from "../../fixtures/process/used-time.mjs";
 
 const EVERY_MS = 5;
 
@@ -32,9 +32,4 @@ function begin(path) {
   })
     .listen(path)
     .unref();
-}
-
-/** CPU time of this thread in milliseconds. */
-function usedTime() {
-  return Number(readFileSync("/proc/thread-self/schedstat", "utf8").split(" ", 1)[0]) / 1e6;
 }

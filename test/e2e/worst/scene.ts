@@ -12,6 +12,17 @@ const SCRIPT = fileURLToPath(
 
 const SECRET = "a key of the tests, long enough for it";
 
+/** A server that does what it is asked. */
+export const GOOD = { command: process.execPath, args: [SCRIPT] };
+
+/** An A2A runtime beside the other plugins. */
+export const COUNTER = {
+  listener: "main",
+  name: "counter",
+  workDir: ".",
+  skills: [{ id: "count", command: ["wc", "-w"] }],
+};
+
 /** A gateway with every plugin that takes something, among peers that are hostile. */
 export interface Scene {
   readonly gateway: ProbedGateway;
@@ -31,7 +42,7 @@ export async function openScene(): Promise<Scene> {
     management: { mutations: true },
     log: { level: "info", format: "json" },
     servers: {
-      good: { command: process.execPath, args: [SCRIPT] },
+      good: GOOD,
       foe: { url: `${foe.url}/mcp`, protocol: "legacy" },
       // What it says often has no id, so that nothing but the time ends a request.
       parrot: { command: process.execPath, args: [PARROT, words], connectTimeout: "3s" },
@@ -41,12 +52,7 @@ export async function openScene(): Promise<Scene> {
     },
     agents: { worker: { description: "Works.", instructions: "You work." } },
     plugins: {
-      a2a: {
-        listener: "main",
-        name: "counter",
-        workDir: ".",
-        skills: [{ id: "count", command: ["wc", "-w"] }],
-      },
+      a2a: COUNTER,
       "a2a-client": {},
       access: {},
       admin: { allowConfigEdits: true },

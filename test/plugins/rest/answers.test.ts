@@ -1,12 +1,6 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
-import mcp from "../../../plugins/mcp/index.ts";
-import openapi from "../../../plugins/openapi/index.ts";
-import rest from "../../../plugins/rest/index.ts";
-import { settled } from "./kit.ts";
+import { startApiNamed } from "./kit.ts";
 
 const OBJECT: Json = {
   type: "object",
@@ -73,28 +67,18 @@ function documentOf(names: readonly string[]): string {
 }
 
 async function start(answers: Readonly<Record<string, Sent>>, more: Json = {}) {
-  const api = createServer((req, res) => {
-    if (req.url === "/openapi") return void res.end(documentOf(Object.keys(answers)));
-    const [status, type, body] = answers[req.url!.slice(1)]!;
-    req.resume();
-    res.writeHead(status, type === "" ? {} : { "content-type": type }).end(body);
-  });
-  await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    api.close();
-    api.closeAllConnections();
-  });
-  const spec = `http://127.0.0.1:${(api.address() as AddressInfo).port}/openapi`;
-  const started = await setupGateway({
-    plugins: [rest, mcp, openapi],
-    config: {
-      listeners: { main: { port: 0 } },
-      plugins: { rest: {}, mcp: {}, openapi: {} },
-      servers: { pets: { type: "openapi", spec, ...more } },
+  return startApiNamed(
+    "pets",
+    {
+      document: () => documentOf(Object.keys(answers)),
+      answer(req, res) {
+        const [status, type, body] = answers[req.url!.slice(1)]!;
+        req.resume();
+        res.writeHead(status, type === "" ? {} : { "content-type": type }).end(body);
+      },
     },
-  });
-  await settled(started.gateway);
-  return started;
+    more,
+  );
 }
 
 describe("a 2xx is a success, whatever the document says of it (rest 3, mcp 2, 4)", () => {

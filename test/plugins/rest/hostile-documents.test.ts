@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { rm, writeFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -11,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { freePort } from "../../../core/testing/index.ts";
 import { main, workFolder } from "../../e2e/build.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
+import { usedTime } from "../../fixtures/process/used-time.mjs";
 import { until } from "../../fixtures/until.ts";
 
 /** Milliseconds that a request of anybody else waits at most for what the loop of the gateway does. */
@@ -54,11 +54,11 @@ class Running {
 
   /** Asks whether it is alive. @returns milliseconds that its loop was held by itself meanwhile */
   async livez(): Promise<number> {
-    const before = this.#spent();
+    const before = usedTime(this.#child!.pid);
     const answer = await fetch(`http://127.0.0.1:${this.#port}/livez`);
     if (!answer.ok) throw new Error(`/livez answered with ${answer.status}`);
     await answer.arrayBuffer();
-    return this.#spent() - before + 1;
+    return usedTime(this.#child!.pid) - before + 1;
   }
 
   /** Adds a server, while it serves. */
@@ -78,12 +78,6 @@ class Running {
     this.#child!.kill("SIGTERM");
     const [code] = await exit;
     return { code, took: performance.now() - began };
-  }
-
-  /** What its main thread has had a processor for, so that other work of the machine does not count. */
-  #spent(): number {
-    const { pid } = this.#child!;
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
   }
 }
 

@@ -1,11 +1,5 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, it, onTestFinished } from "vitest";
-import { setupGateway } from "../../../core/testing/index.ts";
-import mcp from "../../../plugins/mcp/index.ts";
-import openapi from "../../../plugins/openapi/index.ts";
-import rest from "../../../plugins/rest/index.ts";
-import { settled } from "./kit.ts";
+import { expect, it } from "vitest";
+import { startApiNamed } from "./kit.ts";
 
 const DOCUMENT = JSON.stringify({
   openapi: "3.0.3",
@@ -15,26 +9,11 @@ const DOCUMENT = JSON.stringify({
 
 /** An API that refuses every call, with a header or without. */
 async function start(status: number, wait: string | undefined) {
-  const api = createServer((req, res) => {
-    if (req.url === "/openapi") return void res.end(DOCUMENT);
-    res.writeHead(status, wait === undefined ? {} : { "retry-after": wait }).end();
+  const headers = wait === undefined ? {} : { "retry-after": wait };
+  return startApiNamed("shop", {
+    document: () => DOCUMENT,
+    answer: (_req, res) => void res.writeHead(status, headers).end(),
   });
-  await new Promise<void>((resolve) => api.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    api.close();
-    api.closeAllConnections();
-  });
-  const spec = `http://127.0.0.1:${(api.address() as AddressInfo).port}/openapi`;
-  const started = await setupGateway({
-    plugins: [rest, mcp, openapi],
-    config: {
-      listeners: { main: { port: 0 } },
-      plugins: { rest: {}, mcp: {}, openapi: {} },
-      servers: { shop: { type: "openapi", spec } },
-    },
-  });
-  await settled(started.gateway, "shop");
-  return started;
 }
 
 const later = (seconds: number): string => new Date(Date.now() + seconds * 1_000).toUTCString();

@@ -236,12 +236,12 @@ describe("a document that cannot be used", () => {
     },
   );
 
-  it("S1-1: of 100,000 properties those are told that fit, what is required first", async () => {
-    const names = Array.from({ length: 100_000 }, (_, at) => `k${at}`);
+  it("S1-1: of 20,000 properties those are told that fit, what is required first", async () => {
+    const names = Array.from({ length: 20_000 }, (_, at) => `k${at}`);
     const schema = {
       type: "object",
       properties: Object.fromEntries(names.map((name) => [name, { type: "string" }])),
-      required: ["k99999"],
+      required: ["k19999"],
     };
     const requestBody = { required: true, content: { "application/json": { schema } } };
     const api = await startApi(
@@ -250,8 +250,8 @@ describe("a document that cannot be used", () => {
     const { gateway } = await startPets({ spec: `${api.origin}/openapi.yaml` });
     const { inputSchema } = toolOf(gateway, "a");
     expect(JSON.stringify(inputSchema).length).toBeLessThanOrEqual(64 * 1_024);
-    expect(inputSchema["required"]).toEqual(["k99999"]);
-    expect(Object.keys(inputSchema["properties"] as object).slice(0, 2)).toEqual(["k99999", "k0"]);
+    expect(inputSchema["required"]).toEqual(["k19999"]);
+    expect(Object.keys(inputSchema["properties"] as object).slice(0, 2)).toEqual(["k19999", "k0"]);
   });
 
   it("the path of a file stays here, whatever in it looks like a reference", async () => {
