@@ -136,10 +136,11 @@ describe("lockFile", () => {
     const lock = await lockFile(file);
     const own = holder(await readFile(`${file}.lock`, "utf8"));
     await lock.release();
-    // The shell that started it would reap it, and is another program by the time that it tells its id.
-    const parent = spawn("sh", ["-c", `sleep 60 & exec sh -c 'echo $0; exec sleep 60' $!`]);
+    const parent = spawn("sh", ["-c", "sleep 60 & echo $!; exec sleep 60"]);
     onTestFinished(() => void parent.kill("SIGKILL"));
     const pid = Number(((await once(parent.stdout, "data")) as [Buffer])[0]);
+    // A shell takes notice of it, at any moment until it is the other program.
+    await until(async () => (await readFile(`/proc/${parent.pid}/comm`, "utf8")) === "sleep\n");
     process.kill(pid, "SIGKILL");
     await until(() => !isAlive(pid));
     const { start: started } = processOf(pid)!;
