@@ -136,7 +136,7 @@ export { CallStream, resultOf, streamAnswer } from "./call-stream.ts";
 export { readEvents, readTypedEvents } from "./events.ts";
 export { SseParser, type SseSink } from "./sse.ts";
 export { isSafeKey, SafeKeys, SafeNames } from "./safe-keys.ts";
-export { readInTurns, type Turns } from "./turns.ts";
+export { readInTurns, type StreamTurns, Turns } from "./turns.ts";
 
 // Errors
 export {

@@ -1,3 +1,4 @@
+import { Turns } from "propylon/kit";
 import type { Dispatcher } from "undici";
 import type { HttpPoolOptions, HttpRequest, Pool, ResponseReader } from "./http-pool.ts";
 
@@ -46,17 +47,20 @@ export class ProxiedPool implements Pool {
 /** Tells a reader in the words of our own client what undici found. */
 class ReaderHandler implements Dispatcher.DispatchHandler {
   readonly #reader: ResponseReader;
+  #turns!: Turns;
 
   constructor(reader: ResponseReader) {
     this.#reader = reader;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
+    const turns = new Turns(controller);
+    this.#turns = turns;
     this.#reader.onRequestStart?.({
       // undici does not tell.
       isReused: false,
-      pause: () => controller.pause(),
-      resume: () => controller.resume(),
+      pause: () => turns.pause(),
+      resume: () => turns.resume(),
       abort: (error = new Error("not wanted any more")) => controller.abort(error),
     });
   }
@@ -70,7 +74,9 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const began = performance.now();
     this.#reader.onResponseData?.(chunk);
+    this.#turns.spend(began);
   }
 
   onResponseEnd(): void {
