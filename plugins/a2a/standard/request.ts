@@ -1,6 +1,10 @@
 import type { AgentCard, Message, SendMessageRequest } from "@a2a-js/sdk";
 import { MAX_ID } from "../body.ts";
+import { MAX_PARTS } from "../contract/message.ts";
 import type { Sdk } from "./sdk.ts";
+
+/** Most media types, extensions and tasks that a request may name. */
+const MAX_NAMES = 1_000;
 
 type CardSkill = AgentCard["skills"][number];
 
@@ -22,6 +26,7 @@ export function checkRequest(
   checkExtensions(sdk, card, extensions);
   const { message } = request;
   if (!message) throw new sdk.RequestMalformedError("The request has no message.");
+  checkLists(sdk, request);
   checkMessage(sdk, message);
   checkHistoryLength(sdk, request.configuration?.historyLength);
   checkModes(sdk, request, skillOf(card, request));
@@ -31,6 +36,21 @@ export function checkRequest(
 export function checkHistoryLength(sdk: Sdk, length: number | undefined): void {
   if (length !== undefined && !(Number.isInteger(length) && length >= 0))
     throw new sdk.RequestMalformedError("historyLength must be a whole number from 0.");
+}
+
+/** Half a million media types, compared with those of a skill, held the event loop for 0.6 s. */
+function checkLists(sdk: Sdk, { message, configuration }: SendMessageRequest): void {
+  const lists = [
+    ["configuration.acceptedOutputModes", configuration?.acceptedOutputModes, MAX_NAMES],
+    ["message.extensions", message?.extensions, MAX_NAMES],
+    ["message.referenceTaskIds", message?.referenceTaskIds, MAX_NAMES],
+    ["message.parts", message?.parts, MAX_PARTS],
+  ] as const;
+  const long = lists.find(([, list = [], max]) => list.length > max);
+  if (long)
+    throw new sdk.RequestMalformedError(
+      `${long[0]} has more than ${long[2].toLocaleString("en")} entries.`,
+    );
 }
 
 function checkMessage(sdk: Sdk, { messageId, contextId, role, parts }: Message): void {

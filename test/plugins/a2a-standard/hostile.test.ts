@@ -50,6 +50,29 @@ describe("a hostile body over HTTP+JSON", () => {
   );
 });
 
+describe("a list of a message beyond its maximum", () => {
+  const message = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "hello" }] };
+  const many = (count: number, item: unknown): unknown[] =>
+    Array.from({ length: count }, () => item);
+  const REQUESTS = {
+    acceptedOutputModes: { message, configuration: { acceptedOutputModes: many(1_001, 1) } },
+    extensions: { message: { ...message, extensions: many(1_001, "urn:x") } },
+    referenceTaskIds: { message: { ...message, referenceTaskIds: many(1_001, "t") } },
+    parts: { message: { ...message, parts: many(10_001, { text: "" }) } },
+  };
+
+  it.each(Object.entries(REQUESTS))("S1-1: is refused: %s", async (name, body) => {
+    const { url } = await startTck();
+    const told = expect.stringMatching(new RegExp(`\\b${name} has more than [\\d,]+ entries`));
+    expect(await send(`${url}/message:send`, { body })).toMatchObject({
+      status: 400,
+      body: { error: { message: told as string } },
+    });
+    const answer = await rpc(url, "SendMessage", body);
+    expect(answer.body).toMatchObject({ error: { message: told as string } });
+  });
+});
+
 describe("a body that turns out to be too large", () => {
   // Without a length, which the gateway would refuse before it knows for whom the body is.
   const post = async (url: string, body: string): Promise<Response> =>
