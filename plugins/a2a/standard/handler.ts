@@ -7,7 +7,7 @@ import type { ListedTask, RunningTask, RuntimeService, SendOptions } from "../se
 import { toStandardError } from "./errors.ts";
 import { toAgentTask } from "./foreign-task.ts";
 import { EventQueue } from "./event-queue.ts";
-import { pageOf } from "./list.ts";
+import { fillPage, pageOf } from "./list.ts";
 import {
   eventToStandard,
   messageFromStandard,
@@ -97,10 +97,11 @@ export class StandardRequestHandler implements A2ARequestHandler {
       const { historyLength, includeArtifacts = false } = request;
       checkHistoryLength(this.#context.sdk, historyLength);
       const page = pageOf(await this.#list(request), request);
-      const show = (task: Task): Wire.Task =>
-        this.#show(includeArtifacts ? task : { ...task, artifacts: [] }, historyLength);
-      const tasks = await Promise.all(page.tasks.map((task) => task.whole()));
-      return { ...page, tasks: tasks.filter((task) => task !== undefined).map(show) };
+      const filled = await fillPage(page, async (listed) => {
+        const task = await listed.whole();
+        return task && shorten(includeArtifacts ? task : { ...task, artifacts: [] }, historyLength);
+      });
+      return { ...page, ...filled, tasks: filled.tasks.map((task) => this.#show(task)) };
     });
   }
 

@@ -1,11 +1,15 @@
+import { setImmediate } from "node:timers/promises";
 import type { ListTasksRequest } from "@a2a-js/sdk";
 import { GatewayError } from "propylon";
 import type { Task } from "propylon/contract";
+import { jsonSize } from "../tasks/size.ts";
 
 type Listed = Pick<Task, "id" | "status">;
 
 const DEFAULT_SIZE = 50;
 const LARGEST = 100;
+/** Most bytes of the tasks in a page, but for a single one that has more: a hundred may have 200 MB together. */
+const MAX_BYTES = 4 * 1_048_576;
 
 /** Some of the tasks, and where to go on. */
 export interface TaskPage<T extends Listed> {
@@ -38,6 +42,29 @@ export function pageOf<T extends Listed>(
     pageSize,
     totalSize: tasks.length,
   };
+}
+
+/**
+ * The tasks of a page, as many as it has room for; where that is not all of them, the next page begins with the first that is missing.
+ *
+ * @param read the task as it is shown; `undefined`: it is gone meanwhile
+ */
+export async function fillPage<T extends Listed, S>(
+  page: TaskPage<T>,
+  read: (task: T) => Promise<S | undefined>,
+): Promise<{ readonly tasks: S[]; readonly nextPageToken: string }> {
+  const tasks: S[] = [];
+  let bytes = 0;
+  for (const [index, listed] of page.tasks.entries()) {
+    const task = await read(listed);
+    if (task === undefined) continue;
+    bytes += jsonSize(task) ?? 0;
+    if (bytes > MAX_BYTES && tasks.length > 0)
+      return { tasks, nextPageToken: writeToken(keyOf(page.tasks[index - 1]!)) };
+    tasks.push(task);
+    await setImmediate();
+  }
+  return { tasks, nextPageToken: page.nextPageToken };
 }
 
 /** Time of the last change, id. */

@@ -73,6 +73,30 @@ describe("a list of a message beyond its maximum", () => {
   });
 });
 
+it("S1-1: a page of tasks has at most 4 MiB, and the pages all of them", async () => {
+  const { url } = await startTck();
+  const ids: string[] = [];
+  for (let at = 0; at < 7; at++) {
+    const parts = [{ text: "x".repeat(1_800_000) }];
+    const message = { messageId: `large-${at}`, role: "ROLE_USER", parts };
+    const { body } = await rpc(url, "SendMessage", { message });
+    ids.push(body.result!.task.id);
+  }
+  const found: string[] = [];
+  const sizes: number[] = [];
+  for (let pageToken = ""; found.length < ids.length;) {
+    const { body } = await rpc(url, "ListTasks", { pageToken });
+    const page = body.result as unknown as { tasks: { id: string }[]; nextPageToken: string };
+    found.push(...page.tasks.map(({ id }) => id));
+    sizes.push(JSON.stringify(page).length);
+    if (page.nextPageToken === "") break;
+    pageToken = page.nextPageToken;
+  }
+  expect(found).toEqual(ids.toReversed());
+  expect(sizes.length).toBeGreaterThan(1);
+  expect(Math.max(...sizes)).toBeLessThan(4.1 * 1_048_576);
+});
+
 describe("a body that turns out to be too large", () => {
   // Without a length, which the gateway would refuse before it knows for whom the body is.
   const post = async (url: string, body: string): Promise<Response> =>
