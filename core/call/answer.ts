@@ -22,6 +22,10 @@ export interface RawMessage {
   readonly idStart: number;
   /** Offset in bytes just behind the id value. */
   readonly idEnd: number;
+  /** Where the result begins, in bytes, if that is known: whoever scanned the message need not do it again. */
+  readonly resultStart?: number;
+  /** Offset in bytes just behind the result. */
+  readonly resultEnd?: number;
 }
 
 interface Parsed {
@@ -214,26 +218,29 @@ export class Answer {
 
   #parse(): Parsed {
     if (this.#parsed) return this.#parsed;
-    const message = parseChunks(this.#raw!.chunks);
+    const message = parseRaw(this.#raw!);
     this.#parsed = message.error ? { error: message.error } : { result: message.result ?? {} };
     return this.#parsed;
   }
 }
 
 /** @throws {GatewayError} `upstream_error` for bytes that only looked like JSON at their beginning */
-function parseChunks(chunks: readonly Buffer[]): Parsed {
+function parseRaw({ chunks, resultStart, resultEnd }: RawMessage): Parsed {
   const bytes = Buffer.concat(chunks);
   try {
-    return (parseBounded(bytes) as Parsed | undefined) ?? { result: resultAsText(bytes) };
+    const parsed = parseBounded(bytes) as Parsed | undefined;
+    if (parsed) return parsed;
+    const result = bytes.subarray(resultStart, resultEnd);
+    return { result: resultAsText(resultEnd === undefined ? memberOf(bytes, "result") : result) };
   } catch (cause) {
     throw new GatewayError("upstream_error", "The server's answer is not valid JSON.", { cause });
   }
 }
 
 /** A result that would hold the event loop is one text where its bytes cannot be passed on, so nothing of it is lost. */
-function resultAsText(message: Buffer): Json {
-  const result = memberOf(message, "result");
-  const isError = memberOf(result, "isError").toString() === "true";
+function resultAsText(result: Buffer): Json {
+  const isError =
+    result.includes(IS_ERROR_KEY) && memberOf(result, "isError").toString() === "true";
   return {
     content: [{ type: "text", text: result.toString("utf8") }],
     ...(isError && { isError }),

@@ -88,16 +88,19 @@ const MOST_TOLD = 1_000;
 /**
  * The entries of a page that can be shown. The others go to `leftOut`, the first 1,000 by name.
  *
+ * @param offset how many of the page came before, for the places of those that have no name; default: none
+ *
  * @example const tools = usableEntries("tools", page.tools, leftOut);
  */
 export function usableEntries(
   kind: EntryKind,
   items: readonly unknown[],
   leftOut: LeftOut[],
+  offset = 0,
 ): Json[] {
   const entries: Json[] = [];
   for (const [index, item] of items.entries()) {
-    const tell = (why: string): void => addLeftOut(leftOut, kind, item, index, why);
+    const tell = (why: string): void => addLeftOut(leftOut, kind, item, offset + index, why);
     if (!isObject(item)) {
       tell("must be a map");
       continue;

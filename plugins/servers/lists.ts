@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { type Catalogue, GatewayError, type Json, makeCatalogue } from "propylon";
 import {
   type EntryKind,
@@ -17,6 +18,8 @@ import { type Mirrors, readMirrors } from "./envelope.ts";
 const MAX_PAGES = 1_000;
 /** Entries of one list; each costs the event loop some microseconds to look at. */
 const MAX_ENTRIES = 10_000;
+/** How many are looked at in one turn of the event loop: all of them take it 0.4 s. */
+const ENTRIES_A_TURN = 500;
 
 interface ListKind {
   readonly key: EntryKind;
@@ -120,6 +123,21 @@ function exactEntry(kind: EntryKind, entry: unknown, leftOut: LeftOut[]): unknow
   );
 }
 
+async function readEntries(
+  kind: EntryKind,
+  items: readonly unknown[],
+  leftOut: LeftOut[],
+): Promise<Json[]> {
+  const entries: Json[] = [];
+  for (let at = 0; at < items.length; at += ENTRIES_A_TURN) {
+    if (at > 0) await setImmediate();
+    const some = items.slice(at, at + ENTRIES_A_TURN);
+    const exact = some.map((item) => exactEntry(kind, item, leftOut));
+    entries.push(...usableEntries(kind, exact, leftOut, at));
+  }
+  return entries;
+}
+
 interface ReadList {
   readonly entries: readonly Json[];
   readonly leftOut: readonly LeftOut[];
@@ -144,6 +162,8 @@ async function fetchList(
         cursor === undefined ? {} : { cursor },
         { timeout },
       );
+      // The bytes were looked at in this turn, which takes as long as to parse them.
+      await setImmediate();
       // Declared but not there, typically resource templates: an empty list, not a fault.
       if (error?.code === -32601) return { entries, leftOut, failure: undefined };
       if (error)
@@ -161,10 +181,7 @@ async function fetchList(
           failure: `${kind.method} answered without ${kind.key}`,
           broken: true,
         };
-      const held = items
-        .slice(0, MAX_ENTRIES - seen)
-        .map((item) => exactEntry(kind.key, item, leftOut));
-      entries.push(...usableEntries(kind.key, held, leftOut));
+      entries.push(...(await readEntries(kind.key, items.slice(0, MAX_ENTRIES - seen), leftOut)));
       seen += items.length;
       if (seen > MAX_ENTRIES)
         return { entries, leftOut, failure: `${kind.method} has more than ${MAX_ENTRIES} entries` };

@@ -105,7 +105,8 @@ function readSmall(chunk: Buffer, maxDepth: number): ReadMessage | undefined {
     return undefined;
   }
   const idEnd = idStart + id.length + 2;
-  return { fault: undefined, ids: [id], answer: Answer.raw({ chunks: [chunk], idStart, idEnd }) };
+  const raw = { chunks: [chunk], idStart, idEnd, resultStart: start, resultEnd: end };
+  return { fault: undefined, ids: [id], answer: Answer.raw(raw) };
 }
 
 /** Where the id, with its quotes, and the result of a message in a usual form are. */
@@ -158,7 +159,8 @@ function answerOf(
     latin1Of(chunks, version.start, version.end) === '"2.0"' &&
     latin1Of(chunks, result.start, result.start + 1) === "{";
   if (!isPlain || !isText(chunks)) return undefined;
-  return Answer.raw({ chunks, idStart: id.start, idEnd: id.end });
+  const [idStart, idEnd] = [id.start, id.end];
+  return Answer.raw({ chunks, idStart, idEnd, resultStart: result.start, resultEnd: result.end });
 }
 
 /** Whether the bytes are UTF-8, which not every client repairs. */

@@ -141,6 +141,8 @@ describe("a probe", () => {
     const upstream = use(makeUpstream({ command: process.execPath, args: [CHILD] }));
     upstream.start();
     await expect(upstream.probe(within(10_000))).resolves.toMatchObject({ era: "legacy" });
+    // A probe is answered before the lists are read.
+    await reached(upstream, "ready");
     const { pid } = upstream.status;
     await upstream.probe(within(3_000));
     expect(upstream.status.pid).toBe(pid);
