@@ -18,7 +18,7 @@ export interface Input<P extends Place = Scene> {
   readonly sizes?: readonly number[];
   /** How many are tried to find the worst; default: 150. */
   readonly tried?: number;
-  /** How much memory it may take, in bytes, where a thread with a bound of its own reads it; default: 20 times the input. */
+  /** How much memory it may take, in bytes, where a thread or a run has a bound of its own; default: 20 times the input. */
   readonly memory?: number;
   /** `METHOD /path` of the request that it is. */
   readonly route?: string;

@@ -45,7 +45,12 @@ export async function openScene(): Promise<Scene> {
       good: GOOD,
       foe: { url: `${foe.url}/mcp`, protocol: "legacy" },
       // What it says often has no id, so that nothing but the time ends a request.
-      parrot: { command: process.execPath, args: [PARROT, words], connectTimeout: "3s" },
+      parrot: {
+        command: process.execPath,
+        args: [PARROT, words],
+        connectTimeout: "3s",
+        timeout: "3s",
+      },
       rows: { type: "openapi", spec: `${foe.url}/document.json` },
       agent: { type: "a2a", url: `${foe.url}/agent` },
       locked: { url: `${foe.url}/guarded`, auth: "oauth" },

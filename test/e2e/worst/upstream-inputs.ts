@@ -152,11 +152,17 @@ const CHUNK = {
   usage: { prompt_tokens: 1, completion_tokens: 1 },
 };
 
+/** What a run may take, in bytes: a model says the same at each turn, 8,000,000 characters in all. */
+const RUN_MEMORY = 20 * 8_000_000;
+
 /** What a model answers. */
 const MODEL: readonly Input[] = [
-  said("model: a chunk", "/v1/chat/completions", CHUNK, askAgent, (bytes) =>
-    Buffer.concat([Buffer.from("data: "), bytes, Buffer.from("\n\ndata: [DONE]\n\n")]),
-  ),
+  {
+    ...said("model: a chunk", "/v1/chat/completions", CHUNK, askAgent, (bytes) =>
+      Buffer.concat([Buffer.from("data: "), bytes, Buffer.from("\n\ndata: [DONE]\n\n")]),
+    ),
+    memory: RUN_MEMORY,
+  },
   said("model: an error", "/v1/chat/completions", { error: { message: "x", data: [1] } }, askAgent),
 ];
 
