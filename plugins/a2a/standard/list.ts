@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { ListTasksRequest } from "@a2a-js/sdk";
 import { GatewayError } from "propylon";
 import type { Task } from "propylon/contract";
-import { jsonSize } from "../tasks/size.ts";
+import { jsonSize } from "../json-size.ts";
 
 type Listed = Pick<Task, "id" | "status">;
 

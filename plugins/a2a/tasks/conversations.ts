@@ -1,7 +1,7 @@
 import type { ChatMessage } from "propylon/plugins/agents";
 import { Records, type Store, within } from "propylon/kit";
 import { z, type ZodType } from "zod";
-import { jsonSize } from "./size.ts";
+import { jsonSize } from "../json-size.ts";
 
 /** What an agent and one principal said to each other in one context. */
 export interface Conversation {

@@ -18,7 +18,7 @@ import { Artifacts, type Update } from "./artifacts.ts";
 import { TaskAudience } from "./task-audience.ts";
 import type { Queued, TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
-import { jsonSize } from "./size.ts";
+import { jsonSize } from "../json-size.ts";
 import { mayFollow } from "./transitions.ts";
 
 /** What a task is made of. */

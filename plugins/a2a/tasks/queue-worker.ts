@@ -15,7 +15,7 @@ import {
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { SendOptions } from "../service.ts";
-import { jsonSize } from "./size.ts";
+import { jsonSize } from "../json-size.ts";
 import type { LiveTask } from "./live-task.ts";
 import { CALL_GONE, LOST, lostTooOften, NOT_LET_IN } from "./refusals.ts";
 import { isUnderWay, type Queued, type TaskRecord } from "./task-record.ts";
