@@ -3,12 +3,8 @@ export type { FileGatewayOptions, GatewayOptions } from "./gateway/gateway-optio
 export type { GatewayDescription } from "./plugin/description.ts";
 export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer } from "./call/answer.ts";
-export type {
-  Authenticate,
-  AuthenticatorOptions,
-  Credentials,
-} from "./http/auth/authentication.ts";
-export { createPrincipal } from "./http/auth/principal.ts";
+export type { Authenticate, AuthenticatorOptions, Credentials } from "./plugin/authentication.ts";
+export { createPrincipal } from "./call/principal.ts";
 export { admits } from "./http/guard.ts";
 export {
   type ConfigSections,
@@ -17,9 +13,9 @@ export {
   configSchema,
 } from "./config/schema.ts";
 export type { ServerConfig } from "./config/server-schema.ts";
-export { durationSchema, sizeSchema } from "./config/units.ts";
-export { makeCatalogue } from "./server/catalogue.ts";
-export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./errors.ts";
+export { durationSchema, sizeSchema } from "./kit/units.ts";
+export { makeCatalogue } from "./call/catalogue.ts";
+export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./kit/errors.ts";
 export { Gateway } from "./gateway/gateway.ts";
 export type { Control } from "./plugin/control.ts";
 export type {
@@ -29,7 +25,7 @@ export type {
   PluginHook,
   ReloadReport,
 } from "./plugin/hooks.ts";
-export { createLogger } from "./log.ts";
+export { createLogger } from "./config/log.ts";
 export type {
   Handle,
   PluginFiles,
@@ -45,10 +41,16 @@ export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/comm
 export { definePlugin } from "./plugin/define-plugin.ts";
 export type { AnyPlugin, PluginDefinition } from "./plugin/plugin.ts";
 export type { PluginContext } from "./plugin/plugin-context.ts";
-export type { Access, RouteEvent, RouteHandler, RouteMethod, RouteOptions } from "./http/route.ts";
-export type { ManagedServer, ServerType } from "./server/server-type.ts";
-export type { Socket } from "./http/route.ts";
-export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./server/server.ts";
+export type {
+  Access,
+  RouteEvent,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+} from "./plugin/route.ts";
+export type { ManagedServer, ServerType } from "./call/server-type.ts";
+export type { Socket } from "./plugin/route.ts";
+export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./call/server.ts";
 export { RefreshedServer } from "./server/refreshed-server.ts";
 export { StatusTracker } from "./server/status.ts";
 export { defineService, optional, type Inject, type Service } from "./plugin/service.ts";
@@ -66,5 +68,5 @@ export type {
   ResourceTemplate,
   Role,
   Tool,
-} from "./call/types.ts";
+} from "./kit/types.ts";
 export type { Listed } from "./plugin/filters.ts";

@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { OutputAsset, OutputChunk, Plugin, RolldownOptions } from "rolldown";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { findParts, type BuildParts } from "./build-parts.ts";
 
 /** How to build. */

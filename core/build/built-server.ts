@@ -7,7 +7,7 @@ import { tellFailure } from "../cli/exit.ts";
 import type { ServeFlags } from "../cli/flags.ts";
 import { start } from "../cli/start.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { setConfigFolder } from "./sealed/folder.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { BuildParts } from "./build-parts.ts";
 import { readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { VERSION } from "../version.ts";
+import { VERSION } from "../kit/version.ts";
 import { keyOf } from "./build-key.ts";
 import { MODULES, SUFFIX } from "./packages.ts";
 

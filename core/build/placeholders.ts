@@ -1,5 +1,5 @@
 import { issuesOf, invalidConfig, type ConfigIssue } from "../config/issue.ts";
-import type { GatewayError } from "../errors.ts";
+import type { GatewayError } from "../kit/errors.ts";
 
 /**
  * What stands for a variable that is only set where the gateway runs: the first that its place in the config accepts. They are

@@ -1,7 +1,7 @@
 import { createUnplugin, type UnpluginInstance } from "unplugin";
 import { setUpEsbuild } from "./esbuild.ts";
 import { issuesOf, issueText } from "../config/issue.ts";
-import { isGatewayError, wordsOf } from "../errors.ts";
+import { isGatewayError, wordsOf } from "../kit/errors.ts";
 import {
   absentModule,
   PLUGINS,

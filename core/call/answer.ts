@@ -6,13 +6,13 @@ import {
   editBytes,
   editValue,
   type ResultEdit,
-} from "./chunks.ts";
-import { GatewayError } from "../errors.ts";
+} from "../kit/chunks.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { scanJson } from "../kit/json-scan.ts";
 import { writeJson } from "../kit/exact-json.ts";
 import { parseBounded } from "../kit/json.ts";
-import type { Json, RpcError, RpcId } from "./types.ts";
+import type { Json, RpcError, RpcId } from "../kit/types.ts";
 
 /** A JSON-RPC response kept as the bytes that arrived, with the place of its id. */
 export interface RawMessage {

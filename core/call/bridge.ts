@@ -1,7 +1,7 @@
 import type { Call } from "./call.ts";
 import { Answer } from "./answer.ts";
-import { GatewayError } from "../errors.ts";
-import type { Json } from "./types.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Json } from "../kit/types.ts";
 import { isObject } from "../kit/json.ts";
 
 /** A callee that still asks after so many rounds never ends. */

@@ -7,10 +7,10 @@ import type {
   Principal,
   Progress,
   Tool,
-} from "./types.ts";
+} from "../kit/types.ts";
 import type { Answer } from "./answer.ts";
 import { type Cancellation, addSignal } from "./cancellation.ts";
-import { createPrincipal } from "../http/auth/principal.ts";
+import { createPrincipal } from "./principal.ts";
 
 /**
  * One request on its way through the pipeline. Immutable: a middleware that changes

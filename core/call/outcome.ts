@@ -1,5 +1,5 @@
 import type { Answer } from "./answer.ts";
-import { ERROR_STATUS, toGatewayError, type ErrorCode } from "../errors.ts";
+import { ERROR_STATUS, toGatewayError, type ErrorCode } from "../kit/errors.ts";
 import type { Call, Middleware } from "./call.ts";
 import type { Logger } from "pino";
 

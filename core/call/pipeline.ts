@@ -8,11 +8,11 @@ import {
   type InFlightSet,
   type Slotted,
 } from "./cancellation.ts";
-import { setTimer } from "../timers.ts";
-import { GatewayError } from "../errors.ts";
-import type { Server } from "../server/server.ts";
+import { setTimer } from "../kit/timers.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Server } from "./server.ts";
 import { STAGES, type Stage } from "./stages.ts";
-import type { CallHead, Principal, Progress } from "./types.ts";
+import type { CallHead, Principal, Progress } from "../kit/types.ts";
 
 /**
  * How long a call may run, in milliseconds.

@@ -1,8 +1,8 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
-import { createKey } from "../http/auth/key.ts";
+import { createKey } from "../http/key.ts";
 import { digestOf } from "../kit/digest.ts";
-import { GatewayError } from "../errors.ts";
-import type { Role } from "../call/types.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Role } from "../kit/types.ts";
 import { relative } from "node:path";
 import type { BuildRequest } from "../build/build.ts";
 import { isDefault } from "../plugin/defaults.ts";

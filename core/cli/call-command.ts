@@ -1,9 +1,9 @@
-import { ERROR_STATUS, GatewayError, type ErrorCode } from "../errors.ts";
-import { nearest } from "../config/spelling.ts";
+import { ERROR_STATUS, GatewayError, type ErrorCode } from "../kit/errors.ts";
+import { nearest } from "../kit/spelling.ts";
 import { DEEPEST } from "../kit/json-grammar.ts";
 import { writeJson } from "../kit/exact-json.ts";
 import { isObject, parseJson } from "../kit/json.ts";
-import type { Json, Progress, RpcError, Tool } from "../call/types.ts";
+import type { Json, Progress, RpcError, Tool } from "../kit/types.ts";
 import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
 

@@ -1,8 +1,8 @@
 import { connectTimeoutOf } from "../config/server-schema.ts";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
-import type { CheckedConfig } from "../config/check.ts";
-import { toGatewayError } from "../errors.ts";
+import type { CheckedConfig } from "../loading/check.ts";
+import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { EXIT } from "./exit.ts";

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import { hasCredentials } from "../http/auth/authenticator.ts";
-import { choose } from "../config/checks.ts";
+import { hasCredentials } from "../http/authenticator.ts";
+import { choose } from "../loading/checks.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { endpointUrl, parseTarget } from "./mcp-client.ts";
 import { type Client, clientName, CLIENTS, keyVariable, offersLogin } from "./client-files.ts";
 import { loadHere } from "./source.ts";

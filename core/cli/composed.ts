@@ -1,12 +1,12 @@
 import { maskConfig } from "../config/mask.ts";
 import { listOptions } from "../config/options.ts";
-import type { CheckedPlugin } from "../config/plugin-module.ts";
+import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { checkHere, loadHere } from "./source.ts";
-import { choose, isLocalPlugin } from "../config/checks.ts";
-import { FIRST_PARTY } from "../config/first-party.ts";
-import { GatewayError } from "../errors.ts";
+import { choose, isLocalPlugin } from "../loading/checks.ts";
+import { FIRST_PARTY } from "../loading/first-party.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { STAGES } from "../call/stages.ts";
 
 /** An option of a plugin with what it is set to. */

@@ -1,5 +1,5 @@
 import { isPlainObject } from "../config/names.ts";
-import { readDuration, readPort } from "../kit/env.ts";
+import { readDuration, readPort } from "../config/env.ts";
 
 /**
  * A config with what the container around it says, where it says nothing itself: `TERMINATION_GRACE_PERIOD` for `timeouts.grace`,

@@ -1,5 +1,5 @@
 import { issuesOf, issueText, placeText } from "../config/issue.ts";
-import { toGatewayError, wordsOf, type GatewayError } from "../errors.ts";
+import { toGatewayError, wordsOf, type GatewayError } from "../kit/errors.ts";
 
 /** Exit codes of `propylon`; stable, so that scripts can tell what happened. */
 export const EXIT = {

@@ -1,5 +1,5 @@
 import { isPlainObject, OBJECT_NAMES } from "../config/names.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { withContainer } from "./container.ts";
 
 /** Flags of `start` and `dev` that override the config. */

@@ -7,7 +7,7 @@ export { askPlugin, askPluginLines, type PluginRequest } from "./plugin-client.t
 export { isHttpUrl, readCount } from "./program.ts";
 export type { Running, StartOptions } from "./open-gateway.ts";
 export { runGateway, start } from "./start.ts";
-export { transportOf } from "../config/clients.ts";
+export { transportOf } from "../loading/clients.ts";
 export { usableName } from "../config/names.ts";
 export { freePort, isPortFree } from "../http/port.ts";
 export { childEnvironment } from "../process/environment.ts";

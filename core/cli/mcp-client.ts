@@ -2,15 +2,15 @@ import { existsSync } from "node:fs";
 import { pino } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { CallInput } from "../call/call.ts";
-import { findConfig, loadConfig } from "../config/load.ts";
+import { findConfig, loadConfig } from "../loading/load.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { parseDuration } from "../config/units.ts";
-import { timeoutSignal } from "../timers.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { parseDuration } from "../kit/units.ts";
+import { timeoutSignal } from "../kit/timers.ts";
+import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import { createGateway } from "../gateway/create.ts";
 import { listenerUrl } from "../http/allowed-hosts.ts";
-import type { Catalogue, Server } from "../server/server.ts";
-import { VERSION } from "../version.ts";
+import type { Catalogue, Server } from "../call/server.ts";
+import { VERSION } from "../kit/version.ts";
 import { withContainer } from "./container.ts";
 
 /** Flags that `tools` and `call` share. */

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve } from "node:path";
-import { findConfig } from "../config/load.ts";
-import { FIRST_PARTY } from "../config/first-party.ts";
+import { findConfig } from "../loading/load.ts";
+import { FIRST_PARTY } from "../loading/first-party.ts";
 import { draftConfig } from "../config/write.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { isGatewayError, GatewayError } from "../errors.ts";
+import { isGatewayError, GatewayError } from "../kit/errors.ts";
 import type { CommandDefinition, CommandFlag, FlagKind, FlagReader } from "../plugin/command.ts";
-import { VERSION } from "../version.ts";
-import { parseDuration } from "../config/units.ts";
+import { VERSION } from "../kit/version.ts";
+import { parseDuration } from "../kit/units.ts";
 
 /** The command line without its commands. */
 export function createProgram(): Command {

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
-import { FIRST_PARTY } from "../config/first-party.ts";
-import { readPluginKeys } from "../config/load.ts";
-import { PluginSource } from "../config/resolve.ts";
+import { FIRST_PARTY } from "../loading/first-party.ts";
+import { readPluginKeys } from "../loading/load.ts";
+import { PluginSource } from "../loading/resolve.ts";
 import type { CommandDefinition } from "../plugin/command.ts";
 import { failureText } from "./exit.ts";
 

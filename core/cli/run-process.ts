@@ -1,4 +1,4 @@
-import { setTimer } from "../timers.ts";
+import { setTimer } from "../kit/timers.ts";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";

@@ -1,6 +1,6 @@
-import { ConfigFile } from "../config/file.ts";
-import { configJsonSchema } from "../config/jsonschema.ts";
-import { firstPartyPlugins } from "../config/first-party.ts";
+import { ConfigFile } from "../loading/file.ts";
+import { configJsonSchema } from "../loading/jsonschema.ts";
+import { firstPartyPlugins } from "../loading/first-party.ts";
 
 /** Prints the JSON Schema of the config with the plugins that come with Propylon; with a config, also with its other ones. */
 export async function schema(config: string | undefined): Promise<void> {

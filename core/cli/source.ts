@@ -1,12 +1,12 @@
-import { ConfigFile } from "../config/file.ts";
-import { check, type CheckedConfig } from "../config/check.ts";
+import { ConfigFile } from "../loading/file.ts";
+import { check, type CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
-import { findConfig, loadConfig } from "../config/load.ts";
-import { parseConfig } from "../config/parse.ts";
+import { findConfig, loadConfig } from "../loading/load.ts";
+import { parseConfig } from "../loading/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
-import { PluginSource } from "../config/resolve.ts";
-import { GatewayError } from "../errors.ts";
+import { PluginSource } from "../loading/resolve.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { withContainer } from "./container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 

@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import { ConfigWatcher } from "../config/watch.ts";
-import type { ConfigFile } from "../config/file.ts";
-import { toGatewayError } from "../errors.ts";
+import { ConfigWatcher } from "../loading/watch.ts";
+import type { ConfigFile } from "../loading/file.ts";
+import { toGatewayError } from "../kit/errors.ts";
 import { reloadError } from "../gateway/activate.ts";
 import { openDriver } from "../gateway/open-store.ts";
-import { writeLines } from "../log.ts";
+import { writeLines } from "../config/log.ts";
 import { MemoryDriver } from "../store/memory.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { Primary, type ReadConfig } from "../workers/primary.ts";

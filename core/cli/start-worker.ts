@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../config/log.ts";
 import { type ChannelPort, WorkerChannel } from "../workers/channel.ts";
 import { type InForce, type Orders, WORKER } from "../workers/protocol.ts";
 import { WorkerSeat } from "../workers/worker-seat.ts";
-import { setTicker } from "../timers.ts";
+import { setTicker } from "../kit/timers.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
 import { hangUp, type ProcessHost, runProcess } from "./run-process.ts";

@@ -1,7 +1,7 @@
 import { sweepTemporary } from "../kit/replace-file.ts";
 import { issueText } from "../config/issue.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { createLogger } from "../log.ts";
+import { createLogger } from "../config/log.ts";
 import { isWorker, workerCount } from "../workers/role.ts";
 import {
   keyOf,

@@ -4,10 +4,10 @@ import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
-import type { ServerStatus } from "../server/server.ts";
+import type { ServerStatus } from "../call/server.ts";
 import { claudeCommand, clientName } from "./client-files.ts";
-import { setTimer } from "../timers.ts";
-import { VERSION } from "../version.ts";
+import { setTimer } from "../kit/timers.ts";
+import { VERSION } from "../kit/version.ts";
 
 const UNSETTLED: ReadonlySet<ServerStatus["state"]> = new Set(["idle", "connecting"]);
 

@@ -1,4 +1,4 @@
-import type { Tool } from "../call/types.ts";
+import type { Tool } from "../kit/types.ts";
 import { withClient, type ClientFlags } from "./mcp-client.ts";
 import { EXIT } from "./exit.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { durationSchema as duration, sizeSchema as size } from "./units.ts";
+import { durationSchema as duration, sizeSchema as size } from "../kit/units.ts";
 
 /** Bounds on what a client can cost. */
 export const limitsSchema = z.strictObject({

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
-import { GatewayError, type Place } from "../errors.ts";
-import { nearest } from "./spelling.ts";
+import { GatewayError, type Place } from "../kit/errors.ts";
+import { nearest } from "../kit/spelling.ts";
 
 /** What one file imports by name from one module. */
 interface NamedImport {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
-import { isGatewayError } from "../errors.ts";
+import { isGatewayError } from "../kit/errors.ts";
 import { digestFiles } from "./file-digest.ts";
 import type { ConfigText } from "./document.ts";
 import type { ConfigIssue } from "./issue.ts";

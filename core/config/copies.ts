@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { isPlainObject } from "./names.ts";
 import { backoffSchema, entryCommon, serverCommon } from "./server-schema.ts";
-import { isDuration } from "./units.ts";
+import { isDuration } from "../kit/units.ts";
 
 /**
  * Stands beside the durations of a config that was read: bare numbers there are milliseconds, where people mean seconds. It is an

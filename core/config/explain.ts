@@ -13,7 +13,7 @@ import {
   marksAt,
   placesOf,
 } from "./shape.ts";
-import { nearest } from "./spelling.ts";
+import { nearest } from "../kit/spelling.ts";
 
 /** An issue of zod. */
 export type ZodIssue = z.core.$ZodIssue;

@@ -1,5 +1,5 @@
-import { GatewayError } from "../errors.ts";
-import type { Place } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Place } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 
 /** A place inside a config: object keys and array indexes from the top. */

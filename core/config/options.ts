@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Shape } from "./shape.ts";
-import { unitOf, writeValue } from "./units.ts";
+import { unitOf, writeValue } from "../kit/units.ts";
 
 /** An option of a plugin, as somebody writes it. */
 export interface PluginOption {

@@ -1,4 +1,4 @@
-import type { Place } from "../errors.ts";
+import type { Place } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 import type { ConfigPath } from "./issue.ts";
 import type { Places } from "./config.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { serverAuthSchema } from "./server-auth.ts";
 import { hasTemplate, isTemplate } from "./header-template.ts";
-import { durationSchema as duration, sizeSchema as size } from "./units.ts";
+import { durationSchema as duration, sizeSchema as size } from "../kit/units.ts";
 
 /** What every entry of `servers` has, whoever serves it. */
 export const entryCommon = {

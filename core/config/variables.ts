@@ -3,7 +3,7 @@ import type { ConfigPath, PathIssue } from "./issue.ts";
 import { parseVariables } from "../kit/parse-variables.ts";
 import { pathText } from "./issue.ts";
 import { isPlainObject } from "./names.ts";
-import { nearest } from "./spelling.ts";
+import { nearest } from "../kit/spelling.ts";
 
 /** Variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;

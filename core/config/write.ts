@@ -3,7 +3,7 @@ import { basename, extname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { isCollection, isMap, isNode, isScalar, isSeq } from "yaml";
 import type { Document, Node } from "yaml";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
 import { digestOf } from "../kit/digest.ts";

@@ -1,10 +1,10 @@
 import { basename } from "node:path";
-import type { ConfigFile } from "../config/file.ts";
-import type { CheckedConfig } from "../config/check.ts";
+import type { ConfigFile } from "../loading/file.ts";
+import type { CheckedConfig } from "../loading/check.ts";
 import { issueText } from "../config/issue.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/write.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";
 import type { WorkerSeat } from "../workers/worker-seat.ts";

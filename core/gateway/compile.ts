@@ -1,28 +1,28 @@
 import type { Next } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { Authenticator } from "../http/auth/authentication.ts";
-import type { Guesses } from "../http/auth/guesses.ts";
-import { createChain } from "../http/auth/authenticator.ts";
-import { checkComposed } from "../config/checks.ts";
+import type { Authenticator } from "../plugin/authentication.ts";
+import type { Guesses } from "../http/guesses.ts";
+import { createChain } from "../http/authenticator.ts";
+import { checkComposed } from "../loading/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
 import type { ServerConfig } from "../config/server-schema.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
-import type { HookListener } from "../plugin/emitter.ts";
-import { coreStages, createAllowance, type Allowance } from "../call/built-in-stages.ts";
+import type { HookListener } from "./emitter.ts";
+import { coreStages, createAllowance, type Allowance } from "./built-in-stages.ts";
 import {
   NO_ENDPOINTS,
   type CompiledEndpoint,
   type EndpointContent,
   type EndpointServer,
-} from "./endpoint-server.ts";
-import { GatewayError } from "../errors.ts";
+} from "../plugin/endpoint-server.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
-import { checkMetrics } from "../plugin/metrics.ts";
-import { DeclaredEvents } from "../plugin/declared-events.ts";
+import { checkMetrics } from "./metrics.ts";
+import { DeclaredEvents } from "./declared-events.ts";
 import type { CheckedPanel } from "../plugin/panel.ts";
-import { checkPanels } from "../plugin/panel-checks.ts";
+import { checkPanels } from "./panel-checks.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
@@ -31,17 +31,17 @@ import {
   type Listed,
   type RegisteredFilter,
 } from "../plugin/filters.ts";
-import type { Principal } from "../call/types.ts";
-import type { Server } from "../server/server.ts";
-import type { PageHandler } from "../http/route.ts";
-import { collectServers } from "../server/server-types.ts";
+import type { Principal } from "../kit/types.ts";
+import type { Server } from "../call/server.ts";
+import type { PageHandler } from "../plugin/route.ts";
+import { collectServers } from "./server-types.ts";
 import {
   assignRoutes,
   assignSockets,
   defaultListener,
   type SocketTable,
 } from "../http/route-table.ts";
-import { onlyOne, type RegisteredRoute, type Scope } from "../plugin/scope.ts";
+import { onlyOne, type RegisteredRoute, type Scope } from "./scope.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {

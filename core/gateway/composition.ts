@@ -1,10 +1,10 @@
 import type { Generation } from "./generation.ts";
 import { chosen } from "../plugin/defaults.ts";
-import { injections } from "../plugin/graph.ts";
-import type { Access } from "../http/route.ts";
-import type { Scope } from "../plugin/scope.ts";
+import { injections } from "./graph.ts";
+import type { Access } from "../plugin/route.ts";
+import type { Scope } from "./scope.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
-import type { Tool } from "../call/types.ts";
+import type { Tool } from "../kit/types.ts";
 
 /** What one plugin is made of and brings, as composed with the others. */
 export interface PluginComposition {

@@ -1,13 +1,13 @@
 import type { Logger } from "pino";
 import type { Config } from "../config/config.ts";
-import { Backlog } from "../http/backlog.ts";
-import { Guesses } from "../http/auth/guesses.ts";
-import { Leases, WITHDRAWN } from "../http/auth/leases.ts";
+import { Backlog } from "../plugin/backlog.ts";
+import { Guesses } from "../http/guesses.ts";
+import { Leases, WITHDRAWN } from "../plugin/leases.ts";
 import { Sockets } from "../http/listeners.ts";
-import { HookEmitter } from "../plugin/emitter.ts";
-import { KeptValues } from "../plugin/keep.ts";
+import { HookEmitter } from "./emitter.ts";
+import { KeptValues } from "./keep.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
-import { ServerPool } from "../server/pool.ts";
+import { ServerPool } from "./pool.ts";
 import { createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
 import { compile } from "./compile.ts";
 import { Generation } from "./generation.ts";
@@ -18,14 +18,14 @@ import { InFlightSet } from "../call/cancellation.ts";
 import type { Call } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { createControl } from "./management.ts";
-import { GatewayError } from "../errors.ts";
-import { completeCall } from "../server/plugin/tool-call.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { completeCall } from "../server/tool-call.ts";
 import { answerInputs, needsInput } from "../call/bridge.ts";
-import type { EndpointHost } from "./endpoint-server.ts";
+import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import { isObject } from "../kit/json.ts";
 import type { Listed } from "../plugin/filters.ts";
-import type { ScopeHost } from "../plugin/scope.ts";
-import { VERSION } from "../version.ts";
+import type { ScopeHost } from "./scope.ts";
+import { VERSION } from "../kit/version.ts";
 
 /** The parts of a gateway before its first config is applied. */
 export function createParts(first: Config, options: StartedWith, log: Logger): GatewayParts {

@@ -1,8 +1,8 @@
 import { Gateway } from "./gateway.ts";
 import { createResolver, type FileGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
-import { ConfigFile } from "../config/file.ts";
-import { check } from "../config/check.ts";
-import { parseConfig } from "../config/parse.ts";
+import { ConfigFile } from "../loading/file.ts";
+import { check } from "../loading/check.ts";
+import { parseConfig } from "../loading/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 
 /**

@@ -1,10 +1,10 @@
 import { pino } from "pino";
-import type { CheckedConfig } from "../config/check.ts";
+import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import type { GatewayError } from "../errors.ts";
+import type { GatewayError } from "../kit/errors.ts";
 import { Gateway } from "./gateway.ts";
-import { nameTaken } from "../server/server-types.ts";
+import { nameTaken } from "./server-types.ts";
 
 /**
  * Sets a config up without opening a port, to find out what only shows between parts, or what the whole is made of. Close what

@@ -1,6 +1,6 @@
 import type { Evicted, EvictOptions } from "../plugin/control.ts";
-import { GatewayError } from "../errors.ts";
-import type { Principal } from "../call/types.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Principal } from "../kit/types.ts";
 import type { GatewayParts } from "./parts.ts";
 
 /** Ends what matching principals have open; see `Gateway.evict`. */

@@ -1,8 +1,8 @@
 import type { Config } from "../config/config.ts";
-import type { PluginResolver } from "../config/plugin-module.ts";
-import type { ConfigFile, ConfigFileOptions } from "../config/file.ts";
-import { PluginSource } from "../config/resolve.ts";
-import { GatewayError } from "../errors.ts";
+import type { PluginResolver } from "../loading/plugin-module.ts";
+import type { ConfigFile, ConfigFileOptions } from "../loading/file.ts";
+import { PluginSource } from "../loading/resolve.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";

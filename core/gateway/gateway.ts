@@ -1,7 +1,7 @@
 import type { GatewayDescription } from "../plugin/description.ts";
-import { check, type CheckedConfig } from "../config/check.ts";
+import { check, type CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
-import { parseConfig } from "../config/parse.ts";
+import { parseConfig } from "../loading/parse.ts";
 import { callLocally, createParts } from "./create-parts.ts";
 import { checkAlone, type StartedWith } from "./gateway-options.ts";
 import type { CallInput } from "../call/call.ts";
@@ -10,21 +10,21 @@ import { activate, inTurn, reloadIfChanged } from "./activate.ts";
 import { metricsOf, takePart } from "./taking-part.ts";
 import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
-import { ConfigWatcher, type WatchTimes } from "../config/watch.ts";
+import { ConfigWatcher, type WatchTimes } from "../loading/watch.ts";
 import { composition, type PluginComposition } from "./composition.ts";
 import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hooks.ts";
-import { createLogger, tapLog } from "../log.ts";
+import { createLogger, tapLog } from "../config/log.ts";
 import type { GatewayParts } from "./parts.ts";
 import { serveGeneration } from "./reload.ts";
 import { openStore } from "./open-store.ts";
-import type { Server } from "../server/server.ts";
+import type { Server } from "../call/server.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import type { Address } from "../http/listeners.ts";
-import type { Principal } from "../call/types.ts";
+import type { Principal } from "../kit/types.ts";
 
 /** Where an MCP endpoint answers. */
 type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;

@@ -2,15 +2,15 @@ import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { Places } from "../config/config.ts";
-import type { PlacedSelector } from "../config/selectors.ts";
+import type { PlacedSelector } from "../loading/selectors.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { setTimer } from "../timers.ts";
-import { GatewayError } from "../errors.ts";
+import { setTimer } from "../kit/timers.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
-import type { Scope } from "../plugin/scope.ts";
+import type { Scope } from "./scope.ts";
 import type { Service } from "../plugin/service.ts";
-import type { CallHead, Principal } from "../call/types.ts";
+import type { CallHead, Principal } from "../kit/types.ts";
 
 /** A call in flight, with its start as `performance.now()`. */
 interface CallInFlight {

@@ -2,17 +2,17 @@ import { placeText, type ConfigPath } from "../config/issue.ts";
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import type { Places } from "../config/config.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
-import { GatewayError } from "../errors.ts";
-import { VERSION } from "../version.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { VERSION } from "../kit/version.ts";
 import { originsOf } from "../config/origin.ts";
 import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
 import { authenticatorsOf, describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
-import type { Principal } from "../call/types.ts";
-import { makePrincipal } from "../http/auth/principal.ts";
-import { type KeptPrincipal, restorePrincipal } from "../kit/kept.ts";
+import type { Principal } from "../kit/types.ts";
+import { makePrincipal } from "../call/principal.ts";
+import { type KeptPrincipal, restorePrincipal } from "../call/kept.ts";
 import { metricsOf } from "./taking-part.ts";
 
 /** The gateway as its management plugins see it: always the current generation. */

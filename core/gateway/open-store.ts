@@ -1,8 +1,8 @@
-import type { CheckedConfig } from "../config/check.ts";
+import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import { maskText } from "../config/mask.ts";
-import { openerOf } from "../config/checks.ts";
-import { GatewayError, isGatewayError } from "../errors.ts";
+import { openerOf } from "../loading/checks.ts";
+import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import type { GatewayParts } from "./parts.ts";

@@ -1,17 +1,17 @@
 import type { Logger } from "pino";
-import type { Guesses } from "../http/auth/guesses.ts";
-import type { Leases } from "../http/auth/leases.ts";
-import type { PluginResolver } from "../config/plugin-module.ts";
-import type { ConfigFile } from "../config/file.ts";
-import type { HookEmitter } from "../plugin/emitter.ts";
+import type { Guesses } from "../http/guesses.ts";
+import type { Leases } from "../plugin/leases.ts";
+import type { PluginResolver } from "../loading/plugin-module.ts";
+import type { ConfigFile } from "../loading/file.ts";
+import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";
-import type { KeptValues } from "../plugin/keep.ts";
-import type { Backlog } from "../http/backlog.ts";
+import type { KeptValues } from "./keep.ts";
+import type { Backlog } from "../plugin/backlog.ts";
 import type { Listener } from "../http/listener.ts";
-import type { ScopeHost } from "../plugin/scope.ts";
+import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "../http/listeners.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
-import type { ServerPool } from "../server/pool.ts";
+import type { ServerPool } from "./pool.ts";
 import type { WorkerSeat } from "../workers/worker-seat.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */

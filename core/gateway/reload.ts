@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
-import { blame, buildScopes, comparePlugins, extendConfig, withTimeout } from "../plugin/setup.ts";
+import { blame, buildScopes, comparePlugins, extendConfig, withTimeout } from "./setup.ts";
 import { compile } from "./compile.ts";
-import type { CheckedConfig } from "../config/check.ts";
+import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { type Credits, droppedBetween } from "../http/auth/authenticator.ts";
+import { type Credits, droppedBetween } from "../http/authenticator.ts";
 import { evictDropped } from "./evict.ts";
-import { selectorsOf } from "../config/selectors.ts";
+import { selectorsOf } from "../loading/selectors.ts";
 import { Generation } from "./generation.ts";
 import { refuseUnknownNames } from "./unknown-names.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
@@ -15,12 +15,12 @@ import type { GatewayParts } from "./parts.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import { InFlightSet } from "../call/cancellation.ts";
-import { disposeScope, startScope, type Scope } from "../plugin/scope.ts";
+import { disposeScope, startScope, type Scope } from "./scope.ts";
 import type { SocketPlan } from "../http/listeners.ts";
 import { defaultListener } from "../http/route-table.ts";
-import { typedServers } from "../server/server-types.ts";
-import { Unwinding } from "../plugin/keep.ts";
-import type { ServerPlan } from "../server/pool.ts";
+import { typedServers } from "./server-types.ts";
+import { Unwinding } from "./keep.ts";
+import type { ServerPlan } from "./pool.ts";
 
 /** Settings that were read once, when the gateway was made. */
 const FIXED = ["name", "version", "publicUrl", "store", "workers", "limits", "log"] as const;

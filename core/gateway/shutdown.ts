@@ -1,7 +1,7 @@
 import type { Shutdown } from "../plugin/hooks.ts";
 import type { Generation } from "./generation.ts";
 import type { GatewayParts } from "./parts.ts";
-import { disposeScope } from "../plugin/scope.ts";
+import { disposeScope } from "./scope.ts";
 
 /** After an abort, how long a call may take to end before it is given up on, in milliseconds. */
 const ABORT_MS = 1_000;

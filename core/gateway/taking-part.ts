@@ -1,4 +1,4 @@
-import { collectMetrics, renderMetrics, renderTogether } from "../plugin/metrics.ts";
+import { collectMetrics, renderMetrics, renderTogether } from "./metrics.ts";
 import { applyTogether, reloadError } from "./activate.ts";
 import type { GatewayParts } from "./parts.ts";
 

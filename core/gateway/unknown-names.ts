@@ -1,8 +1,8 @@
 import { invalidConfig } from "../config/issue.ts";
-import { type Selectable, type UnknownName, unknownNames } from "../config/selectors.ts";
-import { MASTER } from "../http/auth/authenticator.ts";
+import { type Selectable, type UnknownName, unknownNames } from "../loading/selectors.ts";
+import { MASTER } from "../http/authenticator.ts";
 import type { Logger } from "pino";
-import type { Server } from "../server/server.ts";
+import type { Server } from "../call/server.ts";
 import type { Generation } from "./generation.ts";
 
 /** Names in the options of plugins that select nothing. */

@@ -1,6 +1,6 @@
 import { isIPv6 } from "node:net";
 import type { ListenerConfig } from "../config/schema.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { isLoopback } from "../kit/addresses.ts";
 
 /** A name or address with or without a port; no wildcard inside a name. */

@@ -2,14 +2,14 @@ import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
-import type { RegisteredRoute, RegisteredSocket } from "../plugin/scope.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../gateway/scope.ts";
 import type { Guard } from "./guard.ts";
-import type { Leases } from "./auth/leases.ts";
-import type { Principal } from "../call/types.ts";
-import type { Backlog } from "./backlog.ts";
+import type { Leases } from "../plugin/leases.ts";
+import type { Principal } from "../kit/types.ts";
+import type { Backlog } from "../plugin/backlog.ts";
 import type { ConnectionKeeper } from "./http-messages.ts";
 import type { Check } from "./probes.ts";
-import type { NodeHandler, PageHandler, Socket } from "./route.ts";
+import type { NodeHandler, PageHandler, Socket } from "../plugin/route.ts";
 
 /** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
 export interface Custody {

@@ -1,12 +1,12 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { actorOf, type Actor } from "../call/actor.ts";
-import { originOf } from "./auth/principal.ts";
+import { originOf } from "../call/principal.ts";
 import { maskText } from "../config/mask.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import type { Mutation } from "../plugin/hooks.ts";
-import type { Json } from "../call/types.ts";
-import type { RouteEvent } from "./route.ts";
+import type { Json } from "../kit/types.ts";
+import type { RouteEvent } from "../plugin/route.ts";
 import { isSecretName, MASK } from "../config/secret-text.ts";
 import { isObject } from "../kit/json.ts";
 

@@ -3,11 +3,11 @@ import { Server as NetServer, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { InFlightSet, type Slotted } from "../call/cancellation.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 import type { ConnectionKeeper } from "./http-messages.ts";
-import { setTimer } from "../timers.ts";
+import { setTimer } from "../kit/timers.ts";
 
 /** One connection-refusal line per this time, however many are refused. */
 const DROP_LOG_MS = 10_000;

@@ -1,16 +1,16 @@
 import type { ServerResponse } from "node:http";
 import type { Logger } from "pino";
-import { WITHDRAWN } from "./auth/leases.ts";
+import { WITHDRAWN } from "../plugin/leases.ts";
 import { Cancellation } from "../call/cancellation.ts";
-import { clientGone, GatewayError, toGatewayError } from "../errors.ts";
+import { clientGone, GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
 import type { PathTable } from "./path-table.ts";
 import { logFault } from "./refusal.ts";
-import type { DirectHandler, DirectRequest } from "./route.ts";
+import type { DirectHandler, DirectRequest } from "../plugin/route.ts";
 import { shapeOf } from "./route-table.ts";
-import type { RegisteredRoute } from "../plugin/scope.ts";
+import type { RegisteredRoute } from "../gateway/scope.ts";
 
 /**
  * Finds who answers a request without the router: a route `POST /:a/:b` that offers a way around it, for callers only, who are

@@ -1,7 +1,7 @@
 import { ServerResponse, STATUS_CODES, type IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { GatewayError, renderError, toEnvelope, toRpcError } from "../errors.ts";
+import { GatewayError, renderError, toEnvelope, toRpcError } from "../kit/errors.ts";
 
 /** How long a refused connection is still read from, so that its client can read the refusal. */
 const LINGER_MS = 1_000;

@@ -4,13 +4,13 @@ import {
   type FindCredential,
   isRefusal,
   isThrottled,
-} from "./auth/authentication.ts";
-import { createPrincipal } from "./auth/principal.ts";
-import { principalOf } from "./auth/stand-in.ts";
+} from "../plugin/authentication.ts";
+import { createPrincipal } from "../call/principal.ts";
+import { principalOf } from "./stand-in.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { GatewayError, isGatewayError } from "../errors.ts";
-import type { RouteOptions, Access } from "./route.ts";
-import type { Principal, Role } from "../call/types.ts";
+import { GatewayError, isGatewayError } from "../kit/errors.ts";
+import type { RouteOptions, Access } from "../plugin/route.ts";
+import type { Principal, Role } from "../kit/types.ts";
 import type { IncomingMessage } from "node:http";
 import { pathOf } from "./http-messages.ts";
 

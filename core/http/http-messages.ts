@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Principal } from "../call/types.ts";
-import type { Backlog, Unread } from "./backlog.ts";
-import { GatewayError } from "../errors.ts";
+import type { Principal } from "../kit/types.ts";
+import type { Backlog, Unread } from "../plugin/backlog.ts";
+import { GatewayError } from "../kit/errors.ts";
 
 /** Another process that holds the connections of this one too, to answer on them when this one is killed. */
 export interface ConnectionKeeper {

@@ -9,7 +9,7 @@ import {
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { HttpAnswer, HttpRequest, KEEP_ALIVE_MS } from "./http-messages.ts";
 
 const TCP_PROBE_MS = 30_000;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { sendBody, sendError } from "./failure.ts";
 
 /** One fact that readiness depends on. */

@@ -1,5 +1,5 @@
 import { HTTPError } from "h3";
-import { GatewayError, renderError, toGatewayError, type ErrorCode } from "../errors.ts";
+import { GatewayError, renderError, toGatewayError, type ErrorCode } from "../kit/errors.ts";
 import type { Logger } from "pino";
 
 /** 405 where another method would match, else 404; never with the URL in it. */

@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import type { ZodType } from "zod";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { checkShape } from "../kit/check-shape.ts";
 import { describeProblems, toProblems } from "../kit/problem-text.ts";
 import { parseJson } from "../kit/json.ts";
-import type { RouteEvent } from "./route.ts";
+import type { RouteEvent } from "../plugin/route.ts";
 
 /**
  * The JSON body of a request to a plugin's route, checked by a schema. No body counts as `{}`.

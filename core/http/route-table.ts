@@ -1,7 +1,7 @@
 import type { GatewayConfig } from "../config/schema.ts";
-import { GatewayError } from "../errors.ts";
-import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
-import type { RegisteredRoute, RegisteredSocket, Scope } from "../plugin/scope.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "../plugin/route.ts";
+import type { RegisteredRoute, RegisteredSocket, Scope } from "../gateway/scope.ts";
 
 const ACCESS: readonly Access[] = [
   "public",

@@ -1,25 +1,25 @@
-import type { Leases } from "./auth/leases.ts";
+import type { Leases } from "../plugin/leases.ts";
 import { writeJson } from "../kit/exact-json.ts";
 import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
-import type { RegisteredRoute } from "../plugin/scope.ts";
+import type { RegisteredRoute } from "../gateway/scope.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, type H3Event } from "h3";
 import type { Logger } from "pino";
 import { createAudit, toMutation } from "./audit.ts";
 import { Actor, noteActor } from "../call/actor.ts";
-import type { Credentials } from "./auth/authentication.ts";
+import type { Credentials } from "../plugin/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
-import { GatewayError, toEnvelope } from "../errors.ts";
+import { GatewayError, toEnvelope } from "../kit/errors.ts";
 import { findDirect } from "./direct.ts";
 import { answerOf, readBody } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
 import { sseFrame } from "../kit/sse-body.ts";
 import { wantsPage } from "./request.ts";
-import type { RouteEvent } from "./route.ts";
+import type { RouteEvent } from "../plugin/route.ts";
 import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import { admission } from "./upgrades.ts";
-import type { Principal } from "../call/types.ts";
+import type { Principal } from "../kit/types.ts";
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import type { Credentials } from "./auth/authentication.ts";
-import { GatewayError } from "../errors.ts";
+import type { Credentials } from "../plugin/authentication.ts";
+import { GatewayError } from "../kit/errors.ts";
 import type { SocketDoor } from "./app.ts";
 import { credentialsOf, NOBODY, type Guard } from "./guard.ts";
 import type { PathTable } from "./path-table.ts";

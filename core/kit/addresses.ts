@@ -1,6 +1,6 @@
 import { lookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /** Networks that are not the public Internet (IANA special-purpose registries), or speak for one that is not. */
 const RESERVED_V4 = [

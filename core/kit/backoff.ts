@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /**
  * How waits between attempts grow; milliseconds.

@@ -1,4 +1,4 @@
-import type { Json } from "../call/types.ts";
+import type { Json } from "./types.ts";
 import { writeJson } from "./exact-json.ts";
 import { isObject, scalarText } from "./json.ts";
 

@@ -1,4 +1,4 @@
-import { within } from "../timers.ts";
+import { within } from "./timers.ts";
 import { Semaphore } from "./semaphore.ts";
 
 /**

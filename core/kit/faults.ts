@@ -1,4 +1,4 @@
-import { type ErrorDetails, GatewayError, isGatewayError } from "../errors.ts";
+import { type ErrorDetails, GatewayError, isGatewayError } from "./errors.ts";
 
 /** Network errors as a person would say them. */
 const CAUSES: Readonly<Record<string, string>> = {

@@ -6,7 +6,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from "node:crypto";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /** The only version of the format. */
 const VERSION = 0x80;

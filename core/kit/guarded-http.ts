@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 import { AllowedAddresses, isLoopback, isSameHost } from "./addresses.ts";
 import { networkReason } from "./faults.ts";
 import { HttpClient, type HttpClientReply, type HttpClientRequest } from "./http-client.ts";

@@ -2,7 +2,7 @@ import type { Readable, Transform } from "node:stream";
 import type { LookupFunction } from "node:net";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Agent, Dispatcher } from "undici";
-import { Pieces } from "../call/chunks.ts";
+import { Pieces } from "./chunks.ts";
 import { readTypedEvents, type ServerSentEvent } from "./events.ts";
 
 const EVENTS = /^text\/event-stream\b/i;

@@ -1,7 +1,7 @@
-import type { Json } from "../call/types.ts";
+import type { Json } from "./types.ts";
 import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 import { parseFew, TooManyNumbers } from "./exact-json.ts";
 import { ExactNumber } from "./exact-number.ts";
 

@@ -3,7 +3,7 @@ import { link, readFile, readlink, rm, stat, utimes, writeFile } from "node:fs/p
 import { hostname } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /** How often a holder shows that it lives, in milliseconds. */
 const BEAT_MS = 2_000;

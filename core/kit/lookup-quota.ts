@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 import { FairQuota } from "./fair-quota.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { GatewayError } from "../errors.ts";
-import type { Json } from "../call/types.ts";
+import { GatewayError } from "./errors.ts";
+import type { Json } from "./types.ts";
 import { isObject } from "./json.ts";
 
 /** Questions that one call may have open: a server that asks without end must not fill the gateway. */

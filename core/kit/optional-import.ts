@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "./errors.ts";
 
 /**
  * Imports packages that are installed only where they are needed.

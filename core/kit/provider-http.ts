@@ -1,5 +1,5 @@
-import type { GatewayError } from "../errors.ts";
-import { timeoutSignal } from "../timers.ts";
+import type { GatewayError } from "./errors.ts";
+import { timeoutSignal } from "./timers.ts";
 import { GuardedHttpClient } from "./guarded-http.ts";
 import type { HttpClientReply } from "./http-client.ts";
 import { isWithinDepth } from "./json.ts";

@@ -1,4 +1,4 @@
-import type { Json } from "../call/types.ts";
+import type { Json } from "./types.ts";
 import { isObject } from "./json.ts";
 import { unescapePart } from "./json-pointer.ts";
 import { toToolName, UniqueNames } from "./tool-name.ts";

@@ -1,5 +1,5 @@
 import { FastResponse } from "srvx";
-import { setTicker } from "../timers.ts";
+import { setTicker } from "./timers.ts";
 
 /**
  * Headers of every event stream. Nobody on the way may store it, change it, or (nginx) hold it back.

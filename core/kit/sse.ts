@@ -1,4 +1,4 @@
-import { firstBytes, Pieces } from "../call/chunks.ts";
+import { firstBytes, Pieces } from "./chunks.ts";
 
 const LF = 10;
 const CR = 13;

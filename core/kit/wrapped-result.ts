@@ -1,4 +1,4 @@
-import type { Json } from "../call/types.ts";
+import type { Json } from "./types.ts";
 import { isObject } from "./json.ts";
 
 const MARK = "propylon/wrapped";

@@ -1,17 +1,17 @@
 import type { Call } from "../call/call.ts";
 import type { Timeouts } from "../call/pipeline.ts";
-import type { CallHead, Principal } from "../call/types.ts";
+import type { CallHead, Principal } from "../kit/types.ts";
 import type { GatewayDescription } from "./description.ts";
 import type { DeclaredEventKind } from "./plugin-event.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import type { KeptPrincipal } from "../kit/kept.ts";
+import type { KeptPrincipal } from "../call/kept.ts";
 import type { Listed } from "./filters.ts";
 import type { CheckedPanel } from "./panel.ts";
-import type { RouteOptions } from "../http/route.ts";
+import type { RouteOptions } from "./route.ts";
 import type { ConfigValue } from "../config/origin.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
-import type { Server, ServerStatus } from "../server/server.ts";
+import type { Server, ServerStatus } from "../call/server.ts";
 
 /**
  * What a reload would do, found out by preparing it and taking it back. Names are sorted.

@@ -1,7 +1,7 @@
 import type { endpointSchema, listenerSchema } from "../config/schema.ts";
 import type { Call } from "../call/call.ts";
 import type { ZodType, infer as Infer, input as ZodInput } from "zod";
-import type { Json } from "../call/types.ts";
+import type { Json } from "../kit/types.ts";
 
 /**
  * What a tool may return: text, a full MCP result (`content` array, or `resultType`), any other object, which becomes

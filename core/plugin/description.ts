@@ -1,5 +1,5 @@
-import type { Access, RouteMethod } from "../http/route.ts";
-import type { ServerStatus } from "../server/server.ts";
+import type { Access, RouteMethod } from "./route.ts";
+import type { ServerStatus } from "../call/server.ts";
 
 /**
  * Something that works but that whoever runs the gateway should know. Holds no secret.

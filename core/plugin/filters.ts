@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Principal } from "../call/types.ts";
+import type { Principal } from "../kit/types.ts";
 
 /**
  * Something that a face could list.

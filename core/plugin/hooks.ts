@@ -1,8 +1,8 @@
-import { GatewayError, type ErrorCode } from "../errors.ts";
-import type { GuessBound } from "../http/auth/guesses.ts";
-import type { Cut } from "../http/backlog.ts";
-import type { ServerStatus } from "../server/server.ts";
-import type { Json, Principal } from "../call/types.ts";
+import { GatewayError, type ErrorCode } from "../kit/errors.ts";
+import type { GuessBound } from "../http/guesses.ts";
+import type { Cut } from "./backlog.ts";
+import type { ServerStatus } from "../call/server.ts";
+import type { Json, Principal } from "../kit/types.ts";
 import type { PluginEvent } from "./plugin-event.ts";
 import type { Logger } from "pino";
 

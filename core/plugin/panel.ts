@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
-import type { Json } from "../call/types.ts";
-import type { RouteMethod } from "../http/route.ts";
+import type { Json } from "../kit/types.ts";
+import type { RouteMethod } from "./route.ts";
 
 /**
  * A route as it is registered, method first; a query may follow.

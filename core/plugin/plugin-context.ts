@@ -18,7 +18,7 @@ import type { PluginWarning } from "./description.ts";
 import type { Panel } from "./panel.ts";
 import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
-import type { Server } from "../server/server.ts";
+import type { Server } from "../call/server.ts";
 import type {
   PageHandler,
   RouteEvent,
@@ -26,19 +26,15 @@ import type {
   RouteMethod,
   RouteOptions,
   WebSocketOptions,
-} from "../http/route.ts";
-import type {
-  Authenticate,
-  AuthenticatorOptions,
-  FindCredential,
-} from "../http/auth/authentication.ts";
-import type { ServerType } from "../server/server-type.ts";
+} from "./route.ts";
+import type { Authenticate, AuthenticatorOptions, FindCredential } from "./authentication.ts";
+import type { ServerType } from "../call/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
-import type { Socket } from "../http/route.ts";
+import type { Socket } from "./route.ts";
 import type { OpenDatabase } from "../store/database.ts";
 import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
-import type { Json, Principal } from "../call/types.ts";
+import type { Json, Principal } from "../kit/types.ts";
 
 /**
  * What a plugin's `setup` receives. Everything registered here is data of the plugin's scope and leaves with it: there is nothing

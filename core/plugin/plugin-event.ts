@@ -1,4 +1,4 @@
-import type { Json } from "../call/types.ts";
+import type { Json } from "../kit/types.ts";
 import type { PanelAccess } from "./panel.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { OptionReference, OptionSelector, StoreAbility, StoreNeed } from "./definitions.ts";
 import type { CommandDefinition } from "./command.ts";
 import type { EventKinds } from "./event-kind.ts";
-import type { EndpointHost, EndpointServer } from "../gateway/endpoint-server.ts";
+import type { EndpointHost, EndpointServer } from "./endpoint-server.ts";
 import type { PluginContext } from "./plugin-context.ts";
 import type { Inject, Service } from "./service.ts";
 import type { OpenStore } from "../store/driver.ts";

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { within } from "../timers.ts";
+import { within } from "../kit/timers.ts";
 import { ensureDescriptors, type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
 import { childEnvironment } from "./environment.ts";
 import { reaper } from "./reaper.ts";

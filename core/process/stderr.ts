@@ -1,4 +1,4 @@
-import type { GatewayError } from "../errors.ts";
+import type { GatewayError } from "../kit/errors.ts";
 import { maskSaid } from "../config/mask.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { within } from "../timers.ts";
-import { GatewayError } from "../errors.ts";
+import { within } from "../kit/timers.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { readInTurns } from "../kit/turns.ts";
 import { LineFramer } from "./lines.ts";

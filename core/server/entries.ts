@@ -3,10 +3,10 @@ import { z } from "zod";
 import { FIRST_PROBLEM } from "../kit/check-shape.ts";
 import { isObject } from "../kit/json.ts";
 import { problemText } from "../kit/problem-text.ts";
-import type { EntryKind, LeftOut } from "./left-out-entry.ts";
+import type { EntryKind, LeftOut } from "../call/left-out-entry.ts";
 import { depthFlaw, outputFlaw } from "./schema-flaws.ts";
-import type { Catalogue } from "./server.ts";
-import type { Json } from "../call/types.ts";
+import type { Catalogue } from "../call/server.ts";
+import type { Json } from "../kit/types.ts";
 
 const text = z.string().optional();
 const flag = z.boolean().optional();

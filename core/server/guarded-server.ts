@@ -1,9 +1,9 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "../call/server.ts";
 import { usableCatalogue } from "./entries.ts";
-import type { LeftOut } from "./left-out-entry.ts";
+import type { LeftOut } from "../call/left-out-entry.ts";
 import { LeftOutLog } from "./left-out.ts";
 
 /**

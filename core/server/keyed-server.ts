@@ -2,9 +2,9 @@ import type { Answer } from "../call/answer.ts";
 import { amendCall, type Call } from "../call/call.ts";
 import { SafeKeys } from "../kit/safe-keys.ts";
 import type { Logger } from "pino";
-import { makeCatalogue } from "./catalogue.ts";
-import type { Catalogue } from "./server.ts";
-import type { ManagedServer } from "./server-type.ts";
+import { makeCatalogue } from "../call/catalogue.ts";
+import type { Catalogue } from "../call/server.ts";
+import type { ManagedServer } from "../call/server-type.ts";
 import { Successor } from "./successor.ts";
 
 /** Lists as clients see them, and what they were made of. */

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import type { LeftOut } from "./left-out-entry.ts";
+import type { LeftOut } from "../call/left-out-entry.ts";
 import { doubtsOf } from "./schema-doubts.ts";
-import type { Catalogue } from "./server.ts";
+import type { Catalogue } from "../call/server.ts";
 
 /** Entries that are named in one warning. */
 const MOST_TOLD = 10;

@@ -1,8 +1,8 @@
-import { changedLists } from "./catalogue.ts";
+import { changedLists } from "../call/catalogue.ts";
 import { backoffDelay } from "../kit/backoff.ts";
-import { setTimer, timeoutSignal, within } from "../timers.ts";
-import { GatewayError, toGatewayError, wordsOf } from "../errors.ts";
-import { type Catalogue, EMPTY_CATALOGUE } from "./server.ts";
+import { setTimer, timeoutSignal, within } from "../kit/timers.ts";
+import { GatewayError, toGatewayError, wordsOf } from "../kit/errors.ts";
+import { type Catalogue, EMPTY_CATALOGUE } from "../call/server.ts";
 import type { StatusTracker } from "./status.ts";
 
 /** First and longest wait before what could not be reached is read again, in milliseconds. */

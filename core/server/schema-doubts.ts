@@ -1,7 +1,7 @@
 import { isObject } from "../kit/json.ts";
 import { isSafeKey } from "../kit/safe-keys.ts";
-import type { Json, Tool } from "../call/types.ts";
-import type { LeftOut } from "./left-out-entry.ts";
+import type { Json, Tool } from "../kit/types.ts";
+import type { LeftOut } from "../call/left-out-entry.ts";
 
 const COMBINATORS = ["anyOf", "oneOf", "allOf"] as const;
 /** Values of a schema that are looked at; a server decides how many there are. */

@@ -1,6 +1,6 @@
 import { followPointer } from "../kit/json-pointer.ts";
 import { isObject } from "../kit/json.ts";
-import type { Json } from "../call/types.ts";
+import type { Json } from "../kit/types.ts";
 
 /** Longest output schema, in characters of JSON: clients hold all of them in memory, and models are shown them. */
 const MAX_OUTPUT = 20_480;

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { ServerEvent, ServerState, ServerStatus } from "./server.ts";
+import type { ServerEvent, ServerState, ServerStatus } from "../call/server.ts";
 
 /** States in which a server does not serve as it should. */
 const TROUBLE: ReadonlySet<ServerState> = new Set(["degraded", "backoff", "failed"]);

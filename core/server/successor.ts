@@ -1,9 +1,9 @@
 import type { Logger } from "pino";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "./server.ts";
-import type { ManagedServer } from "./server-type.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "../call/server.ts";
+import type { ManagedServer } from "../call/server-type.ts";
 import { GuardedServer } from "./guarded-server.ts";
 import { StatusTracker } from "./status.ts";
-import { LISTS } from "./catalogue.ts";
+import { LISTS } from "../call/catalogue.ts";
 
 /** A server that a reload replaces, and how it leaves. */
 export interface Leave {

@@ -1,4 +1,4 @@
-import type { Principal } from "../call/types.ts";
+import type { Principal } from "../kit/types.ts";
 import { admits } from "../http/guard.ts";
 
 /** What may quote the last words of a child, the answer of another service, or a path of the machine. */

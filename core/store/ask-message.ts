@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 
 /** Longest piece of a message, in UTF-16 code units: with what is round it, below what a topic carries. */

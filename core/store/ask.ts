@@ -2,9 +2,9 @@ import { boundedRecord } from "../kit/bounded-record.ts";
 import { parseExact, writeJson } from "../kit/exact-json.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
-import { GatewayError, toGatewayError } from "../errors.ts";
-import { restoreError } from "../kit/kept.ts";
-import { pause } from "../timers.ts";
+import { GatewayError, toGatewayError } from "../kit/errors.ts";
+import { restoreError } from "../call/kept.ts";
+import { pause } from "../kit/timers.ts";
 import {
   type AskMessage,
   BEAT_MS,

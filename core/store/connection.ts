@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
-import { GatewayError, isGatewayError } from "../errors.ts";
-import { pause, within } from "../timers.ts";
+import { GatewayError, isGatewayError } from "../kit/errors.ts";
+import { pause, within } from "../kit/timers.ts";
 import type { StoreDriver } from "./driver.ts";
 
 /** A driver that does not answer for so long counts as away, in milliseconds. */

@@ -1,5 +1,5 @@
 import { type Dialect, type Driver, Kysely, PostgresAdapter, sql } from "kysely";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { prefixTables } from "./table-names.ts";
 
 /**

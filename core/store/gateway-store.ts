@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Kysely } from "kysely";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { Asking } from "./ask.ts";
 import { StoreConnection } from "./connection.ts";
 import type { Migration, RelationalData } from "./database.ts";

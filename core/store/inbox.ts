@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { type Message, SILENCE_MS } from "./ask-message.ts";
 
 /** What of an answer may wait for a slow reader, in UTF-16 code units. */

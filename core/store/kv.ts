@@ -1,7 +1,7 @@
 import { FIRST_PROBLEM } from "../kit/check-shape.ts";
 import { parseExact } from "../kit/exact-json.ts";
-import { GatewayError } from "../errors.ts";
-import { pause } from "../timers.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { pause } from "../kit/timers.ts";
 import type { StoredEntry, StoredValue, Unsubscribe } from "./driver.ts";
 import type { StoreConnection } from "./connection.ts";
 import { checkKey, encodeValue } from "./store-key.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError } from "../errors.ts";
-import { pause, setTimer } from "../timers.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { pause, setTimer } from "../kit/timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Entry, Lease, LeaseOptions } from "./store.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError } from "../errors.ts";
-import { pause } from "../timers.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { pause } from "../kit/timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Meter, MeterOptions } from "./store.ts";

@@ -1,5 +1,5 @@
-import { GatewayError, isGatewayError } from "../errors.ts";
-import { pause } from "../timers.ts";
+import { GatewayError, isGatewayError } from "../kit/errors.ts";
+import { pause } from "../kit/timers.ts";
 import type { Entry, Kv, KvOptions, Store } from "./store.ts";
 
 /** Wait between attempts while the store is away, in milliseconds. */

@@ -1,5 +1,5 @@
-import { setTicker } from "../timers.ts";
-import { VERSION } from "../version.ts";
+import { setTicker } from "../kit/timers.ts";
+import { VERSION } from "../kit/version.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Replica } from "./store.ts";

@@ -1,6 +1,6 @@
 import { writeJson } from "../kit/exact-json.ts";
 import { digestOf } from "../kit/digest.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 
 const NAME = /^[\w./-]{1,64}$/;
 const KEY = /^[\x21-\x7e]{1,512}$/;

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { wholeDelay } from "../kit/backoff.ts";
 import type { StoreConnection } from "./connection.ts";
 import type { QueueDelivery, QueuedItem, WorkQueue } from "./driver.ts";

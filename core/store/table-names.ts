@@ -15,7 +15,7 @@ import {
   type UnknownRow,
   WithSchemaPlugin,
 } from "kysely";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 
 /** PostgreSQL cuts longer names without a word, and two tables would be one. */
 const LONGEST_NAME = 63;

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { definePlugin } from "../plugin/define-plugin.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { Identity } from "../call/types.ts";
+import type { Identity } from "../kit/types.ts";
 
 /**
  * A team, for {@link GatewaySetup.as}.

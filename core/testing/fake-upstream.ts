@@ -10,8 +10,8 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
 import { freePort } from "../http/port.ts";
-import type { Json, Tool } from "../call/types.ts";
-import { pause } from "../timers.ts";
+import type { Json, Tool } from "../kit/types.ts";
+import { pause } from "../kit/timers.ts";
 
 /** A tool of a {@link FakeUpstream}. */
 export interface FakeTool {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { isUnheard } from "../store/ask.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { storeKey } from "../store/store-key.ts";

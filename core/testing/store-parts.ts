@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import { Records } from "../store/records.ts";
 import type { Store } from "../store/store.ts";

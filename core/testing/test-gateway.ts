@@ -6,7 +6,7 @@ import { onTestFinished } from "vitest";
 import { withContainer } from "../cli/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import type { Identity } from "../call/types.ts";
+import type { Identity } from "../kit/types.ts";
 import { isObject } from "../kit/json.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { introduce } from "./as.ts";

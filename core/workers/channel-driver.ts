@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import type {
   ListOptions,
   LoggedValue,

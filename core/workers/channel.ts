@@ -1,4 +1,4 @@
-import { GatewayError, isGatewayError, type ErrorCode, type Place } from "../errors.ts";
+import { GatewayError, isGatewayError, type ErrorCode, type Place } from "../kit/errors.ts";
 import { parseExact, writeJson } from "../kit/exact-json.ts";
 
 /** The process at the other end: `process` for a worker, the worker for the primary. */

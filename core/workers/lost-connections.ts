@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { answerToUnknown, linger } from "../http/failure.ts";
 import { KEEP_ALIVE_MS } from "../http/http-messages.ts";
-import { setTimer } from "../timers.ts";
+import { setTimer } from "../kit/timers.ts";
 
 /** Connections that wait for their clients; further ones are closed as soon as they are answered. */
 const MAX_OPEN = 4_096;

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { GatewayDescription } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
-import { toGatewayError } from "../errors.ts";
+import { toGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { toFailure } from "./channel.ts";
 import {

@@ -1,7 +1,7 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import { Semaphore } from "../kit/semaphore.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
-import { setTimer, within } from "../timers.ts";
+import { setTimer, within } from "../kit/timers.ts";
 import { type Round, WORKER } from "./protocol.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 

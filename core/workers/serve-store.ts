@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../kit/errors.ts";
 import type { StoreDriver, Unsubscribe } from "../store/driver.ts";
 import type { WorkerChannel } from "./channel.ts";
 

@@ -1,5 +1,5 @@
 import { backoffDelay } from "../kit/backoff.ts";
-import { setTimer } from "../timers.ts";
+import { setTimer } from "../kit/timers.ts";
 import type { Logger } from "pino";
 import type { WorkerStatus } from "../plugin/description.ts";
 import { LostConnections } from "./lost-connections.ts";

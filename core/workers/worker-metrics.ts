@@ -1,5 +1,5 @@
-import { countsTogether, type ProcessMetrics } from "../plugin/metrics.ts";
-import { within } from "../timers.ts";
+import { countsTogether, type ProcessMetrics } from "../gateway/metrics.ts";
+import { within } from "../kit/timers.ts";
 import { WORKER } from "./protocol.ts";
 import type { WorkerProcess } from "./worker-process.ts";
 

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from "node:cluster";
 import type { Readable } from "node:stream";
-import { GatewayError } from "../errors.ts";
-import { pause, within } from "../timers.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { pause, within } from "../kit/timers.ts";
 import { WorkerChannel } from "./channel.ts";
 import { KeptConnections, type Loss } from "./kept-connections.ts";
 import type { LostConnections } from "./lost-connections.ts";

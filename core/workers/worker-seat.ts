@@ -1,8 +1,8 @@
-import type { GatewayError } from "../errors.ts";
-import { toGatewayError } from "../errors.ts";
+import type { GatewayError } from "../kit/errors.ts";
+import { toGatewayError } from "../kit/errors.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
-import type { ProcessMetrics } from "../plugin/metrics.ts";
+import type { ProcessMetrics } from "../gateway/metrics.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { ChannelDriver } from "./channel-driver.ts";

@@ -7,8 +7,8 @@ const OWN =
 
 /** What is checked once, of the operator or the program itself. */
 const ONCE: ReadonlySet<string> = new Set([
-  "core/plugin/setup.ts",
-  "core/plugin/panel-checks.ts",
+  "core/gateway/setup.ts",
+  "core/gateway/panel-checks.ts",
   "core/kit/check-shape.ts",
   "plugins/mcp/view.ts",
 ]);

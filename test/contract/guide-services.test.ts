@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { Answer, definePlugin, GatewayError } from "../../core/index.ts";
-import { ERROR_STATUS } from "../../core/errors.ts";
+import { ERROR_STATUS } from "../../core/kit/errors.ts";
 import { setupGateway, testPlugin, type PluginEntry } from "../../core/testing/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import doorman from "../fixtures/doorman.ts";

@@ -17,7 +17,7 @@ it("finds a circle where there is one", () => {
 
 it("reads imports of values, of types, and by the package's own name", () => {
   expect(graph.get("plugins/agents/service.ts")).toContain("plugins/progress/index.ts");
-  expect(graph.get("core/call/answer.ts")).toContain("core/call/types.ts");
+  expect(graph.get("core/call/answer.ts")).toContain("core/kit/types.ts");
   expect([...graph.values()].flat().length).toBeGreaterThan(2_000);
 });
 

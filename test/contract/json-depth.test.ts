@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../core/index.ts";
-import { readJson } from "../../core/kit/index.ts";
+import { readJson } from "../../core/kit.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import openapi from "../../plugins/openapi/index.ts";

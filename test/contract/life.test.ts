@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import type { Upstream } from "../../plugins/servers/upstream.ts";
-import { createLogger } from "../../core/log.ts";
+import { createLogger } from "../../core/config/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import { messagesIn, OBSERVED_CLIENTS } from "../fixtures/exchanges.ts";

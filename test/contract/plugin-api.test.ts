@@ -4,7 +4,7 @@ import { publicNames, type PublicName } from "./plugin-api.ts";
 
 const ENTRIES = {
   propylon: publicNames("dist/core/index.d.ts"),
-  "propylon/kit": publicNames("dist/core/kit/index.d.ts"),
+  "propylon/kit": publicNames("dist/core/kit.d.ts"),
 };
 
 /** Beyond this a declaration is a schema, which has a page of its own. */

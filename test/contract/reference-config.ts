@@ -1,6 +1,6 @@
 import { configSchema } from "../../core/config/schema.ts";
 import { joinOptions, listOptions, type PluginOption } from "../../core/config/options.ts";
-import { sectionOf } from "../../core/config/sections.ts";
+import { sectionOf } from "../../core/loading/sections.ts";
 import type { Shape } from "../../core/config/shape.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { page, table } from "./page.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { firstPartyPlugins } from "../../core/config/first-party.ts";
-import { ERROR_STATUS } from "../../core/errors.ts";
+import { firstPartyPlugins } from "../../core/loading/first-party.ts";
+import { ERROR_STATUS } from "../../core/kit/errors.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import gating from "../../plugins/gating/index.ts";
 import { expectPage } from "./page.ts";

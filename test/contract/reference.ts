@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { ERROR_STATUS, GatewayError, toRpcError, type ErrorCode } from "../../core/errors.ts";
+import { ERROR_STATUS, GatewayError, toRpcError, type ErrorCode } from "../../core/kit/errors.ts";
 import { STAGES, type Stage } from "../../core/call/stages.ts";
 import { page, table } from "./page.ts";
 

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 /** The one place where a delay is clamped. */
-const CLAMPED = "core/timers.ts";
+const CLAMPED = "core/kit/timers.ts";
 /** Which argument is the delay. */
 const DELAY: Readonly<Record<string, number>> = {
   setTimeout: 1,

@@ -22,7 +22,7 @@ it("a relayed call and the reload of an option go through few files", async () =
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM]);
   const { call, reload } = JSON.parse(stdout) as Tour;
   expect(call).toContain("core/call/pipeline");
-  expect(reload).toContain("core/plugin/setup");
+  expect(reload).toContain("core/gateway/setup");
   // With the names, so that a failure shows what has come along.
   expect(call.slice(MAX_CALL)).toEqual([]);
   expect(reload.slice(MAX_RELOAD)).toEqual([]);

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import { configSchema, createLogger, definePlugin } from "../../core/index.ts";
-import { tapLog } from "../../core/log.ts";
+import { tapLog } from "../../core/config/log.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 
 const config = configSchema.parse({}).log;

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import schema from "../../gateway.schema.json" with { type: "json" };
-import { MAX_DELAY_MS, setTicker, setTimer, timeoutSignal } from "../../core/kit/index.ts";
+import { MAX_DELAY_MS, setTicker, setTimer, timeoutSignal } from "../../core/kit.ts";
 import { configSchema, type GatewayConfigInput } from "../../core/config/schema.ts";
 import { until } from "../fixtures/until.ts";
 

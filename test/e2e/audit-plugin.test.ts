@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundDetails } from "../../core/http/audit.ts";
-import { createKey } from "../../core/http/auth/key.ts";
+import { createKey } from "../../core/http/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import {
   createPrincipal,

@@ -8,9 +8,9 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../plugins/conformance/mcp/client.ts";
-import { createKey } from "../../core/http/auth/key.ts";
+import { createKey } from "../../core/http/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
-import type { Era } from "../../core/call/types.ts";
+import type { Era } from "../../core/kit/types.ts";
 import { until } from "../fixtures/until.ts";
 import { textOf } from "./relay/features.ts";
 import { personOf } from "./relay/person.ts";

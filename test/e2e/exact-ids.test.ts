@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { pino } from "pino";
 import { createGateway, definePlugin, type Gateway, type Json } from "../../core/index.ts";
-import { parseExact } from "../../core/kit/index.ts";
+import { parseExact } from "../../core/kit.ts";
 import mcp from "../../plugins/mcp/index.ts";
 import { until } from "../fixtures/until.ts";
 import { Speaker } from "./speaker.ts";

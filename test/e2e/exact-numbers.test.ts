@@ -7,7 +7,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readArguments } from "../../core/cli/call-command.ts";
 import { createGateway, type Gateway, type Json } from "../../core/index.ts";
-import { parseExact, writeJson } from "../../core/kit/index.ts";
+import { parseExact, writeJson } from "../../core/kit.ts";
 import history from "../../plugins/history/index.ts";
 import mcp from "../../plugins/mcp/index.ts";
 import openapi from "../../plugins/openapi/index.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../core/http/auth/key.ts";
+import { createKey } from "../../core/http/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type Listed, type Principal, type Role } from "../../core/index.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";

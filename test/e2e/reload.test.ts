@@ -10,7 +10,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
-import type { GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/kit/errors.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
 import { replaceFile } from "../../core/kit/replace-file.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";

@@ -1,9 +1,9 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../core/http/auth/key.ts";
+import { createKey } from "../../core/http/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput } from "../../core/index.ts";
-import type { Cut } from "../../core/kit/index.ts";
+import type { Cut } from "../../core/kit.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 

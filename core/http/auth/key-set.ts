@@ -1,6 +1,6 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
 import type { RsaAlgorithm } from "../../config/rsa-algorithm.ts";
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../kit/errors.ts";
 import { FetchedValue } from "../../kit/fetched-value.ts";
 import { isObject } from "../../kit/json.ts";
 

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../kit/errors.ts";
 
 /** Name of the authenticator of `auth.apiKey` and `auth.keys`. It knows keys, and no people. */
 export const KEYS = "keys";

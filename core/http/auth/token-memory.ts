@@ -1,4 +1,4 @@
-import type { GatewayError } from "../../errors.ts";
+import type { GatewayError } from "../../kit/errors.ts";
 import { ExpiringMap } from "../../kit/expiring-map.ts";
 
 /** Most tokens of a kind that are remembered. */

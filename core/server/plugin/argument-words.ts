@@ -1,6 +1,6 @@
 import type { OutputUnit } from "@cfworker/json-schema";
 import type { z } from "zod";
-import { nearest } from "../../config/spelling.ts";
+import { nearest } from "../../kit/spelling.ts";
 import { isObject } from "../../kit/json.ts";
 
 /** Characters of an unknown name that are compared with the known ones, and shown. */

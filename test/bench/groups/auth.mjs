@@ -82,7 +82,7 @@ async function logins(bench, store) {
 /** Puts the tokens of an account into the store, as a login leaves them there. */
 async function connect(store, url) {
   const { createGateway, definePlugin } = await import("../../../dist/core/index.js");
-  const { Fernet, storeKey } = await import("../../../dist/core/kit/index.js");
+  const { Fernet, storeKey } = await import("../../../dist/core/kit.js");
   const tokens = {
     access: "t".repeat(1_000),
     at: Date.now(),

@@ -1,7 +1,7 @@
 import { type Call, type CallInput, amendCall } from "../../../core/call/call.ts";
 import { expect, it } from "vitest";
 import { Cancellation } from "../../../core/call/cancellation.ts";
-import { completeCall } from "../../../core/server/plugin/tool-call.ts";
+import { completeCall } from "../../../core/server/tool-call.ts";
 
 const make = (input: Partial<CallInput> = {}): Call =>
   completeCall({ server: "s", name: "n", args: { a: 1 }, ...input }, new Map());

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Answer, type RawMessage } from "../../../core/call/answer.ts";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const UPSTREAM_ID = "3f1c9e";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Answer, GatewayError } from "../../../core/index.ts";
-import { blobContent, toResult, wordsOf } from "../../../core/kit/index.ts";
+import { blobContent, toResult, wordsOf } from "../../../core/kit.ts";
 
 describe("what a tool returned as its result", () => {
   it("is text, data with its text, or the result itself", () => {

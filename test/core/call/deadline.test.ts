@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
-import type { Deadline } from "../../../core/kit/index.ts";
+import type { Deadline } from "../../../core/kit.ts";
 import { Answer } from "../../../core/call/answer.ts";
 import { Cancellation, addSignal, InFlightSet } from "../../../core/call/cancellation.ts";
 import {
@@ -9,7 +9,7 @@ import {
   race,
   type Abortion,
 } from "../../../core/call/pipeline.ts";
-import { completeCall } from "../../../core/server/plugin/tool-call.ts";
+import { completeCall } from "../../../core/server/tool-call.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ruling = (name: string, of: (call: Call) => Deadline) =>

@@ -11,8 +11,8 @@ import {
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
-import { outcomeOf } from "../../../core/kit/index.ts";
-import { completeCall } from "../../../core/server/plugin/tool-call.ts";
+import { outcomeOf } from "../../../core/kit.ts";
+import { completeCall } from "../../../core/server/tool-call.ts";
 import {
   type Abortion,
   composePipeline,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
-import { isMistyped } from "../../../core/http/auth/key.ts";
+import { isMistyped } from "../../../core/http/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { useCommands } from "./propylon.ts";

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { createLogger } from "../../../core/log.ts";
+import { createLogger } from "../../../core/config/log.ts";
 import { summaryText, tellReload } from "../../../core/cli/summary.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { configJsonSchema } from "../../../core/config/jsonschema.ts";
-import { ConfigFile } from "../../../core/config/file.ts";
-import { parseConfig } from "../../../core/config/parse.ts";
+import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
+import { ConfigFile } from "../../../core/loading/file.ts";
+import { parseConfig } from "../../../core/loading/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { dryRun } from "../../../core/gateway/dry-run.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
-import { toGatewayError } from "../../../core/errors.ts";
+import { toGatewayError } from "../../../core/kit/errors.ts";
 import agents from "../../../plugins/agents/index.ts";
 
 /** Lines that `propylon check` would print for a config. */

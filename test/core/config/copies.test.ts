@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { configSchema } from "../../../core/index.ts";
-import { parseConfig } from "../../../core/config/parse.ts";
+import { parseConfig } from "../../../core/loading/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";

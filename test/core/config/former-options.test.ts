@@ -5,11 +5,11 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { check } from "../../../core/config/check.ts";
-import { ConfigFile } from "../../../core/config/file.ts";
+import { check } from "../../../core/loading/check.ts";
+import { ConfigFile } from "../../../core/loading/file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { parseConfig } from "../../../core/config/parse.ts";
-import { toGatewayError } from "../../../core/errors.ts";
+import { parseConfig } from "../../../core/loading/parse.ts";
+import { toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway, definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/config/names.ts";
-import { loadConfig } from "../../../core/config/load.ts";
+import { loadConfig } from "../../../core/loading/load.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const amount = fc.integer({ min: 1, max: 100_000 });

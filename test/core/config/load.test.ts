@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { ConfigFile } from "../../../core/config/file.ts";
-import { findConfig, loadConfig } from "../../../core/config/load.ts";
+import { ConfigFile } from "../../../core/loading/file.ts";
+import { findConfig, loadConfig } from "../../../core/loading/load.ts";
 import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
-import type { GatewayError } from "../../../core/errors.ts";
+import type { GatewayError } from "../../../core/kit/errors.ts";
 
 let folder: string;
 beforeEach(async () => {

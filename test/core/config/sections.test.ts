@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { ConfigFile } from "../../../core/config/file.ts";
+import { ConfigFile } from "../../../core/loading/file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { configJsonSchema } from "../../../core/config/jsonschema.ts";
-import { toGatewayError } from "../../../core/errors.ts";
+import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
+import { toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { findTarget } from "../../../core/cli/mcp-client.ts";
-import { check } from "../../../core/config/check.ts";
+import { check } from "../../../core/loading/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
-import { toGatewayError } from "../../../core/errors.ts";
-import { loadConfig } from "../../../core/config/load.ts";
+import { toGatewayError } from "../../../core/kit/errors.ts";
+import { loadConfig } from "../../../core/loading/load.ts";
 import { definePlugin, type AnyPlugin } from "../../../core/index.ts";
 
 const limits = definePlugin({

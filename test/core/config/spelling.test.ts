@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { distance, nearest } from "../../../core/config/spelling.ts";
+import { distance, nearest } from "../../../core/kit/spelling.ts";
 
 const word = fc.string({ maxLength: 8, unit: fc.constantFrom("a", "b", "c") });
 

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadConfig } from "../../../core/config/load.ts";
-import type { WatchOptions } from "../../../core/config/watch.ts";
-import { ConfigWatcher } from "../../../core/config/watch.ts";
+import { loadConfig } from "../../../core/loading/load.ts";
+import type { WatchOptions } from "../../../core/loading/watch.ts";
+import { ConfigWatcher } from "../../../core/loading/watch.ts";
 import { replaceFile } from "../../../core/kit/replace-file.ts";
-import { toGatewayError, type GatewayError } from "../../../core/errors.ts";
+import { toGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
 
 type Event = { name: string } | { error: GatewayError };
 

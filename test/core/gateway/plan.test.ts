@@ -7,7 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createFileGateway, definePlugin, defineService, optional } from "../../../core/index.ts";
 import type { GatewayError, ReloadReport } from "../../../core/index.ts";
-import type { ReloadPlan } from "../../../core/kit/index.ts";
+import type { ReloadPlan } from "../../../core/kit.ts";
 
 const Base = defineService<string>("base");
 const config = z.strictObject({

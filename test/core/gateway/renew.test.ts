@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createPrincipal, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
-import { originOf } from "../../../core/http/auth/principal.ts";
-import { digestOf, keepPrincipal } from "../../../core/kit/index.ts";
+import { originOf } from "../../../core/call/principal.ts";
+import { digestOf, keepPrincipal } from "../../../core/kit.ts";
 import { type PluginEntry, setupGateway } from "../../../core/testing/index.ts";
 
 const auth = { keys: { ci: { role: "operator" as const, hash: `sha256:${digestOf("secret")}` } } };

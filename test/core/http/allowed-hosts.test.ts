@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Hosts, listenerUrl } from "../../../core/http/allowed-hosts.ts";
-import { isLoopback } from "../../../core/kit/index.ts";
+import { isLoopback } from "../../../core/kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const NONE = { allowedHosts: [], allowedOrigins: [] };

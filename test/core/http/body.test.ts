@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
 import { until } from "../../fixtures/until.ts";
 import { readBody } from "./wire.ts";
-import { isGatewayError, type GatewayError } from "../../../core/errors.ts";
+import { isGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
 
 const LIMIT = 100_000;
 let server: Server;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it } from "vitest";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import {
   ANYONE,
   ask,

@@ -1,5 +1,5 @@
-import { Backlog } from "../../../core/http/backlog.ts";
-import { Leases } from "../../../core/http/auth/leases.ts";
+import { Backlog } from "../../../core/plugin/backlog.ts";
+import { Leases } from "../../../core/plugin/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
@@ -15,7 +15,7 @@ import {
 import { Listener } from "../../../core/http/listener.ts";
 import { takeBody } from "../../../core/http/http-messages.ts";
 import { sendError } from "../../../core/http/failure.ts";
-import { toGatewayError } from "../../../core/errors.ts";
+import { toGatewayError } from "../../../core/kit/errors.ts";
 
 /** The body of a request, as a promise. */
 export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {

@@ -7,7 +7,7 @@ import {
   FIRST_PROBLEM,
   toProblems,
   UniqueNames,
-} from "../../../core/kit/index.ts";
+} from "../../../core/kit.ts";
 
 const part = z.strictObject({ text: z.string() });
 const ones = Array.from({ length: 1_900_000 }, () => 1);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { withContainer } from "../../../core/cli/container.ts";
-import { readDuration, readPort } from "../../../core/kit/env.ts";
+import { readDuration, readPort } from "../../../core/config/env.ts";
 import { placeRuntime } from "../../../plugins/a2a/place.ts";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { lockFile } from "../../../core/kit/index.ts";
+import { lockFile } from "../../../core/kit.ts";
 import { isAlive, processOf } from "../../fixtures/processes.ts";
 import { until } from "../../fixtures/until.ts";
 

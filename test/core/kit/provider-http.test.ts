@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
-import { escapeHtml, ProviderHttp } from "../../../core/kit/index.ts";
+import { escapeHtml, ProviderHttp } from "../../../core/kit.ts";
 
 async function ask(status: number, headers: Record<string, string>, body: string) {
   const server = createServer((_req, res) => {

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import { readInTurns, Turns } from "../../../core/kit/index.ts";
+import { readInTurns, Turns } from "../../../core/kit.ts";
 
 /** Keeps the processor. */
 function work(ms: number): void {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { orderPlugins } from "../../../core/plugin/graph.ts";
+import { orderPlugins } from "../../../core/gateway/graph.ts";
 import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
 import { defineService, optional } from "../../../core/plugin/service.ts";

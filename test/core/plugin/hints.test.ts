@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { createGateway, definePlugin, GatewayError } from "../../../core/index.ts";
-import { toEnvelope, toProblem, toRpcError } from "../../../core/kit/index.ts";
+import { toEnvelope, toProblem, toRpcError } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { whenState } from "../../contract/kit.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
-import type { Panel } from "../../../core/kit/index.ts";
+import type { Panel } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const TABLE = { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type GatewayConfigInput, createGateway, definePlugin } from "../../../core/index.ts";
-import { NO_ENDPOINTS } from "../../../core/gateway/endpoint-server.ts";
+import { NO_ENDPOINTS } from "../../../core/plugin/endpoint-server.ts";
 
 function config(plugins: NonNullable<GatewayConfigInput["plugins"]>): GatewayConfigInput {
   return { listeners: { main: { port: 0 } }, plugins, log: { level: "silent" } };

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pino from "pino";
 import { afterEach } from "vitest";
-import type { GatewayError } from "../../../core/errors.ts";
+import type { GatewayError } from "../../../core/kit/errors.ts";
 import { isAlive as isPidAlive, processes, processOf } from "../../fixtures/processes.ts";
 import { type StdioChannel, type StdioOptions, spawnStdio } from "../../../core/process/stdio.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changedLists, makeCatalogue } from "../../../core/server/catalogue.ts";
+import { changedLists, makeCatalogue } from "../../../core/call/catalogue.ts";
 import type { Tool } from "../../../core/index.ts";
 
 const ADD: Tool = { name: "add", inputSchema: { type: "object" } };

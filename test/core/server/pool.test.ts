@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { serverSchema } from "../../../core/config/server-schema.ts";
-import type { Scope } from "../../../core/plugin/scope.ts";
-import { ServerPool, type ServerPlan } from "../../../core/server/pool.ts";
-import type { ServerType } from "../../../core/server/server-type.ts";
-import type { TypedServer } from "../../../core/server/server-types.ts";
-import type { ServerEvent } from "../../../core/server/server.ts";
+import type { Scope } from "../../../core/gateway/scope.ts";
+import { ServerPool, type ServerPlan } from "../../../core/gateway/pool.ts";
+import type { ServerType } from "../../../core/call/server-type.ts";
+import type { TypedServer } from "../../../core/gateway/server-types.ts";
+import type { ServerEvent } from "../../../core/call/server.ts";
 import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
 import { callText, log, makeUpstream, reached } from "../../plugins/servers/support/calls.ts";
 import { serveOld } from "../../plugins/servers/support/servers.ts";

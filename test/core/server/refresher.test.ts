@@ -7,7 +7,7 @@ import {
   type Catalogue,
   type ServerEvent,
 } from "../../../core/index.ts";
-import { Refresher, type RefresherOptions } from "../../../core/kit/index.ts";
+import { Refresher, type RefresherOptions } from "../../../core/kit.ts";
 
 interface Book {
   readonly title: string;

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { ConfigFile } from "../../../core/config/file.ts";
-import { loadConfig } from "../../../core/config/load.ts";
+import { ConfigFile } from "../../../core/loading/file.ts";
+import { loadConfig } from "../../../core/loading/load.ts";
 import {
   Answer,
   createGateway,
@@ -18,7 +18,7 @@ import {
   type ServerEvent,
   type ServerStatus,
 } from "../../../core/index.ts";
-import { EMPTY_CATALOGUE } from "../../../core/kit/index.ts";
+import { EMPTY_CATALOGUE } from "../../../core/kit.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { propylon } from "../cli/propylon.ts";

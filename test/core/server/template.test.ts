@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compileTemplate } from "../../../core/server/plugin/template.ts";
+import { compileTemplate } from "../../../core/server/template.ts";
 import { matchesWildcard } from "../../../core/kit/wildcard.ts";
 
 describe("a resource template", () => {

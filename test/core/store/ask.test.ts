@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { Store } from "../../../core/store/store.ts";

@@ -80,7 +80,7 @@ describe("the channel of a worker", () => {
   it("carries an error as it is, and of a strange one the words only", async () => {
     const { ends } = pipe();
     const [asking, answering] = [new WorkerChannel(ends[0]), new WorkerChannel(ends[1])];
-    const { GatewayError } = await import("../../../core/errors.ts");
+    const { GatewayError } = await import("../../../core/kit/errors.ts");
     answering.answer("known", () => {
       throw new GatewayError("exists", "There.", { hint: "Look.", data: { a: 1 } });
     });

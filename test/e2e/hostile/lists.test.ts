@@ -6,7 +6,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Gateway } from "../../../core/gateway/gateway.ts";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import { rpc, type Running, serveHttp } from "../../plugins/servers/support/servers.ts";
 import { until } from "../../fixtures/until.ts";

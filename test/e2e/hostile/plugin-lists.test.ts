@@ -13,7 +13,7 @@ import {
   type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
-import { EMPTY_CATALOGUE } from "../../../core/kit/index.ts";
+import { EMPTY_CATALOGUE } from "../../../core/kit.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const INPUT = { type: "object" };

@@ -1,6 +1,6 @@
 import { connectLegacy } from "../../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../../plugins/conformance/mcp/client-modern.ts";
-import type { Era } from "../../../core/call/types.ts";
+import type { Era } from "../../../core/kit/types.ts";
 import { personOf, type RelayClient } from "./person.ts";
 
 /** Connects a client that answers every question with its own name. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import type { RelayClient } from "./person.ts";
 
 /** What one client must see of one feature, whatever lies between it and the server. */

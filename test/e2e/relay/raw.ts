@@ -1,4 +1,4 @@
-import type { Era, Json } from "../../../core/call/types.ts";
+import type { Era, Json } from "../../../core/kit/types.ts";
 
 const COMMON = {
   "content-type": "application/json",

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import type { Gateway } from "../../../core/gateway/gateway.ts";
-import type { Era } from "../../../core/call/types.ts";
+import type { Era } from "../../../core/kit/types.ts";
 
 /** Where the server of a matrix cell is and what it speaks. */
 export interface Hop {

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { readCard } from "../../../plugins/a2a-client/card.ts";
 import { agentOptions } from "../../../plugins/a2a-client/options.ts";
 import { readEvent } from "../../../plugins/a2a-client/translation.ts";
-import { readEvents } from "../../../core/kit/index.ts";
+import { readEvents } from "../../../core/kit.ts";
 import { skillTools } from "../../../plugins/a2a-client/tool.ts";
 import { startAgent } from "./agent.ts";
 import { until } from "../../fixtures/until.ts";

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
-import { perGeneration } from "../../../core/kit/index.ts";
+import { perGeneration } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { rpc, say } from "../a2a-standard/kit.ts";
 import { messageOf, post, startScripted } from "../a2a-contract/kit.ts";

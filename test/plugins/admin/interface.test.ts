@@ -1,6 +1,6 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
-import { createKey } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";

@@ -10,9 +10,9 @@ import {
 } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createKey } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/key.ts";
 import { definePlugin } from "../../../core/index.ts";
-import type { PluginEvent } from "../../../core/kit/index.ts";
+import type { PluginEvent } from "../../../core/kit.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

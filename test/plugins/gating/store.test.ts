@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { createFileGateway, definePlugin, type Gateway } from "propylon";
 import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
-import { lockFile } from "../../../core/kit/index.ts";
+import { lockFile } from "../../../core/kit.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../fixtures/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed, type Gated } from "./kit.ts";

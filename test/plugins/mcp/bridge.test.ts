@@ -6,7 +6,7 @@ import {
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
-import { isGatewayError } from "../../../core/errors.ts";
+import { isGatewayError } from "../../../core/kit/errors.ts";
 import { contains, needsInput } from "../../../core/call/bridge.ts";
 import {
   FakeServer,

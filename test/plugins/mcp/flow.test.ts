@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import type { AddressInfo, Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { createGateway } from "../../../core/index.ts";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import { FakeServer, openSession, serve, text } from "./kit.ts";
 
 const cleanups: (() => unknown)[] = [];

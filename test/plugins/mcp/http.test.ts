@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import { PATIENCE, rounds } from "../../fixtures/ci.ts";
 import { FakeServer, openSession, post, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";

@@ -1,8 +1,8 @@
 import type { Call } from "../../../core/call/call.ts";
-import { Backlog } from "../../../core/http/backlog.ts";
+import { Backlog } from "../../../core/plugin/backlog.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { Store } from "../../../core/store/store.ts";
-import { Leases } from "../../../core/http/auth/leases.ts";
+import { Leases } from "../../../core/plugin/leases.ts";
 import { createPrincipal } from "../../../core/index.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
@@ -17,12 +17,12 @@ import pino from "pino";
 import { Answer } from "../../../core/call/answer.ts";
 import { configSchema, endpointSchema } from "../../../core/config/schema.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import { Endpoint } from "../../../plugins/mcp/endpoint.ts";
-import type { EndpointContent, EndpointHost } from "../../../core/gateway/endpoint-server.ts";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "../../../core/server/server.ts";
-import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
-import type { Json, Principal, Tool } from "../../../core/call/types.ts";
+import type { EndpointContent, EndpointHost } from "../../../core/plugin/endpoint-server.ts";
+import type { Catalogue, Server, ServerEvent, ServerStatus } from "../../../core/call/server.ts";
+import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";
+import type { Json, Principal, Tool } from "../../../core/kit/types.ts";
 
 /** Answers a call of a {@link FakeServer}. */
 export type Handler = (call: Call) => Answer | Promise<Answer>;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { EndpointContent } from "../../../core/gateway/endpoint-server.ts";
+import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { FakeServer, postModern, serve, text } from "./kit.ts";
 import type { Served } from "./kit.ts";
 import { outliving } from "./kept.ts";

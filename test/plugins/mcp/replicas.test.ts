@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { Call } from "../../../core/call/call.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
-import type { ServerEvent } from "../../../core/server/server.ts";
+import type { ServerEvent } from "../../../core/call/server.ts";
 import { EndpointContext } from "../../../plugins/mcp/context.ts";
 import { Session } from "../../../plugins/mcp/session.ts";
 import { SessionPeers } from "../../../plugins/mcp/session-peers.ts";

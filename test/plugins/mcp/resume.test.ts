@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, expect, it, onTestFinished } from "vitest";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import { Answer } from "../../../core/call/answer.ts";
 import { Journals } from "../../../plugins/mcp/journal.ts";
 import type { HttpReply } from "../../../plugins/mcp/reply.ts";

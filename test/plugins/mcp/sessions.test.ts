@@ -3,7 +3,7 @@ import { collectGarbage } from "../../fixtures/garbage.ts";
 import type { Cancellable, Session, SessionEnd } from "../../../plugins/mcp/session.ts";
 import { SessionTable } from "../../../plugins/mcp/session.ts";
 import { FakeServer, openSession, post, serve, text } from "./kit.ts";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import type { Served } from "./kit.ts";
 import { until } from "../../fixtures/until.ts";
 

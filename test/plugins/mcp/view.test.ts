@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { Endpoints } from "../../../plugins/mcp/endpoints.ts";
 import { View } from "../../../plugins/mcp/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
-import type { EndpointContent } from "../../../core/gateway/endpoint-server.ts";
-import { EMPTY_CATALOGUE } from "../../../core/server/server.ts";
+import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
+import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";
 import { longestTurn } from "../../fixtures/turns.ts";
 import {
   FakeServer,

@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import { createKey } from "../../../core/http/auth/key.ts";
+import { createKey } from "../../../core/http/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { GatewayConfigInput } from "../../../core/index.ts";
 import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Progress } from "../../../core/call/types.ts";
+import type { Progress } from "../../../core/kit/types.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import {
   type Handler,

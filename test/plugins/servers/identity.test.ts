@@ -15,7 +15,7 @@ import {
   team,
   user,
 } from "../../../core/testing/index.ts";
-import { Fernet } from "../../../core/kit/index.ts";
+import { Fernet } from "../../../core/kit.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import access from "../../../plugins/access/index.ts";
 import { Assertions, storedKeySchema } from "../../../plugins/servers/identity.ts";

@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { readArguments } from "../../../core/cli/call-command.ts";
 import { Answer, type Json } from "../../../core/index.ts";
-import { parseExact, writeJson } from "../../../core/kit/index.ts";
+import { parseExact, writeJson } from "../../../core/kit.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
 import { until } from "../../fixtures/until.ts";
 

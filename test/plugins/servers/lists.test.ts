@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ServerEvent } from "../../../core/server/server.ts";
+import type { ServerEvent } from "../../../core/call/server.ts";
 import type { Clock } from "../../../plugins/servers/clock.ts";
 import type { Upstream } from "../../../plugins/servers/upstream.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";

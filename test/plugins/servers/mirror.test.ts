@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import { encodeHeader, mirrorArguments, readMirrors } from "../../../plugins/servers/envelope.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

@@ -2,7 +2,7 @@ import type { Call } from "../../../core/call/call.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/index.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { GatewayError } from "../../../core/kit/errors.ts";
 import type { Connection } from "../../../plugins/servers/connection.ts";
 import {
   OwnConnections,

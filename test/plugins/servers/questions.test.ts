@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { clientError } from "../../../plugins/mcp/asks.ts";
-import type { Json, Peer } from "../../../core/call/types.ts";
+import type { Json, Peer } from "../../../core/kit/types.ts";
 import { type Exchange, Pending } from "../../../plugins/servers/exchange.ts";
 import { Owners } from "../../../plugins/servers/owners.ts";
 import { Questions } from "../../../plugins/servers/questions.ts";

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
-import { GatewayError, toGatewayError } from "../../../core/errors.ts";
+import { GatewayError, toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway } from "../../../core/gateway/create.ts";
 import { CoalescingQueue } from "../../../plugins/servers/coalescing-queue.ts";
 import { toAnswer, toText } from "../../../plugins/servers/relay.ts";
-import { keepError, restoreError } from "../../../core/kit/index.ts";
+import { keepError, restoreError } from "../../../core/kit.ts";
 
 const MAX_DEPTH = 64;
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { isGatewayError } from "../../../core/errors.ts";
+import { isGatewayError } from "../../../core/kit/errors.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
 

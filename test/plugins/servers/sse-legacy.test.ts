@@ -3,7 +3,7 @@ import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Progress } from "../../../core/call/types.ts";
+import type { Progress } from "../../../core/kit/types.ts";
 import { callText, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { type Running, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";

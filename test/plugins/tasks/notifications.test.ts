@@ -1,7 +1,7 @@
 import { Answer } from "propylon";
 import metrics from "propylon/plugins/metrics";
 import { expect, it } from "vitest";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../fixtures/until.ts";
 import { KNOWS, startTasks } from "./support.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../core/call/types.ts";
+import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../fixtures/until.ts";
 import { KNOWS, startTasks } from "./support.ts";

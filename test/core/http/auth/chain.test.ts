@@ -2,12 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createChain } from "../../../../core/http/auth/authenticator.ts";
-import { AuthenticatorChain } from "../../../../core/http/auth/chain.ts";
-import { createKey } from "../../../../core/http/auth/key.ts";
+import { createChain } from "../../../../core/http/authenticator.ts";
+import { AuthenticatorChain } from "../../../../core/http/chain.ts";
+import { createKey } from "../../../../core/http/key.ts";
 import { digestOf } from "../../../../core/kit/digest.ts";
-import { makePrincipal, originOf } from "../../../../core/http/auth/principal.ts";
-import type { Authenticator } from "../../../../core/http/auth/authentication.ts";
+import { makePrincipal, originOf } from "../../../../core/call/principal.ts";
+import type { Authenticator } from "../../../../core/plugin/authentication.ts";
 import {
   admits,
   configSchema,

@@ -1,10 +1,10 @@
 import { SignJWT } from "jose";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createKey } from "../../../../core/http/auth/key.ts";
+import { createKey } from "../../../../core/http/key.ts";
 import { digestOf } from "../../../../core/kit/digest.ts";
-import { Guesses, placeOf } from "../../../../core/http/auth/guesses.ts";
-import { TrustedProxies } from "../../../../core/http/auth/proxies.ts";
+import { Guesses, placeOf } from "../../../../core/http/guesses.ts";
+import { TrustedProxies } from "../../../../core/http/proxies.ts";
 import { configSchema, definePlugin, GatewayError } from "../../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../../core/testing/index.ts";
 import metrics from "../../../../plugins/metrics/index.ts";

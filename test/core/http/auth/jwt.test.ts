@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createJwtVerifier } from "../../../../core/http/auth/jwt.ts";
+import { createJwtVerifier } from "../../../../core/http/jwt.ts";
 import { configSchema } from "../../../../core/index.ts";
 import { startClock } from "../../../fixtures/clock.ts";
 

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createKeyring } from "../../../../core/http/auth/authenticator.ts";
+import { createKeyring } from "../../../../core/http/authenticator.ts";
 import {
   createKey,
   isMistyped,
   readBasic,
   readBearer,
   readUnprovenClaims,
-} from "../../../../core/http/auth/key.ts";
+} from "../../../../core/http/key.ts";
 import { digestOf } from "../../../../core/kit/digest.ts";
 import { configSchema, type Role } from "../../../../core/index.ts";
 import { rounds } from "../../../fixtures/ci.ts";

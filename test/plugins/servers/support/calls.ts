@@ -3,8 +3,8 @@ import { createPrincipal } from "../../../../core/index.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { serverSchema } from "../../../../core/config/server-schema.ts";
-import type { Server, ServerEvent, ServerState } from "../../../../core/server/server.ts";
-import type { Json, Peer } from "../../../../core/call/types.ts";
+import type { Server, ServerEvent, ServerState } from "../../../../core/call/server.ts";
+import type { Json, Peer } from "../../../../core/kit/types.ts";
 import type { UpstreamConfig } from "../../../../plugins/servers/dial.ts";
 import { Upstream, type UpstreamOptions } from "../../../../plugins/servers/upstream.ts";
 

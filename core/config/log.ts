@@ -1,0 +1,162 @@
+import { isatty } from "node:tty";
+import { pino, symbols, type DestinationStream, type Logger } from "pino";
+import type { GatewayConfig } from "./schema.ts";
+import { StandardOutput } from "../kit/standard-output.ts";
+
+/** Keys that never reach a log, at the top level and one level down. */
+const SECRETS = [
+  "authorization",
+  "proxy-authorization",
+  "cookie",
+  "set-cookie",
+  "x-api-key",
+  "apiKey",
+  "password",
+  "token",
+  "secret",
+];
+
+/**
+ * The gateway's logger: one JSON object a line with `ts` (ISO 8601) and a level by name, or readable text on a terminal.
+ * Credentials are replaced by `[redacted]`. JSON is written in the background, what is left when the process exits.
+ *
+ * @param destination default: standard output
+ *
+ * @example const log = await createLogger({ level: "info", format: "json" });
+ */
+export async function createLogger(
+  config: GatewayConfig["log"],
+  destination?: DestinationStream,
+): Promise<Logger> {
+  const pretty =
+    config.format === "pretty" ||
+    (config.format === "auto" && destination === undefined && isatty(1));
+  const stream = destination ?? (pretty ? await prettyStream() : jsonStream());
+  return pino(
+    {
+      level: config.level,
+      base: null,
+      timestamp: clock(),
+      formatters: { level: (label) => ({ level: label }) },
+      redact: {
+        paths: SECRETS.flatMap((key) => [`["${key}"]`, `*["${key}"]`]),
+        censor: "[redacted]",
+      },
+    },
+    stream,
+  );
+}
+
+/** The time as a field of a line, written anew only when the clock has moved: hundreds of lines may have the same millisecond. */
+function clock(): () => string {
+  let at = 0;
+  let field = "";
+  return () => {
+    const now = Date.now();
+    if (now !== at) {
+      at = now;
+      field = `,"ts":"${new Date(now).toISOString()}"`;
+    }
+    return field;
+  };
+}
+
+/**
+ * Shows every line of a logger and its children to a listener, as it is written: one redacted JSON object, whatever format the
+ * reader of the log sees. What the listener itself logs meanwhile is not shown to it, and neither is what its failure logs
+ * later: the log would feed itself. A logger of another copy of pino shows nothing.
+ *
+ * @param isHeard asked per line; without a listener a line costs this question
+ * @returns ends it
+ */
+export function tapLog(
+  log: Logger,
+  isHeard: () => boolean,
+  onLine: (line: string) => void,
+): () => void {
+  // Not a stream around it: pino leaves notes for some streams on the object itself.
+  const stream = (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym];
+  if (!stream) return () => {};
+  // eslint-disable-next-line typescript/unbound-method -- called with its stream, and put back as it was
+  const write = stream.write;
+  let isTelling = false;
+  let isOver = false;
+  const tapped = (line: string): void => {
+    write.call(stream, line);
+    if (isTelling || isOver || !isHeard() || line.includes(OWN_FAILURE)) return;
+    isTelling = true;
+    try {
+      onLine(line.trimEnd());
+    } finally {
+      isTelling = false;
+    }
+  };
+  stream.write = tapped;
+  return () => {
+    isOver = true;
+    // Another gateway with this logger may have tapped it since.
+    if (stream.write === tapped) stream.write = write;
+  };
+}
+
+/** Writes lines that another process made to where this logger writes its own. */
+export function writeLines(log: Logger, lines: string): void {
+  (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym]?.write(lines);
+}
+
+/** Marks the line that says that a listener of log lines failed. */
+const OWN_FAILURE = '"hook":"log:line"';
+
+/** There is one, however many loggers write to it. */
+let output: StandardOutput | undefined;
+
+/** An object of its own for each logger, whose lines alone are tapped there. */
+function jsonStream(): DestinationStream & Pick<StandardOutput, "flush" | "flushSync"> {
+  const to = (output ??= new StandardOutput(lostLines));
+  return {
+    write: (line) => to.write(line),
+    flush: (done) => to.flush(done),
+    flushSync: () => to.flushSync(),
+  };
+}
+
+function lostLines(lost: number): string {
+  const ts = new Date().toISOString();
+  const msg = "lines of the log are lost: they could not be written in time";
+  return `${JSON.stringify({ level: "warn", ts, lost, msg })}\n`;
+}
+
+/** Imported only where a person reads along: it costs start-up time, and a transport thread would not bundle. */
+async function prettyStream(): Promise<DestinationStream> {
+  const { default: pretty } = await import("pino-pretty");
+  const terminal = pretty({
+    sync: true,
+    destination: 1,
+    timestampKey: "ts",
+    levelKey: "level",
+    ignore: "pid,hostname",
+    singleLine: true,
+    // A line that begins at the margin is always one of the log.
+    messageFormat: ({ msg }) => (typeof msg === "string" ? msg.replaceAll("\n", "\n    ") : ""),
+  });
+  return { write: (line) => void terminal.write(showControls(line)) };
+}
+
+/** An escape of JSON; a control character, or a mark that changes the direction of text. */
+const HIDDEN =
+  /\\(?:u00([01][\da-f])|[^])|[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+const SHORT: Readonly<Record<string, string>> = {
+  "\\b": "[U+0008]",
+  "\\f": "[U+000C]",
+  "\\r": "[U+000D]",
+};
+
+/** Words of strangers stand in errors: in a terminal, an escape sequence could clear it, or write another line of the log. */
+function showControls(line: string): string {
+  return line.replace(HIDDEN, (found, hex?: string) => {
+    if (hex !== undefined) return `[U+00${hex.toUpperCase()}]`;
+    if (found.startsWith("\\")) return SHORT[found] ?? found;
+    return `[U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`;
+  });
+}

@@ -1,0 +1,202 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { GatewayError } from "../kit/errors.ts";
+import { problemText } from "../kit/problem-text.ts";
+import { admits } from "../http/guard.ts";
+import type { Access } from "../plugin/route.ts";
+import { shapeOf } from "../http/route-table.ts";
+import type { Json, Role } from "../kit/types.ts";
+import type {
+  CheckedPanel,
+  Panel,
+  PanelAccess,
+  PanelView,
+  RegisteredPanel,
+} from "../plugin/panel.ts";
+import { panelSchema } from "./panel-schema.ts";
+import type { RegisteredRoute } from "./scope.ts";
+
+/** Largest module of a panel, in bytes. */
+const MAX_MODULE = 1_048_576;
+
+/**
+ * Makes data of the plugins' panels, each checked against the routes that it asks.
+ *
+ * @param routes those of the listener that serves the management
+ * @throws {GatewayError} `invalid` for a panel that could not work, `exists` for two of one name
+ */
+export function checkPanels(
+  panels: readonly RegisteredPanel[],
+  routes: readonly RegisteredRoute[],
+): readonly CheckedPanel[] {
+  const taken = new Set<string>();
+  return panels.map(({ plugin, panel }) => {
+    const checked = check(plugin, panel, routes);
+    const name = `${plugin}/${checked.id}`;
+    if (taken.has(name))
+      throw new GatewayError("exists", `Plugin "${plugin}" has two panels "${checked.id}".`);
+    taken.add(name);
+    return checked;
+  });
+}
+
+function check(plugin: string, given: Panel, routes: readonly RegisteredRoute[]): CheckedPanel {
+  const parsed = panelSchema.safeParse(given);
+  if (!parsed.success) throw malformed(plugin, given, parsed.error);
+  const { id, title, description = null, place, access, view, module } = parsed.data;
+  const head = { plugin, id, title, description, place, access };
+  if (module !== undefined) return { ...head, module: readModule(module, nameOf(plugin, id)) };
+  for (const request of requestsOf(view, access)) checkRequest(request, head, routes);
+  return { ...head, view: toJson(view) };
+}
+
+/** A request that a view makes, and what it says of it. */
+interface Request {
+  /** What makes it, to begin a sentence with. */
+  readonly by: string;
+  readonly route: string;
+  readonly params: readonly string[];
+  readonly access: PanelAccess;
+  readonly mutates: boolean;
+}
+
+function requestsOf(view: PanelView, access: PanelAccess): readonly Request[] {
+  if ("form" in view) {
+    const { route, mutates = true, access: own = access } = view.form;
+    return [{ by: "its form", route, params: [], access: own, mutates }];
+  }
+  const reading = Object.values(view)[0] as { readonly from: string };
+  const data = { by: "its data", route: reading.from, params: [], access, mutates: false };
+  const { actions = [] } = "table" in view ? view.table : "fields" in view ? view.fields : {};
+  return [
+    data,
+    ...actions.map(({ label, route, params = {}, mutates = true, access: own = access }) => ({
+      by: `its action "${label}"`,
+      route,
+      params: Object.keys(params),
+      access: own,
+      mutates,
+    })),
+  ];
+}
+
+function checkRequest(
+  request: Request,
+  { plugin, id, place }: Pick<CheckedPanel, "plugin" | "id" | "place">,
+  routes: readonly RegisteredRoute[],
+): void {
+  const { by, access, mutates } = request;
+  const refuse = (problem: string, hint: string): never => {
+    throw new GatewayError("invalid", `${nameOf(plugin, id)}: ${by} ${problem}.`, { hint });
+  };
+  const [method, path] = splitReference(request.route);
+  const named = `${method} ${path}`;
+  const route = routes.find(
+    (each) => each.method === method && shapeOf(each.path) === shapeOf(path),
+  );
+  if (!route)
+    return refuse(
+      `asks ${named}, which is not a route of this gateway`,
+      "Write it as it is registered, on the listener of the management, or register the panel only with the plugin that has the route.",
+    );
+  if (by === "its data" && method !== "GET")
+    refuse(
+      `asks ${named}, which is not a GET request`,
+      "Read by GET; what is sent is for actions and forms.",
+    );
+  if (!reaches(access, route.options.access))
+    refuse(
+      `asks ${named}, which takes the role ${route.options.access}`,
+      by === "its data"
+        ? "Raise the access of the panel."
+        : `Set access: "${route.options.access}" there, or raise that of the panel.`,
+    );
+  if (route.options.mutates !== mutates)
+    refuse(
+      `asks ${named}, which ${route.options.mutates ? "changes something" : "changes nothing"}`,
+      by === "its data"
+        ? "Make it an action."
+        : `Set mutates: ${String(route.options.mutates)} there, or correct the route.`,
+    );
+  const given = [...request.params, ...(place === "servers/detail" ? ["server"] : [])];
+  const missing = parametersOf(path).find((name) => !given.includes(name));
+  if (missing !== undefined)
+    refuse(
+      `asks ${named}, whose ${missing} is not known there`,
+      by === "its form"
+        ? "Name it in the path, or make the form one of an action of a row."
+        : `Give it in params, as in { ${missing}: "/${missing}" }.`,
+    );
+}
+
+/** Method and path of a reference, without its query. */
+function splitReference(reference: string): readonly [method: string, path: string] {
+  const at = reference.indexOf(" ");
+  return [reference.slice(0, at), reference.slice(at + 1).replace(/\?.*$/, "")];
+}
+
+function parametersOf(path: string): readonly string[] {
+  return path.split("/").flatMap((part) => (part.startsWith(":") ? [part.slice(1)] : []));
+}
+
+const PEOPLE: readonly Role[] = ["viewer", "caller", "operator", "admin"];
+
+/** Whether everybody whom one policy lets in is let in by the other. */
+function reaches(access: PanelAccess, route: Access): boolean {
+  return PEOPLE.every((role) => {
+    const one = { roles: new Set([role]) };
+    return !admits(one, access) || admits(one, route);
+  });
+}
+
+function readModule(module: URL | string, name: string): NonNullable<CheckedPanel["module"]> {
+  const text = typeof module === "string" ? module : readText(module, name);
+  if (Buffer.byteLength(text) > MAX_MODULE)
+    throw new GatewayError("invalid", `${name}: its module is larger than 1 MiB.`, {
+      hint: "Build it without what the page has already.",
+    });
+  const version = createHash("sha256").update(text).digest("base64url").slice(0, 16);
+  return { text, version };
+}
+
+function readText(file: URL, name: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new GatewayError("invalid", `${name}: its module cannot be read.`, {
+      cause,
+      hint: 'Give the file as new URL("../plugin/panel.js", import.meta.url), or the text of the module.',
+    });
+  }
+}
+
+/** Schemas become JSON Schema, so that the view can go to a browser. */
+function toJson(view: PanelView): Json {
+  return JSON.parse(
+    JSON.stringify(view, (key, value: unknown) =>
+      key === "input" && isSchema(value) ? schemaOf(value) : value,
+    ),
+  ) as Json;
+}
+
+function isSchema(value: unknown): value is z.ZodType {
+  return typeof value === "object" && value !== null && "_zod" in value;
+}
+
+function schemaOf(input: z.ZodType): Json {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
+  return schema;
+}
+
+function malformed(plugin: string, panel: Panel, { issues }: z.ZodError): GatewayError {
+  const words = issues.map((issue) => problemText(issue));
+  const id = typeof panel?.id === "string" ? panel.id.slice(0, 64) : "?";
+  return new GatewayError("invalid", `${nameOf(plugin, id)}: ${words.join("; ")}.`, {
+    hint: "The guide to writing a plugin shows what panels can say.",
+  });
+}
+
+function nameOf(plugin: string, id: string): string {
+  return `Panel "${id}" of plugin "${plugin}"`;
+}

@@ -1,0 +1,99 @@
+import { z, type ZodType } from "zod";
+import { METHODS } from "../http/route-table.ts";
+import { isObject } from "../kit/json.ts";
+import type { Panel } from "../plugin/panel.ts";
+
+const pointer = z.string().regex(/^(?:\/.*)?$/, "must be a JSON pointer such as /servers");
+const reference = z
+  .string()
+  .regex(
+    new RegExp(`^(?:${METHODS.join("|")}) /`),
+    "must be a method and a path, as in GET /_meta/servers",
+  );
+/** Who may see something; a zod twin of `PanelAccess`. */
+export const accessSchema = z.enum(["viewer", "caller", "operator", "admin"]);
+const label = z.string().min(1).max(100);
+
+/** A zod object of this copy of the library or another. */
+export const zodSchema = z.custom<ZodType>(
+  (value) => isObject(value) && isObject(value["_zod"]),
+  "must be a zod schema",
+);
+
+const column = z.strictObject({
+  label,
+  value: pointer,
+  as: z
+    .enum(["text", "number", "boolean", "time", "duration", "bytes", "state", "code", "list"])
+    .optional(),
+});
+
+const request = {
+  route: reference,
+  confirm: z.string().min(1).max(500).optional(),
+  access: accessSchema.optional(),
+  mutates: z.boolean().optional(),
+  secret: pointer.optional(),
+};
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+const when = z
+  .record(z.string(), z.array(scalar).min(1).max(50))
+  .refine((values) => Object.keys(values).every((key) => pointer.safeParse(key).success), {
+    message: "each key must be a JSON pointer such as /state",
+  });
+
+const action = z.strictObject({
+  ...request,
+  label,
+  params: z.record(z.string(), pointer).optional(),
+  when: when.optional(),
+  body: z.record(z.string(), z.unknown()).optional(),
+  input: zodSchema.optional(),
+});
+const actions = z.array(action).max(20).optional();
+const source = {
+  from: reference,
+  live: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .optional(),
+};
+const columns = z.array(column).min(1).max(50);
+
+const VIEWS = {
+  table: z.strictObject({
+    ...source,
+    rows: pointer,
+    columns,
+    actions,
+    empty: z.string().max(500).optional(),
+  }),
+  fields: z.strictObject({ ...source, fields: columns, actions }),
+  metric: z.strictObject({ ...source, value: pointer, unit: z.string().max(20).optional() }),
+  log: z.strictObject({ ...source, lines: pointer }),
+  form: z.strictObject({ ...request, input: zodSchema, submit: label }),
+};
+
+const view = z
+  .strictObject(
+    Object.fromEntries(Object.entries(VIEWS).map(([kind, schema]) => [kind, schema.optional()])),
+  )
+  .refine((kinds) => Object.keys(kinds).length === 1, {
+    message: `must be one of ${Object.keys(VIEWS).join(", ")}`,
+  });
+
+/** Plugins may be plain JavaScript, so what the types of a panel demand is demanded here again. */
+export const panelSchema = z
+  .strictObject({
+    id: z.string().regex(/^[a-z][a-z0-9-]{0,63}$/, "must be lower-case letters, digits and -"),
+    title: label,
+    description: z.string().max(500).optional(),
+    place: z.enum(["overview", "servers/detail", "page"]),
+    access: accessSchema,
+    view: view.optional(),
+    module: z.union([z.instanceof(URL), z.string().min(1)]).optional(),
+  })
+  .refine((panel) => (panel.view === undefined) !== (panel.module === undefined), {
+    message: "must have a view or a module, and not both",
+  }) as unknown as ZodType<Panel>;

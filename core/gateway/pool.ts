@@ -1,0 +1,166 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Logger } from "pino";
+import type { Changes } from "../plugin/hooks.ts";
+import type { Scope } from "./scope.ts";
+import { createTyped, type TypedServer } from "./server-types.ts";
+import type { ManagedServer } from "../call/server-type.ts";
+import type { ServerEvent } from "../call/server.ts";
+import { KeyedServer } from "../server/keyed-server.ts";
+import { NarrowedServer } from "./narrowed-server.ts";
+import { Successor } from "../server/successor.ts";
+
+/** What a {@link ServerPool} is made of. */
+export interface ServerPoolOptions {
+  readonly log: Logger;
+  /** Receives the events of the servers in use, not of those only planned. */
+  onEvent(name: string, event: ServerEvent): void;
+}
+
+/** A change of the set of servers, begun but not in use yet. Ends with exactly one `commit` or `abort`. */
+export interface ServerPlan {
+  readonly changes: Changes;
+  /** The servers as they will be, in the order of the config. Those that did not change are the very same objects. */
+  readonly servers: ReadonlyMap<string, ManagedServer>;
+  /** Starts the new servers that a plugin serves; for when the plugin has started. */
+  start(scope: Scope): void;
+  /**
+   * Puts it to use; resolves when the replaced servers are closed, after their calls in flight, at most `drainMs` later. One
+   * whose successor is not ready yet serves on until it is, and is its successor's to close.
+   * @param arrived resolves when no call is on its way to a replaced server any more; until then they take calls
+   */
+  commit(drainMs: number, arrived?: Promise<unknown>): Promise<void>;
+  /** Takes it back; closes only what the plan created. */
+  abort(): Promise<void>;
+}
+
+/** A server with what it was made from. */
+interface Member {
+  readonly typed: TypedServer;
+  /** As its plugin made it. */
+  readonly made: ManagedServer;
+  readonly server: Successor;
+}
+
+type Members = ReadonlyMap<string, Member>;
+
+/** The servers of a gateway. They outlive reloads: only a changed entry is replaced, beside the old one until committed. */
+export class ServerPool {
+  readonly #options: ServerPoolOptions;
+  #members: Members = new Map();
+
+  constructor(options: ServerPoolOptions) {
+    this.#options = options;
+  }
+
+  /** The servers in use, in the order of the config. */
+  get servers(): ReadonlyMap<string, ManagedServer> {
+    return serversOf(this.#members);
+  }
+
+  /**
+   * Creates what is new or changed, and starts nothing. Entries with `enabled: false` count as absent.
+   *
+   * @param entries in the order of the config
+   * @throws {GatewayError} when a plugin cannot make its server
+   */
+  plan(entries: ReadonlyMap<string, TypedServer>): ServerPlan {
+    const before = this.#members;
+    const members = new Map<string, Member>();
+    const fresh = (): Member[] =>
+      [...members].filter(([name, member]) => before.get(name) !== member).map(([, each]) => each);
+    try {
+      for (const [name, typed] of entries) {
+        if (!typed.entry.enabled) continue;
+        const old = before.get(name);
+        const kept = old && isSame(old, typed) ? old : undefined;
+        members.set(name, kept ?? this.#create(name, typed, old));
+      }
+    } catch (error) {
+      void closeAll(fresh(), 0).catch(() => {});
+      throw error;
+    }
+    return {
+      changes: compare(before, members),
+      servers: serversOf(members),
+      start(scope) {
+        for (const { typed, server } of fresh()) if (typed.scope === scope) server.start();
+      },
+      commit: (drainMs, arrived) => this.#commit(members, drainMs, arrived),
+      abort: () => closeAll(fresh(), 0),
+    };
+  }
+
+  /** Closes every server after its calls in flight, at most after `graceMs`. */
+  async close(graceMs: number): Promise<void> {
+    await closeAll([...this.#members.values()], graceMs);
+    this.#members = new Map();
+  }
+
+  #create(name: string, typed: TypedServer, old: Member | undefined): Member {
+    const made = createTyped(name, typed, old?.server.catalogue);
+    const { log } = this.#options;
+    const { libraries, safeKeys } = typed.entry;
+    const server = libraries
+      ? new NarrowedServer(made, log, libraries, safeKeys)
+      : safeKeys
+        ? new KeyedServer(made, log, true)
+        : new Successor(made, log);
+    const member = { typed, made, server };
+    server.on((event) => {
+      if (this.#members.get(name) === member) this.#options.onEvent(name, event);
+    });
+    return member;
+  }
+
+  async #commit(
+    members: Members,
+    drainMs: number,
+    arrived: Promise<unknown> = Promise.resolve(),
+  ): Promise<void> {
+    const before = this.#members;
+    this.#members = members;
+    const gone = [...before].filter(([name, member]) => {
+      const server = members.get(name)?.server;
+      if (server === member.server) return false;
+      const close = (graceMs: number): Promise<void> => closeMember(member, graceMs);
+      return !server?.replace({ before: member.server, arrived, drainMs, close });
+    });
+    await arrived;
+    await closeAll(
+      gone.map(([, member]) => member),
+      drainMs,
+    );
+  }
+}
+
+/** Whether an entry is served by what serves it already: same entry, same plugin set up the same way. */
+function isSame({ typed: old }: Member, typed: TypedServer): boolean {
+  return (
+    isDeepStrictEqual(old.entry, typed.entry) &&
+    old.scope === typed.scope &&
+    old.definition === typed.definition
+  );
+}
+
+function compare(before: Members, after: Members): Changes {
+  const names = [...after.keys()].toSorted();
+  return {
+    added: names.filter((name) => !before.has(name)),
+    removed: [...before.keys()].filter((name) => !after.has(name)).toSorted(),
+    changed: names.filter((name) => before.has(name) && before.get(name) !== after.get(name)),
+    unchanged: names.filter((name) => before.get(name) === after.get(name)),
+  };
+}
+
+function serversOf(members: Members): ReadonlyMap<string, ManagedServer> {
+  return new Map([...members].map(([name, { server }]) => [name, server]));
+}
+
+async function closeAll(members: readonly Member[], graceMs: number): Promise<void> {
+  await Promise.all(members.map((member) => closeMember(member, graceMs)));
+}
+
+async function closeMember({ server, made, typed }: Member, graceMs: number): Promise<void> {
+  await server.close(graceMs);
+  typed.scope.managed.delete(made);
+}

@@ -1,0 +1,253 @@
+import type { Middleware } from "../call/call.ts";
+import type { DeadlineRule } from "../call/pipeline.ts";
+import { STAGES, type Stage } from "../call/stages.ts";
+import type { Logger } from "pino";
+import { GatewayError } from "../kit/errors.ts";
+import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "../plugin/route.ts";
+import type { Socket } from "../plugin/route.ts";
+import { GuardedServer } from "../server/guarded-server.ts";
+import type {
+  ConfigExtension,
+  Handle,
+  NamedDefinition,
+  ResourceDefinition,
+  ResourceHandle,
+} from "../plugin/definitions.ts";
+import type { FilterOptions, RegisteredFilter } from "../plugin/filters.ts";
+import { injections } from "./graph.ts";
+import { checkEmitted, currentHook } from "../plugin/hooks.ts";
+import type { PluginContext } from "../plugin/plugin-context.ts";
+import type { Scope, ScopeHost } from "./scope.ts";
+
+/** Answers requests, or accepts WebSocket connections. */
+type Answering = RouteHandler | Accepting;
+
+/** Accepts a WebSocket connection. */
+type Accepting = (socket: Socket) => unknown;
+
+/** What `setup` receives: every registration lands in the scope's lists. */
+export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
+  const { key, name, plugin, injected, sources } = scope;
+  const services = injections(plugin).map(({ field, id }) => [field, injected.get(id)?.service]);
+  const members: PluginContext = {
+    config,
+    services: Object.fromEntries(services) as PluginContext["services"],
+    log: scope.log,
+    get metrics() {
+      if (scope.registry) return scope.registry;
+      throw new GatewayError("invalid", "A plugin that is there by default has no metrics.");
+    },
+    files: {
+      folder: host.cwd,
+      read: (path) => sources.read(path),
+      import: (path) => sources.import(path),
+    },
+    control: host.control,
+    get store() {
+      return host.store(name);
+    },
+    database: (migrations) => host.database(name, migrations),
+    tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
+    resource: (resource, definition) => registerResource(scope, resource, definition),
+    prompt: (prompt, definition) => register(scope, "prompt", prompt, definition, scope.prompts),
+    server: (server) => void scope.servers.push(new GuardedServer(server, scope.log)),
+    serverType(type, definition) {
+      if (!Object.hasOwn(plugin.serverTypes ?? {}, type))
+        throw new GatewayError(
+          "invalid",
+          `it brings the server type "${type}" without its schema.`,
+          {
+            hint: `Add it to the definition: serverTypes: { ${type}: schema }.`,
+          },
+        );
+      scope.serverTypes.push({ type, definition });
+    },
+    route: (
+      method: RouteMethod,
+      path: string,
+      options: RouteOptions | WebSocketOptions,
+      handler: Answering,
+    ) => registerRoute(scope, method, path, options, handler),
+    panel: (panel) => void scope.panels.push({ plugin: name, panel }),
+    page: (handler) => void scope.pages.push(handler),
+    extend: (added) => extend(scope, added),
+    use: (stage: Stage, joining: Middleware | DeadlineRule) =>
+      joinStage(scope, currentStage(stage, scope.log), joining),
+    filter(shows: RegisteredFilter["shows"], options?: FilterOptions) {
+      scope.filters.push({ ...options, plugin: name, shows });
+      return { changed: () => host.relist() };
+    },
+    authenticator: (authenticator, authenticate, options) =>
+      void scope.authenticators.push({
+        ...options,
+        name: authenticator,
+        plugin: name,
+        authenticate,
+      }),
+    credential: (find) => void scope.credentials.push(find),
+    check: (check, ask) => void scope.checks.push({ name: check, ask }),
+    hook: (hook, listener) =>
+      void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),
+    emit(hook, ...args) {
+      checkEmitted(name, hook);
+      host.emit(hook, ...args);
+      if (plugin.events && Object.hasOwn(plugin.events, hook)) host.event(name, hook, args[0]);
+    },
+    call: host.call,
+    audit: (action, target, details, on) =>
+      host.audit({ plugin: name, action, target, details, on }),
+    keep: (field, create, dispose) => host.keep(key, field, create, dispose),
+    onStart: (start) => void scope.starters.push(start),
+    onDispose: (undo) => void scope.cleanups.push(undo),
+  };
+  return Object.setPrototypeOf(members, FORMER_MEMBERS) as PluginContext;
+}
+
+/** Plugins in files are run without a look at their types, so what the types demand is demanded here again. */
+function register<T>(
+  { local }: Scope,
+  kind: "tool" | "resource" | "prompt",
+  name: string,
+  definition: T,
+  list: NamedDefinition<T>[],
+): Handle {
+  if (typeof name !== "string" || typeof definition !== "object")
+    throw new GatewayError("invalid", `gateway.${kind} takes a name and then a definition.`, {
+      hint: `Write gateway.${kind}("name", { ... }).`,
+    });
+  list.push({ name, definition });
+  return { changed: () => local.changed(`${kind}s`) };
+}
+
+function registerResource(
+  scope: Scope,
+  name: string,
+  definition: ResourceDefinition,
+): ResourceHandle {
+  const handle =
+    definition?.uriTemplate === undefined
+      ? register(scope, "resource", name, definition, scope.resources)
+      : register(scope, "resource", name, definition, scope.resourceTemplates);
+  return {
+    ...handle,
+    updated(uri = definition.uri) {
+      if (uri === undefined)
+        throw new GatewayError("invalid", `Which resource of "${name}" was updated?`, {
+          hint: `Write updated(uri) with a URI that fits ${definition.uriTemplate}.`,
+        });
+      scope.local.updated(uri);
+    },
+  };
+}
+
+function registerRoute(
+  { name: plugin, routes, sockets, log }: Scope,
+  method: RouteMethod,
+  path: string,
+  options: RouteOptions | WebSocketOptions,
+  handler: Answering,
+): void {
+  if (options?.websocket !== true) {
+    routes.push({ plugin, method, path, options, handler: handler as RouteHandler });
+    return;
+  }
+  if (method !== "GET")
+    throw new GatewayError("invalid", `A WebSocket begins with GET, not ${method} ${path}.`);
+  const accept = (socket: Socket): void => void acceptOrClose(handler as Accepting, socket, log);
+  sockets.push({ plugin, path, options, accept });
+}
+
+/** A plugin that fails, at once or later, loses its connection and nothing else. */
+async function acceptOrClose(accept: Accepting, socket: Socket, log: Logger): Promise<void> {
+  try {
+    await accept(socket);
+  } catch (err) {
+    log.error({ err }, "a WebSocket connection could not be accepted");
+    // RFC 6455 section 7.4.1: an unexpected condition.
+    socket.close(1011);
+  }
+}
+
+function extend(scope: Scope, { listeners = {}, endpoints = {} }: ConfigExtension): void {
+  for (const [name, settings] of Object.entries(listeners))
+    scope.listeners.push({ name, settings });
+  for (const [name, settings] of Object.entries(endpoints))
+    scope.endpoints.push({ name, settings });
+}
+
+function joinStage(
+  { name: plugin, middleware, deadlines }: Scope,
+  stage: Stage,
+  joining: Middleware | DeadlineRule,
+): void {
+  if (typeof joining === "function") middleware.push({ plugin, stage, run: joining });
+  else if (stage === "deadline" && typeof joining?.limit === "function") deadlines.push(joining);
+  else
+    throw new GatewayError("invalid", `It joins the stage "${stage}" with no function.`, {
+      hint: "Write gateway.use(stage, (call, next) => next(call)).",
+    });
+}
+
+/** Members that the context had in 0.1, and what does their work now. */
+const REPLACED: Readonly<Record<string, string>> = {
+  name: "the name that you gave definePlugin",
+  servers: "gateway.control.servers",
+  shows: "gateway.control.shows",
+  exists: "gateway.control.exists",
+  timeouts: "gateway.control.timeouts",
+  evict: "gateway.control.evict",
+  cwd: "gateway.files.folder",
+  text: "gateway.files.read",
+  code: "gateway.files.import",
+  signal: "gateway.onDispose",
+  resourceTemplate: "gateway.resource(name, { uriTemplate, ... })",
+  changed: "changed() of what gateway.tool, resource and prompt return",
+  updated: "updated() of what gateway.resource returns",
+  listener: "gateway.extend({ listeners })",
+  endpoint: "gateway.extend({ endpoints })",
+  socket: 'gateway.route("GET", path, { ..., websocket: true }, accept)',
+  deadline: 'gateway.use("deadline", { limit })',
+  warn: "gateway.check",
+  readiness: "gateway.check",
+};
+
+/**
+ * Prototype of every context: whoever uses a member of before, which plain JavaScript can, reads what does its work now.
+ * Made once; a context pays nothing for it.
+ */
+const FORMER_MEMBERS: object = Object.defineProperties(
+  {},
+  Object.fromEntries(
+    Object.entries(REPLACED).map(([name, now]) => [name, { get: gone(name, now) }]),
+  ),
+);
+
+function gone(name: string, now: string): () => never {
+  return () => {
+    throw new GatewayError("invalid", `gateway.${name} was removed: use ${now}.`, {
+      hint: "The upgrade page lists everything that has another name.",
+    });
+  };
+}
+
+/** Stages that have another name since 0.1, and the one that went into another. */
+const RENAMED_STAGES: ReadonlyMap<string, Stage> = new Map([
+  ["authorize", "gate"],
+  ["progress", "dispatch"],
+]);
+
+/**
+ * The stage that is meant: a plugin may still say the name of before, which the log tells.
+ *
+ * @throws {GatewayError} `invalid` for a stage that never was
+ */
+function currentStage(stage: string, log: Logger): Stage {
+  const renamed = RENAMED_STAGES.get(stage);
+  if (renamed)
+    log.warn({ stage }, `stage "${stage}" is "${renamed}" now; the old name goes with 0.3`);
+  const current = renamed ?? (stage as Stage);
+  if (STAGES.includes(current)) return current;
+  throw new GatewayError("invalid", `it uses an unknown stage "${stage}".`, {
+    hint: `Stages: ${STAGES.join(", ")}.`,
+  });
+}

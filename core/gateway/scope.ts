@@ -1,0 +1,255 @@
+import type { DeadlineRule } from "../call/pipeline.ts";
+import type { RegisteredFilter } from "../plugin/filters.ts";
+import type { PluginAction } from "../http/audit.ts";
+import type { Middleware } from "../call/call.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Logger } from "pino";
+import type { Registry } from "prom-client";
+import type { HookListener } from "./emitter.ts";
+import { PluginServer } from "../server/plugin-server.ts";
+import type { LocalDefinitions } from "../plugin/definitions.ts";
+import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
+import type { RegisteredPanel } from "../plugin/panel.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
+import type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
+import type { Authenticator, FindCredential } from "../plugin/authentication.ts";
+import type {
+  PageHandler,
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+  WebSocketOptions,
+} from "../plugin/route.ts";
+import type { ManagedServer, ServerType } from "../call/server-type.ts";
+import type { Socket } from "../plugin/route.ts";
+import type { Server, ServerEvent } from "../call/server.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
+import type { Store } from "../store/store.ts";
+import { Sources } from "./sources.ts";
+import type { Stage } from "../call/stages.ts";
+
+/** A route as registered, with the plugin it came from. */
+export interface RegisteredRoute {
+  readonly plugin: string;
+  readonly method: RouteMethod;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly handler: RouteHandler;
+}
+
+/** A WebSocket path as registered. */
+export interface RegisteredSocket {
+  readonly plugin: string;
+  readonly path: string;
+  readonly options: WebSocketOptions;
+  readonly accept: (socket: Socket) => void;
+}
+
+/** A middleware as registered. */
+export interface RegisteredMiddleware {
+  readonly plugin: string;
+  readonly stage: Stage;
+  readonly run: Middleware;
+}
+
+/** What a scope's plugin registered: plain lists, from which `compile` makes what serves requests. */
+export interface Registrations extends LocalDefinitions {
+  readonly routes: RegisteredRoute[];
+  readonly servers: Server[];
+  readonly middleware: RegisteredMiddleware[];
+  readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
+  readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
+  readonly sockets: RegisteredSocket[];
+  readonly checks: RegisteredCheck[];
+  readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
+  readonly filters: RegisteredFilter[];
+  readonly deadlines: DeadlineRule[];
+  readonly authenticators: Authenticator[];
+  readonly hooks: HookListener[];
+  readonly panels: RegisteredPanel[];
+  readonly pages: PageHandler[];
+  readonly credentials: FindCredential[];
+  readonly starters: (() => void | Undo | Promise<void | Undo>)[];
+}
+
+/** One plugin set up with one set of options: everything it registered, and how to undo what it started. */
+export interface Scope extends Registrations {
+  /** Key in the config's `plugins`. */
+  readonly key: string;
+  readonly name: string;
+  readonly plugin: AnyPlugin;
+  /** Options as written; equal options keep a scope through a reload. */
+  readonly options: unknown;
+  /** The scope that provided each injected service, by service id. */
+  readonly injected: ReadonlyMap<string, Scope | undefined>;
+  /** Files the plugin was made from. */
+  readonly sources: Sources;
+  /** Cleanups in the order in which they became due; run in reverse. */
+  readonly cleanups: Undo[];
+  /** Absent for a plugin that is there by default: a gateway without any other does not load the library. */
+  readonly registry: Registry | undefined;
+  readonly log: Logger;
+  /** The plugin's own tools, resources and prompts, as a server. */
+  readonly local: PluginServer;
+  /** Servers of types that this plugin brings, made and not closed yet. */
+  readonly managed: Set<ManagedServer>;
+  /** Serves the endpoints, if this plugin does. */
+  endpointServer: EndpointServer | undefined;
+  /** What `setup` returned. */
+  service: unknown;
+  isDisposed: boolean;
+}
+
+/** The parts of the gateway that a plugin reaches through its context. */
+export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
+  /** Folder that relative paths in the config start from. */
+  readonly cwd: string;
+  readonly log: Logger;
+  /** The gateway as the endpoints that a plugin serves see it. */
+  endpointHost(plugin: string): EndpointHost;
+  /** Builds the lists of every face anew, because a filter changed its answers. */
+  relist(): void;
+  /** Writes a line of the audit. */
+  audit(action: PluginAction): void;
+  /** Tells of something of a kind that the plugin declares. */
+  event(plugin: string, kind: string, data: unknown): void;
+  /** Hears what the plugin's own servers report. */
+  onEvent(name: string, event: ServerEvent): void;
+  /** A plugin's part of the store. */
+  store(plugin: string): Store;
+  /** A plugin's tables. */
+  readonly database: GatewayStore["database"];
+  /** Keeps a value for the plugin of that config key. */
+  keep<T>(
+    key: string,
+    name: string,
+    create: () => T,
+    dispose?: (value: T) => void | Promise<void>,
+  ): T;
+};
+
+const emptyRegistrations = (): Registrations => ({
+  routes: [],
+  tools: [],
+  resources: [],
+  resourceTemplates: [],
+  prompts: [],
+  servers: [],
+  middleware: [],
+  listeners: [],
+  endpoints: [],
+  sockets: [],
+  checks: [],
+  serverTypes: [],
+  filters: [],
+  deadlines: [],
+  authenticators: [],
+  hooks: [],
+  panels: [],
+  pages: [],
+  credentials: [],
+  starters: [],
+});
+
+/** An empty scope. */
+export function createScope(
+  identity: Pick<Scope, "key" | "plugin" | "options" | "injected" | "registry">,
+  host: ScopeHost,
+): Scope {
+  const { name } = identity.plugin;
+  const log = host.log.child({ plugin: name });
+  const registrations = emptyRegistrations();
+  return {
+    ...identity,
+    ...registrations,
+    name,
+    log,
+    sources: new Sources(host.cwd),
+    cleanups: [],
+    local: new PluginServer(name, registrations, log),
+    managed: new Set(),
+    endpointServer: undefined,
+    service: undefined,
+    isDisposed: false,
+  };
+}
+
+/**
+ * What at most one plugin may bring.
+ *
+ * @param clash says that two do
+ * @throws {GatewayError} `exists` then
+ */
+export function onlyOne<T>(
+  scopes: readonly Scope[],
+  of: (scope: Scope) => readonly T[],
+  clash: (one: string, other: string) => string,
+  hint = "Take one of them out of plugins.",
+): T | undefined {
+  const [first, second] = scopes.flatMap((scope) =>
+    of(scope).map((brought) => ({ name: scope.name, brought })),
+  );
+  if (first && second) throw new GatewayError("exists", clash(first.name, second.name), { hint });
+  return first?.brought;
+}
+
+/** The plugin's own tools, resources and prompts may come later: `changed()` of what they return builds them in. */
+const BUILT_ANEW: readonly (keyof Registrations)[] = [
+  "tools",
+  "resources",
+  "resourceTemplates",
+  "prompts",
+];
+
+/** From here on the gateway is compiled from the lists: what would join them later would be lost without a word. */
+export function sealScope(scope: Scope): void {
+  for (const list of Object.keys(emptyRegistrations()) as (keyof Registrations)[])
+    if (!BUILT_ANEW.includes(list)) scope[list].push = refuseLate;
+}
+
+function refuseLate(): never {
+  throw new GatewayError("invalid", "It registers something after its setup.", {
+    hint: "Register in setup, and await there what has to come first.",
+  });
+}
+
+/** Opens what the plugin opens; what it returns to undo joins the cleanups at once, so a later failure undoes it. */
+export async function startScope(scope: Scope): Promise<void> {
+  for (const start of scope.starters) {
+    const undo = await start();
+    if (!undo) continue;
+    // A start that was given up on may still finish: what it opened must not stay open.
+    if (scope.isDisposed) await undo();
+    else scope.cleanups.push(undo);
+  }
+}
+
+async function closeManaged(scope: Scope, errors: unknown[]): Promise<void> {
+  const closed = await Promise.allSettled([...scope.managed].map((server) => server.close(0)));
+  for (const result of closed) {
+    if (result.status === "fulfilled") continue;
+    scope.log.error({ err: result.reason as unknown }, "a server could not be closed");
+    errors.push(result.reason);
+  }
+  scope.managed.clear();
+}
+
+/** Undoes a scope, last registered first. Every cleanup runs even when another throws; the errors are logged and returned. */
+export async function disposeScope(scope: Scope): Promise<unknown[]> {
+  const errors: unknown[] = [];
+  // What the plugin made leaves before what it is made of; no call is left by now.
+  await closeManaged(scope, errors);
+  scope.isDisposed = true;
+  for (const undo of scope.cleanups.splice(0).toReversed()) {
+    try {
+      await undo();
+    } catch (error) {
+      scope.log.error({ err: error }, "a cleanup failed");
+      errors.push(error);
+    }
+  }
+  scope.registry?.clear();
+  return errors;
+}

@@ -1,0 +1,211 @@
+import { basename } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { isLocalPlugin } from "../loading/checks.ts";
+import type { CheckedConfig } from "../loading/check.ts";
+import type { Config } from "../config/config.ts";
+import { endpointSchema, listenerSchema } from "../config/schema.ts";
+import { setTimer } from "../kit/timers.ts";
+import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
+import { chosen, isDefault } from "../plugin/defaults.ts";
+import { injections, orderPlugins } from "./graph.ts";
+import type { Changes } from "../plugin/hooks.ts";
+import { createRegistry } from "./metrics.ts";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import { createContext } from "./registration.ts";
+import { createScope, sealScope, type Scope, type ScopeHost } from "./scope.ts";
+
+/** Everything `buildScopes` works from. */
+export interface BuildInput {
+  readonly checked: CheckedConfig;
+  /** Scopes of the running generation. */
+  readonly current: readonly Scope[];
+  readonly host: ScopeHost;
+  /** Receives every scope as soon as it exists, so that a failure can undo it. */
+  readonly onCreate: (scope: Scope) => void;
+}
+
+/**
+ * The scopes of a config in graph order. One whose plugin, options and injected services are those of before is taken over
+ * untouched; every other is made and set up anew.
+ *
+ * @throws {GatewayError} naming the plugin that cannot be ordered or set up
+ */
+export async function buildScopes({
+  checked: { config, plugins },
+  current,
+  host,
+  onCreate,
+}: BuildInput): Promise<Scope[]> {
+  const ordered = orderPlugins(plugins, (key) => placeOf(key, config, ""));
+  const servers = new Map<string, Scope>();
+  const scopes: Scope[] = [];
+  for (const { key, plugin, written, options } of ordered) {
+    const injected = new Map(injections(plugin).map(({ id }) => [id, servers.get(id)]));
+    let scope = current.find((old) => isUnchanged(old, key, plugin, written, injected));
+    if (!scope) {
+      const registry = isDefault(key) ? undefined : await createRegistry();
+      scope = createScope({ key, plugin, options: written, injected, registry }, host);
+      onCreate(scope);
+      await setUp(scope, options, host, config);
+    }
+    if (plugin.provides) servers.set(plugin.provides.id, scope);
+    scopes.push(scope);
+  }
+  return scopes;
+}
+
+/**
+ * The config with the listeners and endpoints that plugins brought. They are opened, kept and closed like the config's own.
+ *
+ * @throws {GatewayError} `exists` for a name that is taken, naming both sides; `invalid` for settings that cannot be used
+ */
+export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
+  const owners = new Map<string, string>();
+  const added = <T>(
+    kind: "listener" | "endpoint",
+    known: Readonly<Record<string, T>>,
+    read: (settings: unknown) => T,
+  ): Record<string, T> => {
+    const all = { ...known };
+    for (const scope of scopes) {
+      for (const { name, settings } of scope[`${kind}s`]) {
+        if (Object.hasOwn(all, name))
+          throw new GatewayError(
+            "exists",
+            `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(`${kind} ${name}`) ?? "the config"} has already.`,
+          );
+        owners.set(`${kind} ${name}`, `plugin "${scope.name}"`);
+        all[name] = readSettings(scope.name, `${kind} "${name}"`, () => read(settings));
+      }
+    }
+    return all;
+  };
+  if (scopes.every(({ listeners, endpoints }) => listeners.length + endpoints.length === 0))
+    return config;
+  const { listeners, endpoints } = config.values;
+  return config.with({
+    listeners: added("listener", listeners, (settings) => listenerSchema.parse(settings)),
+    endpoints: added("endpoint", endpoints, (settings) => endpointSchema.parse(settings)),
+  });
+}
+
+function readSettings<T>(plugin: string, what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    throw new GatewayError(
+      "invalid",
+      `Plugin "${plugin}" brings the ${what} with settings that cannot be used.`,
+      { cause: toGatewayError(cause) },
+    );
+  }
+}
+
+/** What happened to the plugins between two generations, by config key. */
+export function comparePlugins(before: readonly Scope[], after: readonly Scope[]): Changes {
+  const old = new Map(chosen(before).map((scope) => [scope.key, scope]));
+  const now = new Map(chosen(after).map((scope) => [scope.key, scope]));
+  const keys = [...now.keys()].toSorted();
+  return {
+    added: keys.filter((key) => !old.has(key)),
+    removed: [...old.keys()].filter((key) => !now.has(key)).toSorted(),
+    changed: keys.filter((key) => old.has(key) && old.get(key) !== now.get(key)),
+    unchanged: keys.filter((key) => old.get(key) === now.get(key)),
+  };
+}
+
+/** Rejects when the work takes longer than the time. */
+export async function withTimeout<T>(work: Promise<T>, ms: number, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimer(
+      () => reject(new GatewayError("timeout", `${what} took longer than ${ms} ms.`)),
+      ms,
+    );
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * Puts the plugin's name in front of whatever went wrong in it.
+ *
+ * @param at its entry, which is pointed at, as is the line of its own file that failed
+ */
+export function blame(
+  plugin: string,
+  doing: string,
+  thrown: unknown,
+  at?: { readonly key: string; readonly config: Config },
+): GatewayError {
+  const error = toGatewayError(thrown);
+  const words =
+    error.code === "internal" && thrown instanceof Error ? thrown.message : error.message;
+  const line = at && lineOf(at.key, thrown);
+  const told = line === undefined ? words : `${words.replace(/\.$/, "")} (${line})`;
+  const message = `Plugin "${plugin}" ${doing}: ${told.replace(/([^.?!])$/, "$1.")}`;
+  const { hint } = error;
+  const place = error.place ?? (at && placeOf(at.key, at.config, message));
+  return new GatewayError(error.code, message, {
+    cause: thrown,
+    ...(hint !== undefined && { hint }),
+    ...(place && { place }),
+    ...(error.data && { data: error.data }),
+  });
+}
+
+function placeOf(key: string, config: Config, message: string): Place {
+  return config.place({ path: ["plugins", key], at: "key", message, hint: "" }).place;
+}
+
+/** Where a plugin in a file of the gateway failed, e.g. `hello.ts:11:25`; its folder is nobody's business. */
+function lineOf(key: string, thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error) || !isLocalPlugin(key)) return undefined;
+  const name = basename(key);
+  const frame = thrown.stack?.split("\n").find((line) => line.includes(`/${name}:`));
+  const numbers = /:\d+:\d+(?=\)?$)/.exec(frame ?? "");
+  return numbers ? `${name}${numbers[0]}` : undefined;
+}
+
+function isUnchanged(
+  old: Scope,
+  key: string,
+  plugin: AnyPlugin,
+  options: unknown,
+  injected: ReadonlyMap<string, object | undefined>,
+): boolean {
+  if (old.key !== key || old.plugin !== plugin || !isDeepStrictEqual(old.options, options))
+    return false;
+  if (old.sources.isChanged()) return false;
+  return [...injected].every(([id, server]) => old.injected.get(id) === server);
+}
+
+async function setUp(
+  scope: Scope,
+  options: unknown,
+  host: ScopeHost,
+  config: Config,
+): Promise<void> {
+  const { key, name, plugin } = scope;
+  try {
+    const endpointServer = plugin.serveEndpoints?.(host.endpointHost(name));
+    if (endpointServer) scope.cleanups.push(() => endpointServer.close());
+    scope.endpointServer = endpointServer;
+    const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
+    scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
+    if (plugin.provides && scope.service === undefined)
+      throw new GatewayError(
+        "invalid",
+        `setup returned nothing for the service "${plugin.provides.id}"`,
+      );
+    sealScope(scope);
+    if (!scope.local.isEmpty) scope.local.compile();
+    for (const server of [scope.local, ...scope.servers])
+      scope.cleanups.push(server.on((event) => host.onEvent(server.name, event)));
+  } catch (error) {
+    throw blame(name, "could not be set up", error, { key, config });
+  }
+}

@@ -1,0 +1,34 @@
+import type { Authentication, Credentials, StandIn } from "../plugin/authentication.ts";
+import { isRefusal } from "../plugin/authentication.ts";
+import type { Principal } from "../kit/types.ts";
+import { makePrincipal, originOf } from "../call/principal.ts";
+
+/**
+ * Who a request is from that something stands in for. The credential is asked anew each time, so that the rights are those of this
+ * moment, and whoever loses it loses this, too.
+ *
+ * @throws {GatewayError} what the authenticators say; `unauthorized` when the credential is no longer good
+ */
+export async function principalOf(
+  standIn: StandIn,
+  authenticator: Authentication,
+  credentials: Credentials,
+): Promise<Principal | undefined> {
+  const { authorization, identity } = standIn;
+  if (authorization === undefined) return identity && bound(makePrincipal(identity), standIn);
+  const headers = { ...credentials.headers, authorization };
+  try {
+    const known = await authenticator.authenticate({ ...credentials, headers });
+    return known && bound(known, standIn);
+  } catch (error) {
+    if (isRefusal(error)) standIn.refused?.();
+    throw error;
+  }
+}
+
+/** The principal, for as long as what stands in lasts. It keeps the authenticator that vouches for it. */
+function bound(principal: Principal, { expiresAt, claims }: StandIn): Principal {
+  const until = Math.min(expiresAt, principal.expiresAt ?? Number.POSITIVE_INFINITY);
+  const all = { ...principal.claims, ...claims };
+  return makePrincipal({ ...principal, claims: all, expiresAt: until }, originOf(principal));
+}

@@ -1,0 +1,237 @@
+import { z } from "zod";
+import {
+  DEFAULT_PLUGINS,
+  LOGIN_PLUGIN,
+  schemeOf,
+  STORE_PLUGINS,
+  TYPE_PLUGINS,
+} from "../plugin/defaults.ts";
+import { checkParts, checkWithPlugins, openerOf, storeIssues } from "./checks.ts";
+import type { Config } from "../config/config.ts";
+import { renameOptions } from "./former-options.ts";
+import { type ConfigIssue, invalidConfig, type PathIssue } from "../config/issue.ts";
+import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
+import type { GatewayConfig } from "../config/schema.ts";
+import { validatePart } from "./parse.ts";
+import { isPlainObject } from "../config/names.ts";
+import { SPELLINGS } from "./clients.ts";
+import { withoutMark } from "../config/copies.ts";
+import {
+  ENTRY_TYPES,
+  entryCommon,
+  type ServerConfig,
+  type TypedServerConfig,
+  typeOf,
+} from "../config/server-schema.ts";
+import { nearest } from "../kit/spelling.ts";
+
+/** A config with its plugins, in which nothing is wrong as far as that shows before they are set up. */
+export interface CheckedConfig {
+  readonly config: Config;
+  readonly plugins: readonly CheckedPlugin[];
+  /** Options that were found under a name of before. */
+  readonly deprecated: readonly ConfigIssue[];
+}
+
+/**
+ * Checks a config that was read with its plugins: that they load, their options, the servers that they serve, and what parts say
+ * of each other. Everything that checks, starts, plans, reloads, edits or builds a gateway checks here.
+ *
+ * @throws {GatewayError} `invalid` with every problem and its place in `data.issues`
+ */
+export async function check(config: Config, resolver: PluginResolver): Promise<CheckedConfig> {
+  const { values } = config;
+  const { plugins, issues, warnings } = await readPlugins(config, resolver);
+  const found = [...issues, ...checkParts(values)];
+  // With a plugin that did not load, what it would have provided is not missing.
+  const entries = issues.length === 0 ? readEntries(config, plugins) : undefined;
+  if (entries) found.push(...entries.issues, ...checkWithPlugins(values, plugins));
+  if (found.length > 0) throw invalidConfig(found.map((issue) => config.place(issue)));
+  const deprecated = [...warnings, ...(entries?.warnings ?? [])];
+  return {
+    config: config.with({ plugins: optionsRead(values, plugins) }, entries?.options),
+    plugins,
+    deprecated: deprecated.map((issue) => config.place(issue)),
+  };
+}
+
+/** What was found in a part of a config. */
+interface Findings {
+  readonly issues: readonly PathIssue[];
+  readonly warnings: readonly PathIssue[];
+}
+
+interface ReadPlugins extends Findings {
+  readonly plugins: readonly CheckedPlugin[];
+}
+
+async function readPlugins(config: Config, resolver: PluginResolver): Promise<ReadPlugins> {
+  const asked = { ...BY_DEFAULT, ...config.values.plugins };
+  const read = await readEach(asked, config, resolver);
+  const needed = {
+    ...typePlugins(config.values, read.plugins),
+    ...storePlugins(config.values, read.plugins),
+  };
+  const brought = await readEach(needed, config, resolver);
+  const plugins = [...read.plugins, ...brought.plugins];
+  const issues = [...read.issues, ...brought.issues];
+  return {
+    plugins,
+    issues: [...issues, ...(issues.length === 0 ? storeIssues(config.values, plugins) : [])],
+    warnings: [...read.warnings, ...brought.warnings],
+  };
+}
+
+async function readEach(
+  asked: GatewayConfig["plugins"],
+  config: Config,
+  resolver: PluginResolver,
+): Promise<ReadPlugins> {
+  const plugins: CheckedPlugin[] = [];
+  const issues: PathIssue[] = [];
+  const warnings: PathIssue[] = [];
+  for (const [key, options] of Object.entries(asked)) {
+    if (options === false) continue;
+    const written = typeof options === "object" && options !== null ? options : {};
+    try {
+      const plugin = await resolver.resolve(key);
+      const schema = plugin.config ?? NO_OPTIONS;
+      const path = ["plugins", key] as const;
+      const named =
+        plugin.formerOptions && renameOptions(written, plugin.formerOptions, path, config.places);
+      issues.push(...(named?.issues ?? []));
+      warnings.push(...(named?.warnings ?? []));
+      const part = validatePart(schema, named?.value ?? written, path, config.places);
+      if ("issues" in part) issues.push(...part.issues);
+      else plugins.push({ key, plugin, ...part });
+    } catch (thrown) {
+      issues.push(loadIssue(key, thrown));
+    }
+  }
+  return { plugins, issues, warnings };
+}
+
+/** The plugins that entries of `servers` need, by their type or their login, and `plugins` does not name. */
+function typePlugins(
+  { plugins, servers }: GatewayConfig,
+  read: readonly CheckedPlugin[],
+): GatewayConfig["plugins"] {
+  const brought = new Set(read.flatMap(({ plugin }) => Object.keys(plugin.serverTypes ?? {})));
+  const byType = Object.values(servers)
+    .map(typeOf)
+    .filter((type) => !brought.has(type))
+    .flatMap((type) => TYPE_PLUGINS.get(type) ?? []);
+  const isLogin = Object.values(servers).some((entry) => "url" in entry && "auth" in entry);
+  const missing = [...byType, ...(isLogin ? [LOGIN_PLUGIN] : [])].filter(
+    (key) => !Object.hasOwn(plugins, key),
+  );
+  return Object.fromEntries(missing.map((key) => [key, {}]));
+}
+
+/** The one of {@link STORE_PLUGINS} that the `store` needs and `plugins` does not name. */
+function storePlugins(
+  { plugins, store }: GatewayConfig,
+  read: readonly CheckedPlugin[],
+): GatewayConfig["plugins"] {
+  const key = STORE_PLUGINS.get(schemeOf(store));
+  const isThere = read.some(({ plugin }) => openerOf(plugin, store) !== undefined);
+  return key === undefined || isThere || Object.hasOwn(plugins, key) ? {} : { [key]: {} };
+}
+
+/** As they were read, where the config has any. */
+function optionsRead(
+  { plugins: written }: GatewayConfig,
+  plugins: readonly CheckedPlugin[],
+): GatewayConfig["plugins"] {
+  const given = plugins.filter(({ key }) => isPlainObject(written[key]));
+  return { ...written, ...Object.fromEntries(given.map((each) => [each.key, each.written])) };
+}
+
+const NO_OPTIONS = z.strictObject({});
+const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
+  DEFAULT_PLUGINS.map((key) => [key, {}]),
+);
+
+/** The servers of a config that plugins serve. */
+interface Entries extends Findings {
+  /** Their options by name, as the schemas of their types made them. */
+  readonly options: ReadonlyMap<string, unknown>;
+}
+
+/**
+ * Reads the entries of `servers` that have a type of a plugin. Those that are switched off are checked too, as all others are.
+ */
+function readEntries({ values, places }: Config, plugins: readonly CheckedPlugin[]): Entries {
+  const types = plugins.flatMap(({ plugin }) => Object.entries(plugin.serverTypes ?? {}));
+  const schemas = new Map(types);
+  const former = new Map(
+    plugins.flatMap(({ plugin }) => Object.entries(plugin.formerServerOptions ?? {})),
+  );
+  const options = new Map<string, unknown>();
+  const issues: PathIssue[] = [];
+  const warnings: PathIssue[] = [];
+  for (const [name, entry] of Object.entries(values.servers)) {
+    const schema = schemas.get(typeOf(entry));
+    if (!schema) {
+      issues.push(unserved(name, entry, [...schemas.keys()]));
+      continue;
+    }
+    // The schema of the config has read it.
+    if (!("type" in entry)) continue;
+    const path = ["servers", name] as const;
+    const named = renameOptions(ownOptions(entry), former.get(entry.type) ?? {}, path, places);
+    issues.push(...named.issues);
+    warnings.push(...named.warnings);
+    const part = validatePart(schema, named.value, path, places, COMMON);
+    if ("issues" in part) issues.push(...part.issues);
+    else options.set(name, part.options);
+  }
+  return { options, issues, warnings };
+}
+
+const COMMON = z.object(entryCommon);
+
+/** What an entry has besides what every entry has. */
+function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
+  const common = new Set(["type", ...Object.keys(entryCommon)]);
+  return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
+}
+
+/**
+ * What is said about an entry of `servers` that nobody serves.
+ *
+ * @param brought types that the plugins in use bring
+ */
+export function unserved(name: string, entry: ServerConfig, brought: readonly string[]): PathIssue {
+  if ("type" in entry)
+    return unknownType(
+      name,
+      entry.type,
+      brought.filter((type) => !ENTRY_TYPES.includes(type)),
+    );
+  return {
+    path: ["servers", name],
+    at: "key",
+    message: `No plugin in use serves the server "${name}".`,
+    hint: "Leave out plugins.servers: false, or this entry.",
+  };
+}
+
+/**
+ * What is said about an entry of `servers` whose `type` nobody serves.
+ * @param brought types that the plugins in use bring
+ */
+function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
+  const known = [...SPELLINGS, ...brought];
+  const plugin = TYPE_PLUGINS.get(type);
+  const similar = nearest(type, [...known, ...TYPE_PLUGINS.keys()]);
+  const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;
+  return {
+    path: ["servers", name, "type"],
+    message: `No plugin in use brings the server type ${JSON.stringify(type)}.`,
+    hint:
+      plugin === undefined
+        ? `Types: ${known.join(", ")}; others come with plugins.${meant}`
+        : `Leave out plugins.${plugin}: false, or this entry.`,
+  };
+}

@@ -1,0 +1,161 @@
+import { readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import { check, type CheckedConfig } from "./check.ts";
+import type { Config } from "../config/config.ts";
+import { digestOf } from "../kit/digest.ts";
+import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
+import type { PluginResolver } from "./plugin-module.ts";
+import { PluginSource } from "./resolve.ts";
+import { draftConfig, type ConfigDraft, type ConfigEdit } from "../config/write.ts";
+
+/** How to read a {@link ConfigFile}; everything has a default. */
+export interface ConfigFileOptions extends Omit<LoadOptions, "text" | "resolver"> {
+  /** Plugins at hand, by their key in the config's `plugins`; looked at before files and packages. */
+  readonly plugins?: Readonly<Record<string, AnyPlugin>>;
+}
+
+/** A config that was read from a file, checked with its plugins. */
+export interface LoadedFile extends LoadedConfig, CheckedConfig {
+  readonly config: Config;
+}
+
+/** Digest of each file, or `gone`. */
+export type Digests = ReadonlyMap<string, string>;
+
+/** A config file with its plugins, as a gateway reads it again and again, and writes it back. */
+export class ConfigFile implements PluginResolver {
+  /** Absolute path. */
+  readonly path: string;
+  readonly #options: ConfigFileOptions;
+  readonly #plugins: PluginSource;
+  /** What the files held when they were last read. */
+  #seen: Digests = new Map();
+  #latest: LoadedFile | undefined;
+  #inForce: LoadedFile | undefined;
+
+  constructor(path: string, options: ConfigFileOptions = {}) {
+    this.path = resolve(path);
+    this.#options = options;
+    this.#plugins = new PluginSource(this.cwd);
+  }
+
+  /** Folder of the file; what relative paths in the config start from. */
+  get cwd(): string {
+    return dirname(this.path);
+  }
+
+  /** All files that a load depends on: the config, its `.env`, local plugins with what they import. */
+  get files(): readonly string[] {
+    return [this.path, join(this.cwd, ".env"), ...this.#plugins.files];
+  }
+
+  /** Values of the config that came from the environment, to be masked wherever it is shown. */
+  get secrets(): ReadonlySet<string> {
+    const known = [this.#inForce, this.#latest].flatMap((file) => [
+      ...(file?.config.secrets ?? []),
+    ]);
+    return new Set(known);
+  }
+
+  /** SHA-256 of the text in force, hex; empty before the first. */
+  get version(): string {
+    return this.#inForce?.version ?? "";
+  }
+
+  /** Keys of plugins whose package was installed anew; see {@link PluginSource.replaced}. */
+  get replaced(): readonly string[] {
+    return this.#plugins.replaced;
+  }
+
+  /** Names of the plugins at hand, and of those that come along. */
+  get names(): readonly string[] {
+    return [...Object.keys(this.#options.plugins ?? {}), ...this.#plugins.names];
+  }
+
+  /** The plugin behind a config key; see {@link PluginSource.resolve}. */
+  async resolve(key: string): Promise<AnyPlugin> {
+    const { plugins } = this.#options;
+    return plugins && Object.hasOwn(plugins, key) ? plugins[key]! : this.#plugins.resolve(key);
+  }
+
+  /**
+   * Reads the config and its plugins and checks them.
+   *
+   * @throws {GatewayError} as {@link loadConfig}; `invalid` with the problems of the plugins and their options
+   */
+  async load(): Promise<LoadedFile> {
+    const before = await digestsOf(this.files);
+    try {
+      return await this.check();
+    } finally {
+      await this.#note(before);
+    }
+  }
+
+  /**
+   * Like {@link load}, but the files do not count as read: a change of theirs is still one.
+   *
+   * @param text what to check in place of the content of the file
+   * @throws {GatewayError} as {@link load}
+   */
+  async check(text?: string): Promise<LoadedFile> {
+    const { environment, adjust } = this.#options;
+    const loaded = await loadConfig(this.path, {
+      resolver: this,
+      ...(environment && { environment }),
+      ...(adjust && { adjust }),
+      ...(text !== undefined && { text }),
+    });
+    const checked = await check(loaded.config, this);
+    this.#latest = { ...loaded, ...checked };
+    return this.#latest;
+  }
+
+  /** Whether any file holds something else than when it was last read. */
+  async isChanged(): Promise<boolean> {
+    return !isSame(this.#seen, await digestsOf(this.files));
+  }
+
+  /**
+   * Works out an edit of the config in force; nothing is written yet.
+   *
+   * @throws {GatewayError} as {@link draftConfig}; `exists` too when the file is not the one in force
+   */
+  async draft(edits: readonly ConfigEdit[]): Promise<ConfigDraft> {
+    const draft = await draftConfig(this.path, edits, this.#inForce?.version);
+    const write = async (): Promise<void> => {
+      await draft.write();
+      await this.#note(new Map([...this.#seen, [this.path, draft.version]]));
+    };
+    return { ...draft, write };
+  }
+
+  /** Says that a config is in force from now on; one that was not loaded from this file changes nothing. */
+  adopt(config: Config): void {
+    if (this.#latest?.config === config) this.#inForce = this.#latest;
+  }
+
+  /** A load may bring other plugin files: what those hold now is what it used. */
+  async #note(before: Digests): Promise<void> {
+    const now = await digestsOf(this.files);
+    this.#seen = new Map([...now].map(([file, held]) => [file, before.get(file) ?? held]));
+  }
+}
+
+/** Digests of files as they are now. */
+export async function digestsOf(files: readonly string[]): Promise<Digests> {
+  return new Map(await Promise.all(files.map(async (file) => [file, await digest(file)] as const)));
+}
+
+/** Whether the same files hold the same. */
+export function isSame(left: Digests, right: Digests): boolean {
+  return (
+    left.size === right.size && [...left].every(([file, content]) => right.get(file) === content)
+  );
+}
+
+async function digest(file: string): Promise<string> {
+  const content = await readFile(file).catch(() => undefined);
+  return content === undefined ? "gone" : digestOf(content);
+}

@@ -1,0 +1,166 @@
+import { z } from "zod";
+import type { AnyPlugin } from "../plugin/plugin.ts";
+import { SPELLINGS } from "./clients.ts";
+import { configSchema } from "../config/schema.ts";
+import {
+  ENTRY_TYPES,
+  httpServerSchema,
+  stdioServerSchema,
+  typedServerSchema,
+} from "../config/server-schema.ts";
+import { sectionOf, type Section } from "./sections.ts";
+import type { Shape } from "../config/shape.ts";
+
+/** A JSON Schema object of draft 2020-12. */
+export type JsonSchema = Record<string, unknown>;
+
+let known: Shape | undefined;
+
+/** The config as validation knows it, for hints about keys and values. */
+export function configShape(): Shape {
+  return (known ??= z.toJSONSchema(configSchema, { io: "input" }) as Shape);
+}
+
+/**
+ * JSON Schema of a gateway config as people write it, for completion and checks in editors.
+ *
+ * @param plugins installed plugins by their config key; their options are described too
+ */
+export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = {}): JsonSchema {
+  const schema = z.toJSONSchema(configSchema, { io: "input" }) as JsonSchema & {
+    properties: Record<string, JsonSchema>;
+  };
+  const { properties } = schema;
+  properties["$schema"] = { type: "string", description: "Where editors find this schema." };
+  properties["mcpServers"] = {
+    type: "object",
+    description: "Servers as other MCP clients write them, pasted as they are.",
+    additionalProperties: { type: "object" },
+  };
+  properties["servers"] = { ...properties["servers"], additionalProperties: serverEntry(plugins) };
+  const options = properties["plugins"]!;
+  const described = Object.entries(plugins).map(
+    ([key, plugin]) => [key, pluginOptions(plugin)] as const,
+  );
+  options["properties"] = Object.fromEntries(described);
+  for (const plugin of Object.values(plugins)) {
+    const section = sectionOf(plugin);
+    if (section) properties[section.key] = sectionOptions(plugin, section);
+  }
+  // Top-level keys beginning with x- hold anchors; the loader drops them.
+  schema["patternProperties"] = { "^x-": {} };
+  // What a variable fills in is text first: ${PORT} may stand where a number is wanted.
+  return { ...(acceptVariables(schema) as JsonSchema), title: "Propylon gateway config" };
+}
+
+/** What stands in a section: the options of its plugin, or one of them. */
+function sectionOptions(plugin: AnyPlugin, { option }: Section): JsonSchema {
+  if (option === undefined || plugin.config === undefined) return pluginOptions(plugin);
+  return shapeOf(plugin.config).properties[option] ?? {};
+}
+
+function pluginOptions(plugin: AnyPlugin): JsonSchema {
+  const off = [{ type: "boolean" }, { type: "null" }];
+  if (plugin.config === undefined)
+    return { anyOf: [{ type: "object", additionalProperties: false }, ...off] };
+  const { $schema: _, ...options } = z.toJSONSchema(plugin.config, {
+    io: "input",
+    unrepresentable: "any",
+  }) as JsonSchema;
+  return { anyOf: [options, ...off] };
+}
+
+/** A text that a variable is to fill in wholly, e.g. `${PORT:-8080}`. */
+const VARIABLE = { type: "string", pattern: "^\\$\\{.+\\}$" };
+/** A text with a variable anywhere. */
+const WITH_VARIABLE = { type: "string", pattern: "\\$\\{.+\\}" };
+const LIMITS = ["format", "pattern", "minLength", "maxLength", "enum", "const"] as const;
+
+/** Keywords whose value is data, or about names, which no variable fills in. */
+const UNTOUCHED: ReadonlySet<string> = new Set(["default", "enum", "const", "propertyNames"]);
+
+/** What a variable fills in is text first, and what it will be nobody knows before: neither numbers nor limits can be asked of it. */
+function acceptVariables(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(acceptVariables);
+  if (typeof node !== "object" || node === null) return node;
+  const schema = Object.fromEntries(
+    Object.entries(node).map(([key, value]) => [
+      key,
+      UNTOUCHED.has(key) ? value : acceptVariables(value),
+    ]),
+  );
+  const variable = variableFor(schema);
+  if (!variable) return schema;
+  const { description, default: fallback, ...rest } = schema;
+  return {
+    ...(description !== undefined && { description }),
+    ...(fallback !== undefined && { default: fallback }),
+    anyOf: [rest, variable],
+  };
+}
+
+function variableFor(schema: JsonSchema): object | undefined {
+  const { type } = schema;
+  if (type === "integer" || type === "number" || type === "boolean") return VARIABLE;
+  return type === "string" && LIMITS.some((key) => key in schema) ? WITH_VARIABLE : undefined;
+}
+
+/** Keys of other clients that an entry of `servers` may have. */
+const FOREIGN = {
+  type: { enum: SPELLINGS, description: "The transport, as other clients name it." },
+  disabled: { type: "boolean", description: "The opposite of enabled, as other clients write it." },
+  disabledTools: { type: "array", items: { type: "string" }, description: "As tools.exclude." },
+};
+
+/**
+ * An entry of `servers`, told apart by what it has: of a choice of several an editor could only say that none fits, where a key is
+ * spelt wrong.
+ */
+function serverEntry(plugins: Readonly<Record<string, AnyPlugin>>): JsonSchema {
+  const [stdio, http] = [stdioServerSchema, httpServerSchema].map((schema) => {
+    const shape = shapeOf(schema);
+    return { ...shape, properties: { ...shape.properties, ...FOREIGN } };
+  });
+  const serverUrl = { type: "string", description: "As url." };
+  const foreignHttp = {
+    ...http,
+    properties: { ...http!.properties, serverUrl },
+    required: ["serverUrl"],
+  };
+  const unknown = { properties: { type: { not: { enum: SPELLINGS } } }, required: ["type"] };
+  const branches: [condition: JsonSchema, entry: JsonSchema][] = [
+    ...Object.values(plugins).flatMap(typedEntries),
+    [unknown, shapeOf(typedServerSchema)],
+    [{ required: ["url"] }, http!],
+    [{ required: ["serverUrl"] }, foreignHttp],
+  ];
+  const choose = (rest: JsonSchema, [when, entry]: [JsonSchema, JsonSchema]): JsonSchema => ({
+    if: when,
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: entry,
+    else: rest,
+  });
+  return { type: "object", ...branches.reduceRight(choose, stdio!) };
+}
+
+/** Entries of the kinds of server that a plugin brings; those of no `type` have what other clients write too, and come last. */
+function typedEntries({ serverTypes = {} }: AnyPlugin): [JsonSchema, JsonSchema][] {
+  const common = shapeOf(typedServerSchema).properties;
+  const typed = Object.entries(serverTypes).filter(([name]) => !ENTRY_TYPES.includes(name));
+  return typed.map(([name, schema]) => {
+    const shape = shapeOf(schema);
+    const type = { const: name, description: common["type"]!["description"] };
+    return [
+      { properties: { type: { const: name } }, required: ["type"] },
+      { ...shape, properties: { ...common, ...shape.properties, type } },
+    ];
+  });
+}
+
+/** What may be written for a schema, as JSON Schema. */
+export function shapeOf(
+  schema: z.ZodType,
+): JsonSchema & { properties: Record<string, JsonSchema> } {
+  const { $schema: _, ...shape } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return { properties: {}, ...shape } as ReturnType<typeof shapeOf>;
+}

@@ -1,0 +1,49 @@
+import type { Call, CallInput } from "../call/call.ts";
+import { randomUUID } from "node:crypto";
+import { createPrincipal, makePrincipal } from "../call/principal.ts";
+import { addSignal, Cancellation } from "../call/cancellation.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { Server } from "../call/server.ts";
+import { cleanTrace, withoutClaims } from "../call/trace.ts";
+import type { Peer, Role } from "../kit/types.ts";
+
+const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
+
+/** Makes calls inside the process unless the caller says otherwise. */
+const PROCESS = makePrincipal({ id: "gateway", kind: "service", roles: ROLES }, "gateway");
+
+/** A caller inside the process has nobody to ask. */
+const NOBODY: Peer = {
+  key: "",
+  capabilities: {},
+  ask: (method) => Promise.reject(new GatewayError("invalid", `Nobody here can answer ${method}.`)),
+  tell: () => {},
+};
+
+/** Fills in everything that a caller inside the process left out. */
+export function completeCall(input: CallInput, servers: ReadonlyMap<string, Server>): Call {
+  const method = input.method ?? "tools/call";
+  const tool =
+    method === "tools/call"
+      ? servers.get(input.server)?.catalogue.tools.find(({ name }) => name === input.name)
+      : undefined;
+  const call = {
+    source: "local" as const,
+    endpoint: "",
+    args: undefined,
+    params: undefined,
+    timeout: undefined,
+    progress: undefined,
+    peer: NOBODY,
+    ...input,
+    principal: input.principal ? createPrincipal(input.principal) : PROCESS,
+    // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
+    meta: withoutClaims(cleanTrace(input.meta)),
+    method,
+    id: randomUUID(),
+    tool,
+  };
+  // A call made on behalf of another shares its signal, but its own deadline must not end the other.
+  if (call.signal) return { ...call, signal: call.signal, cancellation: undefined };
+  return addSignal(Object.assign(call, { cancellation: call.cancellation ?? new Cancellation() }));
+}
