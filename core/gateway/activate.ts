@@ -7,7 +7,7 @@ import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayParts } from "./parts.ts";
-import type { WorkerSeat } from "../workers/worker-seat.ts";
+import type { Seat } from "./seat.ts";
 import { applyConfig, planConfig, type ApplyOptions } from "./reload.ts";
 
 /** Puts a config into force; the first one of a gateway is no reload. */
@@ -90,7 +90,7 @@ export function edit(
 /** The file is written when all workers could apply it. */
 async function editTogether(
   parts: GatewayParts,
-  seat: WorkerSeat,
+  seat: Seat,
   { edits, expected }: { edits: readonly ConfigEdit[]; expected: string | undefined },
 ): Promise<ReloadReport> {
   const draft = await change(parts, () => editable(parts, expected).draft(edits));

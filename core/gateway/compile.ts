@@ -41,7 +41,8 @@ import {
   defaultListener,
   type SocketTable,
 } from "../http/route-table.ts";
-import { onlyOne, type RegisteredRoute, type Scope } from "./scope.ts";
+import type { RegisteredRoute } from "../plugin/route.ts";
+import { onlyOne, type Scope } from "./scope.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {

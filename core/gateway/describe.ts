@@ -8,13 +8,13 @@ import { leftOutText } from "../server/left-out.ts";
 import type { Generation } from "./generation.ts";
 import { unknownNamesOf } from "./unknown-names.ts";
 import type { Address } from "../http/listeners.ts";
-import type { WorkerSeat } from "../workers/worker-seat.ts";
+import type { Seat } from "./seat.ts";
 
 /** Describes a generation, where it can be reached, and what its endpoints complain about. */
 export function describeGateway(
   generation: Generation,
   addresses: ReadonlyMap<string, Address>,
-  seat?: WorkerSeat,
+  seat?: Seat,
 ): GatewayDescription {
   const { number, config, compiled, scopes } = generation;
   const { open, guard } = compiled;

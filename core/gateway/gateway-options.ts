@@ -6,7 +6,7 @@ import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
-import type { WorkerSeat } from "../workers/worker-seat.ts";
+import type { Seat } from "./seat.ts";
 
 /**
  * What `createGateway` takes besides the config.
@@ -31,7 +31,7 @@ export interface GatewayOptions {
 /** What `propylon start` gives besides, in a worker. */
 export interface StartedWith extends GatewayOptions {
   /** Its place among the workers; absent: it is alone. */
-  readonly seat?: WorkerSeat;
+  readonly seat?: Seat;
 }
 
 /**

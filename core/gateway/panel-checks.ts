@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { GatewayError } from "../kit/errors.ts";
 import { problemText } from "../kit/problem-text.ts";
-import { admits } from "../http/guard.ts";
+import { admits } from "../plugin/roles.ts";
 import type { Access } from "../plugin/route.ts";
 import { shapeOf } from "../http/route-table.ts";
 import type { Json, Role } from "../kit/types.ts";
@@ -15,7 +15,7 @@ import type {
   RegisteredPanel,
 } from "../plugin/panel.ts";
 import { panelSchema } from "./panel-schema.ts";
-import type { RegisteredRoute } from "./scope.ts";
+import type { RegisteredRoute } from "../plugin/route.ts";
 
 /** Largest module of a panel, in bytes. */
 const MAX_MODULE = 1_048_576;

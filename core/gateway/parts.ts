@@ -12,7 +12,7 @@ import type { ScopeHost } from "./scope.ts";
 import type { Sockets } from "../http/listeners.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { ServerPool } from "./pool.ts";
-import type { WorkerSeat } from "../workers/worker-seat.ts";
+import type { Seat } from "./seat.ts";
 
 /** What a gateway consists of; shared by what runs it, reloads it and shuts it down. */
 export interface GatewayParts {
@@ -29,7 +29,7 @@ export interface GatewayParts {
   /** In memory until the first config says where it is. */
   store: GatewayStore;
   /** Where it is one of several processes. */
-  readonly seat: WorkerSeat | undefined;
+  readonly seat: Seat | undefined;
   readonly pool: ServerPool;
   readonly sockets: Sockets;
   readonly leases: Leases;

@@ -15,37 +15,13 @@ import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
 import type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
 import type { Authenticator, FindCredential } from "../plugin/authentication.ts";
-import type {
-  PageHandler,
-  RouteHandler,
-  RouteMethod,
-  RouteOptions,
-  WebSocketOptions,
-} from "../plugin/route.ts";
+import type { PageHandler, RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
-import type { Socket } from "../plugin/route.ts";
 import type { Server, ServerEvent } from "../call/server.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { Store } from "../store/store.ts";
 import { Sources } from "./sources.ts";
 import type { Stage } from "../call/stages.ts";
-
-/** A route as registered, with the plugin it came from. */
-export interface RegisteredRoute {
-  readonly plugin: string;
-  readonly method: RouteMethod;
-  readonly path: string;
-  readonly options: RouteOptions;
-  readonly handler: RouteHandler;
-}
-
-/** A WebSocket path as registered. */
-export interface RegisteredSocket {
-  readonly plugin: string;
-  readonly path: string;
-  readonly options: WebSocketOptions;
-  readonly accept: (socket: Socket) => void;
-}
 
 /** A middleware as registered. */
 export interface RegisteredMiddleware {

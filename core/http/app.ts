@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
-import type { RegisteredRoute, RegisteredSocket } from "../gateway/scope.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";

@@ -10,7 +10,7 @@ import type { PathTable } from "./path-table.ts";
 import { logFault } from "./refusal.ts";
 import type { DirectHandler, DirectRequest } from "../plugin/route.ts";
 import { shapeOf } from "./route-table.ts";
-import type { RegisteredRoute } from "../gateway/scope.ts";
+import type { RegisteredRoute } from "../plugin/route.ts";
 
 /**
  * Finds who answers a request without the router: a route `POST /:a/:b` that offers a way around it, for callers only, who are

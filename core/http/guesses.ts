@@ -1,13 +1,10 @@
-import type { Credentials } from "../plugin/authentication.ts";
+import type { Credentials, GuessBound } from "../plugin/authentication.ts";
 import type { Json } from "../kit/types.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { Buckets } from "../kit/buckets.ts";
 import { Recent } from "../kit/recent.ts";
 import { readBearer, readUnprovenClaims } from "./key.ts";
 import { digestOf } from "../kit/digest.ts";
-
-/** What was met: the bound of an address, or the one of tokens that begin alike. */
-export type GuessBound = "address" | "token";
 
 /** A try whose outcome is not known yet; one of the three ends it. */
 export interface PendingCheck {

@@ -1,5 +1,5 @@
 import { addRoute, createRouter, findRoute } from "rou3";
-import type { RegisteredRoute, RegisteredSocket } from "../gateway/scope.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import { METHODS } from "./route-table.ts";
 
 /** Stands where a method stands, for a path that accepts WebSocket connections; no request can have it as its method. */

@@ -1,7 +1,13 @@
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { Access, RouteMethod, RouteOptions, WebSocketOptions } from "../plugin/route.ts";
-import type { RegisteredRoute, RegisteredSocket, Scope } from "../gateway/scope.ts";
+import type {
+  Access,
+  RegisteredRoute,
+  RegisteredSocket,
+  RouteMethod,
+  RouteOptions,
+  WebSocketOptions,
+} from "../plugin/route.ts";
 
 const ACCESS: readonly Access[] = [
   "public",
@@ -32,7 +38,7 @@ export type SocketTable = ReadonlyMap<string, RegisteredSocket>;
  */
 export function assignRoutes(
   config: GatewayConfig,
-  scopes: readonly Scope[],
+  scopes: readonly { readonly routes: readonly RegisteredRoute[] }[],
   endpoints: ReadonlyMap<string, EndpointPlace>,
 ): ReadonlyMap<string, readonly RegisteredRoute[]> {
   const tables = perListener(config, () => [] as RegisteredRoute[]);
@@ -65,7 +71,7 @@ export function assignRoutes(
  */
 export function assignSockets(
   config: GatewayConfig,
-  scopes: readonly Scope[],
+  scopes: readonly { readonly sockets: readonly RegisteredSocket[] }[],
   endpoints: ReadonlyMap<string, EndpointPlace>,
 ): ReadonlyMap<string, SocketTable> {
   const tables = perListener(config, () => new Map<string, RegisteredSocket>());

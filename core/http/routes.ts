@@ -1,7 +1,7 @@
 import type { Leases } from "../plugin/leases.ts";
 import { writeJson } from "../kit/exact-json.ts";
 import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
-import type { RegisteredRoute } from "../gateway/scope.ts";
+import type { RegisteredRoute } from "../plugin/route.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, type H3Event } from "h3";
 import type { Logger } from "pino";

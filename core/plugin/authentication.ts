@@ -156,3 +156,6 @@ export function isProven(refusal: Error): boolean {
 export function isRefusal(error: unknown): error is GatewayError {
   return isGatewayError(error) && error.code === "unauthorized";
 }
+
+/** What was met: the bound of an address, or the one of tokens that begin alike. */
+export type GuessBound = "address" | "token";

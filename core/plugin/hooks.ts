@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode } from "../kit/errors.ts";
-import type { GuessBound } from "../http/guesses.ts";
+import type { GuessBound } from "./authentication.ts";
 import type { Cut } from "./backlog.ts";
 import type { ServerStatus } from "../call/server.ts";
 import type { Json, Principal } from "../kit/types.ts";

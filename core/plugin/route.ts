@@ -204,3 +204,20 @@ export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal:
  * @example const page: PageHandler = () => new Response(null, { status: 302, headers: { location: "ui/" } });
  */
 export type PageHandler = (request: Request) => Response | Promise<Response>;
+
+/** A route as registered, with the plugin it came from. */
+export interface RegisteredRoute {
+  readonly plugin: string;
+  readonly method: RouteMethod;
+  readonly path: string;
+  readonly options: RouteOptions;
+  readonly handler: RouteHandler;
+}
+
+/** A WebSocket path as registered. */
+export interface RegisteredSocket {
+  readonly plugin: string;
+  readonly path: string;
+  readonly options: WebSocketOptions;
+  readonly accept: (socket: Socket) => void;
+}

@@ -1,29 +1,17 @@
-import type { GatewayError } from "../kit/errors.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { ProcessMetrics } from "../gateway/metrics.ts";
 import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
+import type { Applier, Seat } from "../gateway/seat.ts";
 import { ChannelDriver } from "./channel-driver.ts";
 import { toError, type WorkerChannel } from "./channel.ts";
 import { WorkerKeeper } from "./worker-keeper.ts";
 import { type Change, type Orders, type Refused, type Round, WORKER } from "./protocol.ts";
 
-/** What a gateway does in a round of all workers. */
-export interface Applier {
-  /**
-   * Prepares a config and, once `vote` resolves, puts it into force; undoes all of it when that rejects.
-   *
-   * @param text in place of what the config's file holds
-   */
-  apply(text: string | undefined, vote: () => Promise<void>): Promise<ReloadReport>;
-  /** Tells that a config was refused, here or at another worker. */
-  refuse(error: GatewayError): void;
-}
-
 /** The place of a gateway among the workers of its machine. */
-export class WorkerSeat {
+export class WorkerSeat implements Seat {
   /** Holds this worker's connections, to answer when it is killed. */
   readonly keeper: WorkerKeeper | undefined;
   readonly #channel: WorkerChannel;
