@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../loading/checks.ts";
-import { withContainer } from "../cli/container.ts";
+import { withContainer } from "../loading/container.ts";
 import { findConfig, loadConfig } from "../loading/load.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
 import { isCode } from "../config/file-names.ts";

@@ -59,7 +59,7 @@ function isCommands(id: string): boolean {
  * would not be evaluated before the entry is done.
  */
 export function writeServer(): string {
-  const server = quote(within("build/built-server"));
+  const server = quote(within("cli/built-server"));
   return `import { serve } from ${server};\nvoid serve(process.argv.slice(2), import.meta.url);\n`;
 }
 

@@ -11,7 +11,7 @@ import { createGateway } from "../gateway/create.ts";
 import { listenerUrl } from "../http/allowed-hosts.ts";
 import type { Catalogue, Server } from "../call/server.ts";
 import { VERSION } from "../kit/version.ts";
-import { withContainer } from "./container.ts";
+import { withContainer } from "../loading/container.ts";
 
 /** Flags that `tools` and `call` share. */
 export interface ClientFlags {

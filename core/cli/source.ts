@@ -7,7 +7,7 @@ import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { withContainer } from "./container.ts";
+import { withContainer } from "../loading/container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 
 /** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */

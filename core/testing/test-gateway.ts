@@ -3,7 +3,7 @@ import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import { withContainer } from "../cli/container.ts";
+import { withContainer } from "../loading/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Identity } from "../kit/types.ts";

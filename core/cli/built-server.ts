@@ -3,12 +3,12 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { code } from "virtual:gateway/plugins";
-import { tellFailure } from "../cli/exit.ts";
-import type { ServeFlags } from "../cli/flags.ts";
-import { start } from "../cli/start.ts";
+import { tellFailure } from "./exit.ts";
+import type { ServeFlags } from "./flags.ts";
+import { start } from "./start.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { setConfigFolder } from "./sealed/folder.ts";
+import { setConfigFolder } from "../build/sealed/folder.ts";
 
 /**
  * Runs the gateway that a build holds; {@link USAGE} says how it is called. The config is read when it
