@@ -1,4 +1,4 @@
-import type { ProjectFile } from "./project.ts";
+import type { ProjectFile } from "./file.ts";
 import { addDevelopment } from "./store.ts";
 import { withoutState } from "./workers.ts";
 

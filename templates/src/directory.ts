@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { Failure } from "./failure.ts";
-import type { ProjectFile } from "./project.ts";
+import type { ProjectFile } from "./file.ts";
 
 /** What may lie in a directory that counts as empty. */
 const HARMLESS: ReadonlySet<string> = new Set([".git", ".DS_Store", "Thumbs.db"]);

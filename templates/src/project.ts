@@ -5,6 +5,7 @@ import { fitCluster } from "./cluster.ts";
 import { isMap } from "./entry.ts";
 import { makeEnvironment, makeExample } from "./environment.ts";
 import { Failure } from "./failure.ts";
+import type { ProjectFile } from "./file.ts";
 import { importServers, type Imported } from "./servers.ts";
 import type { Source } from "./source.ts";
 import { fitStore } from "./store.ts";
@@ -22,14 +23,6 @@ export interface Order {
   /** Files whose servers are taken over. */
   readonly imports: readonly string[];
   readonly propylon: Source;
-}
-
-/** A file to write. */
-export interface ProjectFile {
-  /** Relative to the directory, with `/`. */
-  readonly path: string;
-  readonly content: Buffer;
-  readonly mode: number;
 }
 
 /** All that is to be written, and said. */

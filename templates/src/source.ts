@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Failure } from "./failure.ts";
-import type { ProjectFile } from "./project.ts";
+import type { ProjectFile } from "./file.ts";
 
 /** Where a project gets propylon from. */
 export interface Source {

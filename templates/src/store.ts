@@ -1,4 +1,4 @@
-import type { ProjectFile } from "./project.ts";
+import type { ProjectFile } from "./file.ts";
 
 /** Lines that are there for the file of a store, in compose.yaml and the manifest of Kubernetes. */
 const FILE_LINES =

@@ -1,4 +1,4 @@
-import type { ProjectFile } from "./project.ts";
+import type { ProjectFile } from "./file.ts";
 import { STORE } from "./store.ts";
 
 /** The file of switches, which belongs to one process: without it the store has them. */
