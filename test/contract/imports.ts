@@ -7,11 +7,13 @@ const FOLDERS = ["core", "plugins"];
 const IMPORT = /\bfrom\s*"([^"]+)"|\bimport\(\s*"([^"]+)"\s*\)|^\s*import\s+"([^"]+)"/gm;
 const COMMENT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
 
-/** Which source files each source file imports, by path: relative ones and those by the package's own name. */
-export function importGraph(): ReadonlyMap<string, readonly string[]> {
-  const files = FOLDERS.filter((folder) => existsSync(folder)).flatMap(sourcesIn);
+/** Which source files each source file imports, by path: relative ones and, unless told otherwise, those by the package's own name. */
+export function importGraph(
+  folders: readonly string[] = FOLDERS,
+  self: ReadonlyMap<string, string> = selfImports(),
+): ReadonlyMap<string, readonly string[]> {
+  const files = folders.filter((folder) => existsSync(folder)).flatMap(sourcesIn);
   const known = new Set(files);
-  const self = selfImports();
   return new Map(
     files.map((file) => {
       const text = readFileSync(file, "utf8").replaceAll(COMMENT, "");
