@@ -44,7 +44,6 @@ async function find(file: string | undefined, connect: boolean): Promise<Finding
     const { config, cwd, warnings } = await loadHere(file);
     findings.warnings.push(...warnings);
     const checked = await checkHere(config, cwd);
-    findings.warnings.push(...checked.deprecated);
     await findRunning(checked, cwd, connect, findings);
   } catch (thrown) {
     const error = toGatewayError(thrown);

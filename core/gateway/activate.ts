@@ -182,9 +182,6 @@ async function put(
   checked: CheckedConfig,
   options?: ApplyOptions,
 ): Promise<ReloadReport> {
-  // Of several workers one says it.
-  if ((parts.seat?.number ?? 1) === 1)
-    for (const issue of checked.deprecated) parts.log.warn(issueText(issue));
   const report = await applyConfig(parts, checked, options);
   parts.file?.adopt(checked.config);
   return report;

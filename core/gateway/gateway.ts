@@ -16,7 +16,7 @@ import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
 import { describeGateway } from "./describe.ts";
 import { evict } from "./evict.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { currentHook, type GatewayHooks, type ReloadReport } from "../plugin/hooks.ts";
+import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { createLogger, tapLog } from "../config/log.ts";
 import type { GatewayParts } from "./parts.ts";
 import { serveGeneration } from "./reload.ts";
@@ -194,8 +194,7 @@ export class Gateway {
   }
 
   /** Listens to a hook until the returned function is called; no reload removes it. */
-  hook<K extends keyof GatewayHooks>(name: K, listener: GatewayHooks[K]): () => void {
-    const hook = currentHook(name, this.#parts.log);
+  hook<K extends keyof GatewayHooks>(hook: K, listener: GatewayHooks[K]): () => void {
     return this.#parts.hooks.add({ owner: "application", hook, listener });
   }
 

@@ -15,7 +15,7 @@ import type {
 } from "../plugin/definitions.ts";
 import type { FilterOptions, RegisteredFilter } from "../plugin/filters.ts";
 import { injections } from "./graph.ts";
-import { checkEmitted, currentHook } from "../plugin/hooks.ts";
+import { checkEmitted } from "../plugin/hooks.ts";
 import type { PluginContext } from "../plugin/plugin-context.ts";
 import type { Scope, ScopeHost } from "./scope.ts";
 
@@ -71,8 +71,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     panel: (panel) => void scope.panels.push({ plugin: name, panel }),
     page: (handler) => void scope.pages.push(handler),
     extend: (added) => extend(scope, added),
-    use: (stage: Stage, joining: Middleware | DeadlineRule) =>
-      joinStage(scope, currentStage(stage, scope.log), joining),
+    use: (stage: Stage, joining: Middleware | DeadlineRule) => joinStage(scope, stage, joining),
     filter(shows: RegisteredFilter["shows"], options?: FilterOptions) {
       scope.filters.push({ ...options, plugin: name, shows });
       return { changed: () => host.relist() };
@@ -86,8 +85,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       }),
     credential: (find) => void scope.credentials.push(find),
     check: (check, ask) => void scope.checks.push({ name: check, ask }),
-    hook: (hook, listener) =>
-      void scope.hooks.push({ owner: name, hook: currentHook(hook, scope.log), listener }),
+    hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit(hook, ...args) {
       checkEmitted(name, hook);
       host.emit(hook, ...args);
@@ -100,7 +98,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     onStart: (start) => void scope.starters.push(start),
     onDispose: (undo) => void scope.cleanups.push(undo),
   };
-  return Object.setPrototypeOf(members, FORMER_MEMBERS) as PluginContext;
+  return members;
 }
 
 /** Plugins in files are run without a look at their types, so what the types demand is demanded here again. */
@@ -180,74 +178,14 @@ function joinStage(
   stage: Stage,
   joining: Middleware | DeadlineRule,
 ): void {
+  if (!STAGES.includes(stage))
+    throw new GatewayError("invalid", `It uses an unknown stage "${stage}".`, {
+      hint: `Stages: ${STAGES.join(", ")}.`,
+    });
   if (typeof joining === "function") middleware.push({ plugin, stage, run: joining });
   else if (stage === "deadline" && typeof joining?.limit === "function") deadlines.push(joining);
   else
     throw new GatewayError("invalid", `It joins the stage "${stage}" with no function.`, {
       hint: "Write gateway.use(stage, (call, next) => next(call)).",
     });
-}
-
-/** Members that the context had in 0.1, and what does their work now. */
-const REPLACED: Readonly<Record<string, string>> = {
-  name: "the name that you gave definePlugin",
-  servers: "gateway.control.servers",
-  shows: "gateway.control.shows",
-  exists: "gateway.control.exists",
-  timeouts: "gateway.control.timeouts",
-  evict: "gateway.control.evict",
-  cwd: "gateway.files.folder",
-  text: "gateway.files.read",
-  code: "gateway.files.import",
-  signal: "gateway.onDispose",
-  resourceTemplate: "gateway.resource(name, { uriTemplate, ... })",
-  changed: "changed() of what gateway.tool, resource and prompt return",
-  updated: "updated() of what gateway.resource returns",
-  listener: "gateway.extend({ listeners })",
-  endpoint: "gateway.extend({ endpoints })",
-  socket: 'gateway.route("GET", path, { ..., websocket: true }, accept)',
-  deadline: 'gateway.use("deadline", { limit })',
-  warn: "gateway.check",
-  readiness: "gateway.check",
-};
-
-/**
- * Prototype of every context: whoever uses a member of before, which plain JavaScript can, reads what does its work now.
- * Made once; a context pays nothing for it.
- */
-const FORMER_MEMBERS: object = Object.defineProperties(
-  {},
-  Object.fromEntries(
-    Object.entries(REPLACED).map(([name, now]) => [name, { get: gone(name, now) }]),
-  ),
-);
-
-function gone(name: string, now: string): () => never {
-  return () => {
-    throw new GatewayError("invalid", `gateway.${name} was removed: use ${now}.`, {
-      hint: "The upgrade page lists everything that has another name.",
-    });
-  };
-}
-
-/** Stages that have another name since 0.1, and the one that went into another. */
-const RENAMED_STAGES: ReadonlyMap<string, Stage> = new Map([
-  ["authorize", "gate"],
-  ["progress", "dispatch"],
-]);
-
-/**
- * The stage that is meant: a plugin may still say the name of before, which the log tells.
- *
- * @throws {GatewayError} `invalid` for a stage that never was
- */
-function currentStage(stage: string, log: Logger): Stage {
-  const renamed = RENAMED_STAGES.get(stage);
-  if (renamed)
-    log.warn({ stage }, `stage "${stage}" is "${renamed}" now; the old name goes with 0.3`);
-  const current = renamed ?? (stage as Stage);
-  if (STAGES.includes(current)) return current;
-  throw new GatewayError("invalid", `it uses an unknown stage "${stage}".`, {
-    hint: `Stages: ${STAGES.join(", ")}.`,
-  });
 }

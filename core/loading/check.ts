@@ -8,7 +8,6 @@ import {
 } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins, openerOf, storeIssues } from "./checks.ts";
 import type { Config } from "../config/config.ts";
-import { renameOptions } from "./former-options.ts";
 import { type ConfigIssue, invalidConfig, type PathIssue } from "../config/issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -29,8 +28,6 @@ import { nearest } from "../kit/spelling.ts";
 export interface CheckedConfig {
   readonly config: Config;
   readonly plugins: readonly CheckedPlugin[];
-  /** Options that were found under a name of before. */
-  readonly deprecated: readonly ConfigIssue[];
 }
 
 /**
@@ -41,27 +38,20 @@ export interface CheckedConfig {
  */
 export async function check(config: Config, resolver: PluginResolver): Promise<CheckedConfig> {
   const { values } = config;
-  const { plugins, issues, warnings } = await readPlugins(config, resolver);
+  const { plugins, issues } = await readPlugins(config, resolver);
   const found = [...issues, ...checkParts(values)];
   // With a plugin that did not load, what it would have provided is not missing.
   const entries = issues.length === 0 ? readEntries(config, plugins) : undefined;
   if (entries) found.push(...entries.issues, ...checkWithPlugins(values, plugins));
   if (found.length > 0) throw invalidConfig(found.map((issue) => config.place(issue)));
-  const deprecated = [...warnings, ...(entries?.warnings ?? [])];
   return {
     config: config.with({ plugins: optionsRead(values, plugins) }, entries?.options),
     plugins,
-    deprecated: deprecated.map((issue) => config.place(issue)),
   };
 }
 
-/** What was found in a part of a config. */
-interface Findings {
+interface ReadPlugins {
   readonly issues: readonly PathIssue[];
-  readonly warnings: readonly PathIssue[];
-}
-
-interface ReadPlugins extends Findings {
   readonly plugins: readonly CheckedPlugin[];
 }
 
@@ -78,7 +68,6 @@ async function readPlugins(config: Config, resolver: PluginResolver): Promise<Re
   return {
     plugins,
     issues: [...issues, ...(issues.length === 0 ? storeIssues(config.values, plugins) : [])],
-    warnings: [...read.warnings, ...brought.warnings],
   };
 }
 
@@ -89,7 +78,6 @@ async function readEach(
 ): Promise<ReadPlugins> {
   const plugins: CheckedPlugin[] = [];
   const issues: PathIssue[] = [];
-  const warnings: PathIssue[] = [];
   for (const [key, options] of Object.entries(asked)) {
     if (options === false) continue;
     const written = typeof options === "object" && options !== null ? options : {};
@@ -97,18 +85,14 @@ async function readEach(
       const plugin = await resolver.resolve(key);
       const schema = plugin.config ?? NO_OPTIONS;
       const path = ["plugins", key] as const;
-      const named =
-        plugin.formerOptions && renameOptions(written, plugin.formerOptions, path, config.places);
-      issues.push(...(named?.issues ?? []));
-      warnings.push(...(named?.warnings ?? []));
-      const part = validatePart(schema, named?.value ?? written, path, config.places);
+      const part = validatePart(schema, written, path, config.places);
       if ("issues" in part) issues.push(...part.issues);
       else plugins.push({ key, plugin, ...part });
     } catch (thrown) {
       issues.push(loadIssue(key, thrown));
     }
   }
-  return { plugins, issues, warnings };
+  return { plugins, issues };
 }
 
 /** The plugins that entries of `servers` need, by their type or their login, and `plugins` does not name. */
@@ -153,7 +137,8 @@ const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
 );
 
 /** The servers of a config that plugins serve. */
-interface Entries extends Findings {
+interface Entries {
+  readonly issues: readonly PathIssue[];
   /** Their options by name, as the schemas of their types made them. */
   readonly options: ReadonlyMap<string, unknown>;
 }
@@ -164,12 +149,8 @@ interface Entries extends Findings {
 function readEntries({ values, places }: Config, plugins: readonly CheckedPlugin[]): Entries {
   const types = plugins.flatMap(({ plugin }) => Object.entries(plugin.serverTypes ?? {}));
   const schemas = new Map(types);
-  const former = new Map(
-    plugins.flatMap(({ plugin }) => Object.entries(plugin.formerServerOptions ?? {})),
-  );
   const options = new Map<string, unknown>();
   const issues: PathIssue[] = [];
-  const warnings: PathIssue[] = [];
   for (const [name, entry] of Object.entries(values.servers)) {
     const schema = schemas.get(typeOf(entry));
     if (!schema) {
@@ -179,14 +160,11 @@ function readEntries({ values, places }: Config, plugins: readonly CheckedPlugin
     // The schema of the config has read it.
     if (!("type" in entry)) continue;
     const path = ["servers", name] as const;
-    const named = renameOptions(ownOptions(entry), former.get(entry.type) ?? {}, path, places);
-    issues.push(...named.issues);
-    warnings.push(...named.warnings);
-    const part = validatePart(schema, named.value, path, places, COMMON);
+    const part = validatePart(schema, ownOptions(entry), path, places, COMMON);
     if ("issues" in part) issues.push(...part.issues);
     else options.set(name, part.options);
   }
-  return { options, issues, warnings };
+  return { options, issues };
 }
 
 const COMMON = z.object(entryCommon);

@@ -4,7 +4,6 @@ import type { Cut } from "./backlog.ts";
 import type { ServerStatus } from "../call/server.ts";
 import type { Json, Principal } from "../kit/types.ts";
 import type { PluginEvent } from "./plugin-event.ts";
-import type { Logger } from "pino";
 
 /**
  * What one reload did. Names are sorted.
@@ -148,26 +147,13 @@ const CORE_HOOKS: Readonly<Record<keyof CoreHooks, true>> = {
   "log:line": true,
 };
 
-/** Hooks under the names they had in 0.1. */
-const RENAMED: ReadonlyMap<string, keyof GatewayHooks> = new Map([
-  ["upstream:state", "server:state"],
-  ["upstream:catalogue", "server:catalogue"],
-]);
-
-/** The hook that is meant: a listener may still say the name of before, which the log tells. */
-export function currentHook<K extends keyof GatewayHooks>(hook: K, log: Logger): K {
-  const renamed = RENAMED.get(hook) as K | undefined;
-  if (renamed) log.warn({ hook }, `hook "${hook}" is "${renamed}" now; the old name goes with 0.3`);
-  return renamed ?? hook;
-}
-
 /**
  * Keeps a plugin from telling others what only the core can know, e.g. a change that somebody never made.
  *
  * @throws {GatewayError} `invalid` for a hook of the core
  */
 export function checkEmitted(plugin: string, hook: string): void {
-  if (!Object.hasOwn(CORE_HOOKS, hook) && !RENAMED.has(hook)) return;
+  if (!Object.hasOwn(CORE_HOOKS, hook)) return;
   throw new GatewayError(
     "invalid",
     `Plugin "${plugin}" emits "${hook}", which only the gateway may.`,

@@ -24,12 +24,6 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * @example section: "rooms"
    */
   readonly section?: string | { readonly key: string; readonly option: string };
-  /**
-   * Options that have another name now, by their old one: `{ "keep.age": "retention.age" }`. Configs may still say it, and whoever
-   * starts or checks one is told, with the place. `<name>` stands for any name and `[]` for every item of a list.
-   * @example formerOptions: { most: "maxRooms", "rooms.<name>.time": "rooms.<name>.timeout" }
-   */
-  readonly formerOptions?: Readonly<Record<string, string>>;
   readonly inject?: I;
   /** The service that `setup` returns. */
   readonly provides?: Service<P>;
@@ -38,8 +32,6 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * which every entry has. Each is served by {@link PluginContext.serverType}.
    */
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
-  /** The same as {@link formerOptions} for the options of each of {@link serverTypes}. */
-  readonly formerServerOptions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /**
    * Stores that it brings, by what the config's `store` begins with: the gateway opens one before plugins are set up, and closes it last.
    * @example stores: { redis: (url, host) => RedisDriver.open(url, host) }

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { agentOptions, formerAgentOptions, type RemoteAgentOptions } from "./options.ts";
+import { agentOptions, type RemoteAgentOptions } from "./options.ts";
 import { IdOwners } from "./owners.ts";
 import { RemoteAgent } from "./server.ts";
 
@@ -10,7 +10,6 @@ import { RemoteAgent } from "./server.ts";
 export default definePlugin({
   name: "a2a-client",
   serverTypes: { a2a: agentOptions },
-  formerServerOptions: { a2a: formerAgentOptions },
   setup(gateway) {
     const { log } = gateway;
     gateway.serverType("a2a", {

@@ -61,10 +61,3 @@ export const agentOptions = z.strictObject({
 
 /** Checked options: durations in milliseconds, sizes in bytes. */
 export type RemoteAgentOptions = z.output<typeof agentOptions>;
-
-/** Names of options in 0.1. */
-export const formerAgentOptions = {
-  refresh: "refreshInterval",
-  poll: "pollInterval",
-  resume: "resumeTimeout",
-};

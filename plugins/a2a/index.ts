@@ -1,7 +1,7 @@
 import { definePlugin, optional } from "propylon";
 import { Agents } from "propylon/plugins/agents";
 import { Tasks } from "propylon/plugins/tasks";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
 import { RequestHandler } from "./tasks/request-handler.ts";
@@ -13,7 +13,6 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
-  formerOptions,
   // Without skills nothing is handed out.
   storeNeeds: ({ execution, skills }) =>
     execution === "queue" && skills.length > 0

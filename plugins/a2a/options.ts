@@ -318,23 +318,3 @@ export const environment: Readonly<Record<string, string | undefined>> = process
 
 /** {@link optionsSchema} filled in. */
 export type A2aOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  cardAge: "cardTtl",
-  "skills[].output": "skills[].maxOutput",
-  "tasks.most": "tasks.maxRunning",
-  "tasks.keep": "tasks.maxTasks",
-  "tasks.size": "tasks.maxTaskSize",
-  "tasks.bytes": "tasks.maxTotalSize",
-  "tasks.age": "tasks.ttl",
-  "tasks.time": "tasks.timeout",
-  "tasks.ending": "tasks.cancelTimeout",
-  "sessions.most": "sessions.maxSessions",
-  "sessions.bytes": "sessions.maxTotalSize",
-  "sessions.age": "sessions.ttl",
-  "sessions.compaction.above": "sessions.compaction.maxTokens",
-  "sessions.compaction.keep": "sessions.compaction.keepRatio",
-  "sessions.compaction.time": "sessions.compaction.timeout",
-  "push.most": "push.maxPending",
-};

@@ -11,14 +11,13 @@ import { configRoutes } from "./config.ts";
 import { editRoutes } from "./edits.ts";
 import { interfaceRoutes } from "./interface.ts";
 import { lifecycleRoutes } from "./lifecycle.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { serverRoutes } from "./servers.ts";
 
 /** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
   name: "admin",
   config: optionsSchema,
-  formerOptions,
   commands,
   inject: { gating: Gating, breaker: optional(Breaker), health: optional(Health) },
   setup(gateway) {

@@ -38,8 +38,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type AdminOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  settle: "settleTimeout",
-};

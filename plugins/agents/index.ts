@@ -5,7 +5,7 @@ import { commands } from "./commands.ts";
 import { createMembers } from "./members.ts";
 import { packagesOf } from "./models/provider.ts";
 import { Offers } from "./offers.ts";
-import { formerOptions, optionsSchema, type AgentsInput } from "./options.ts";
+import { optionsSchema, type AgentsInput } from "./options.ts";
 import { references } from "./references.ts";
 import { Agents } from "./service.ts";
 import { Team } from "./team.ts";
@@ -31,7 +31,6 @@ declare module "propylon" {
 export default definePlugin({
   name: "agents",
   config: optionsSchema,
-  formerOptions,
   section: { key: "agents", option: "agents" },
   references,
   commands,

@@ -257,10 +257,3 @@ export type AgentsInput = z.input<typeof agentsSchema>;
 
 /** {@link optionsSchema} filled in. */
 export type AgentsOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  "agents.<name>.limits.time": "agents.<name>.limits.timeout",
-  "limits.time": "limits.timeout",
-  depth: "maxDepth",
-};

@@ -1,6 +1,6 @@
 import { definePlugin } from "propylon";
 import { Channel } from "./channel.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { warningOf } from "./kinds.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSources } from "./sources.ts";
@@ -21,7 +21,6 @@ export type {
 export default definePlugin({
   name: "events",
   config: optionsSchema,
-  formerOptions,
   setup(gateway) {
     const { maxEvents, maxSize } = gateway.config;
     const channel = gateway.keep(

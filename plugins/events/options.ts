@@ -34,11 +34,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type EventsOptions = z.output<typeof optionsSchema>;
-/** Names of options in 0.1. */
-export const formerOptions = {
-  ring: "maxEvents",
-  ringSize: "maxSize",
-  queue: "maxQueue",
-  streams: "maxStreams",
-  heartbeat: "heartbeatInterval",
-};

@@ -6,7 +6,7 @@ import { events } from "./events.ts";
 import { GatewayHealth } from "./health.ts";
 import { createProbeDurations, registerMetrics } from "./metrics.ts";
 import { ModelChecks } from "./models.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { ServerChecks } from "./servers.ts";
@@ -20,7 +20,6 @@ export * from "./service.ts";
 export default definePlugin({
   name: "health",
   config: optionsSchema,
-  formerOptions,
   events,
   inject: { agents: optional(Agents), gating: optional(Gating) },
   provides: Health,

@@ -35,9 +35,3 @@ export const optionsSchema = z.strictObject({
 
 /** Options, durations in milliseconds. */
 export type HealthOptions = z.infer<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  budget: "answerTimeout",
-  preflight: "preflightInterval",
-};

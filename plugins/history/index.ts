@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
 import { CallJournal } from "./journal.ts";
 import { registerMetrics } from "./metrics.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
 import { registerPanels } from "./panels.ts";
@@ -12,7 +12,6 @@ import { Secrets } from "./secrets.ts";
 export default definePlugin({
   name: "history",
   config: optionsSchema,
-  formerOptions,
   setup(gateway) {
     const { maxEntries, maxMemory } = gateway.config;
     const limits = { entries: maxEntries, memory: maxMemory };

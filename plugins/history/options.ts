@@ -41,11 +41,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type HistoryOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  entries: "maxEntries",
-  memory: "maxMemory",
-  argumentLimit: "maxArguments",
-  resultLimit: "maxResult",
-};

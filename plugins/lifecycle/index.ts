@@ -7,7 +7,7 @@ import { AgentTasks } from "./agent-tasks.ts";
 import { takersOf } from "./dependencies.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerSockets } from "./sockets.ts";
 import { registerTools } from "./tools.ts";
@@ -19,7 +19,6 @@ const SWEEP_MS = [1_000, 30_000] as const;
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
-  formerOptions,
   inject: { agents: Agents, payloads: optional(Payloads), tasks: optional(Tasks) },
   setup(gateway) {
     const { config: options, log } = gateway;

@@ -62,14 +62,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type LifecycleOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  waiting: "maxWaiting",
-  preview: "maxPreview",
-  output: "maxOutput",
-  reminders: "maxReminders",
-  "keep.count": "retention.maxAgents",
-  "keep.age": "retention.ttl",
-  "keep.bytes": "retention.maxSize",
-};

@@ -13,7 +13,7 @@ import { Exposition } from "./exposition.ts";
 import { FleetFigures } from "./fleet.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { exposeProcess } from "./process.ts";
 import { registerRoutes } from "./routes.ts";
 import { summarise } from "./summary.ts";
@@ -23,7 +23,6 @@ import { Switches } from "./switches.ts";
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,
-  formerOptions,
   inject: { gating: optional(Gating), tasks: optional(Tasks) },
   setup(gateway) {
     const { config, services } = gateway;

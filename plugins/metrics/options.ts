@@ -58,8 +58,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type MetricsOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  cache: "cacheTtl",
-};

@@ -5,7 +5,7 @@ import { Tasks } from "propylon/plugins/tasks";
 import { validateCalls } from "./arguments.ts";
 import { commands } from "./commands.ts";
 import { jobLimits } from "./job.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { timeStages } from "./timing.ts";
 
@@ -13,7 +13,6 @@ import { timeStages } from "./timing.ts";
 export default definePlugin({
   name: "openapi",
   config: optionsSchema,
-  formerOptions,
   commands,
   inject: { gating: optional(Gating), limits: optional(RateLimits), tasks: optional(Tasks) },
   setup(gateway) {

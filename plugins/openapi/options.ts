@@ -91,10 +91,3 @@ export const optionsSchema = z.strictObject({
 
 /** Options as the plugin uses them. */
 export type OpenapiOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  "jobs.max": "jobs.maxJobs",
-  "jobs.bytes": "jobs.maxSize",
-  "jobs.keep": "jobs.ttl",
-};

@@ -3,7 +3,7 @@ import { definePlugin } from "propylon";
 import type { Store as GatewayStore } from "propylon/kit";
 import { createBucket } from "./bucket.ts";
 import { bucketFailureCounter, notStoredCounter, registerMetrics } from "./metrics.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { storeResults } from "./results.ts";
 import { ownFinder, registerRoutes, urlMaker } from "./routes.ts";
@@ -18,7 +18,6 @@ export * from "./service.ts";
 export default definePlugin({
   name: "payloads",
   config: optionsSchema,
-  formerOptions,
   provides: Payloads,
   packages: ({ bucket }) => (bucket ? ["aws4fetch"] : []),
   setup(gateway) {

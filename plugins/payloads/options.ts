@@ -117,10 +117,3 @@ function isBare(text: string): boolean {
 function hasAddress(text: string): boolean {
   return isIP(unbracket(new URL(text).hostname)) !== 0;
 }
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  limit: "maxSize",
-  total: "maxTotalSize",
-  "results.preview": "results.maxPreview",
-};

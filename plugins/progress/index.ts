@@ -2,7 +2,7 @@ import { definePlugin, type Answer, type Call, type Next } from "propylon";
 import { amendCall } from "propylon/kit";
 import { Heartbeat } from "./heartbeat.ts";
 import { Meter } from "./meter.ts";
-import { formerOptions, optionsSchema, type ProgressOptions } from "./options.ts";
+import { optionsSchema, type ProgressOptions } from "./options.ts";
 import { Reporter } from "./reporter.ts";
 import { AgentProgress } from "./service.ts";
 
@@ -12,7 +12,6 @@ export * from "./service.ts";
 export default definePlugin({
   name: "progress",
   config: optionsSchema,
-  formerOptions,
   provides: AgentProgress,
   setup(gateway) {
     const { config } = gateway;

@@ -35,8 +35,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type ProgressOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  heartbeat: "heartbeatInterval",
-};

@@ -3,7 +3,7 @@ import { Fleet, chooseTokens } from "./fleet.ts";
 import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { selects } from "./selectors.ts";
 import { RateLimits } from "./service.ts";
 
@@ -13,7 +13,6 @@ export * from "./service.ts";
 export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,
-  formerOptions,
   selects,
   provides: RateLimits,
   setup(gateway) {

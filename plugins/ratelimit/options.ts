@@ -84,11 +84,3 @@ export type RateOptions = z.infer<typeof rateSchema>;
 export type CapOptions = z.infer<typeof capSchema>;
 /** Which calls a rule is about. */
 export type Selection = Pick<RateOptions, "per" | "server" | "tool" | "role">;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  "rates.<name>.every": "rates.<name>.interval",
-  "concurrency.<name>.max": "concurrency.<name>.maxRunning",
-  "concurrency.<name>.queue": "concurrency.<name>.maxQueue",
-  "concurrency.<name>.wait": "concurrency.<name>.queueTimeout",
-};

@@ -1,13 +1,12 @@
 import { definePlugin } from "propylon";
 import { locate } from "./texts.ts";
-import { apiOptions, formerApiOptions, type ApiOptions } from "./options.ts";
+import { apiOptions, type ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
 
 /** REST APIs behind the gateway: an entry of `servers` with `type: openapi` is a server whose tools are the API's operations. */
 export default definePlugin({
   name: "rest",
   serverTypes: { openapi: apiOptions },
-  formerServerOptions: { openapi: formerApiOptions },
   setup(gateway) {
     const { files, log } = gateway;
     gateway.serverType("openapi", {

@@ -51,8 +51,3 @@ export const apiOptions = z.strictObject({
 
 /** Checked options: durations in milliseconds, sizes in bytes. */
 export type ApiOptions = z.output<typeof apiOptions>;
-
-/** Names of options in 0.1. */
-export const formerApiOptions = {
-  refresh: "refreshInterval",
-};

@@ -2,7 +2,7 @@ import { definePlugin } from "propylon";
 import { commands } from "./commands.ts";
 import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
-import { formerOptions, optionsSchema } from "./options.ts";
+import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { TaskQueue } from "./service.ts";
@@ -16,7 +16,6 @@ export * from "./service.ts";
 export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
-  formerOptions,
   commands,
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.

@@ -145,11 +145,3 @@ export const optionsSchema = z.strictObject({
 
 /** {@link optionsSchema} filled in. */
 export type SidecarOptions = z.output<typeof optionsSchema>;
-
-/** Names of options in 0.1. */
-export const formerOptions = {
-  "runtime.startup": "runtime.startupTimeout",
-  "runtime.stop": "runtime.stopTimeout",
-  "runtime.limit": "runtime.maxResult",
-  keep: "retention",
-};

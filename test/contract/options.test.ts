@@ -1,12 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { listOptions, type PluginOption } from "../../core/config/options.ts";
+import type { PluginOption } from "../../core/config/options.ts";
 import { FIRST_PARTY, firstPartyPlugins } from "../../core/loading/first-party.ts";
 import { parseDuration, parseSize } from "../../core/kit/units.ts";
-import type { AnyPlugin } from "../../core/index.ts";
-import type { z } from "zod";
-import { expectText, table } from "./page.ts";
+import { expectText } from "./page.ts";
 import { optionsOfPage, optionTable } from "./reference-config.ts";
 
 const PAGES = new URL("../../docs/plugins/", import.meta.url);
@@ -116,109 +113,6 @@ describe.each(FIRST_PARTY)("docs/plugins/%s.md", (name) => {
     });
   });
 });
-
-/** Old and present name of every option that was renamed, as somebody finds it in a config. */
-function renamedOptions(plugins: readonly AnyPlugin[]): string[][] {
-  return plugins.flatMap(({ name, formerOptions = {}, formerServerOptions = {} }) => [
-    ...Object.entries(formerOptions).map(([before, now]) => [
-      `\`plugins.${name}\``,
-      `\`${before}\``,
-      `\`${now}\``,
-    ]),
-    ...Object.entries(formerServerOptions).flatMap(([type, former]) =>
-      Object.entries(former).map(([before, now]) => [
-        `\`servers.<name>\` of \`type: ${type}\``,
-        `\`${before}\``,
-        `\`${now}\``,
-      ]),
-    ),
-  ]);
-}
-
-describe("renamed options", async () => {
-  const plugins = Object.values(await firstPartyPlugins());
-
-  it("stand in the table of the upgrade page", () => {
-    const rows = renamedOptions(plugins);
-    expect(rows.length).toBeGreaterThan(40);
-    const content = table(["below", "0.1.0", "now"], rows, { aligned: true });
-    expectText("docs/guide/upgrade.md", (text) =>
-      text.replace(
-        /(<!-- renamed options -->\n)[^]*?(<!-- \/renamed options -->)/,
-        (_, start: string, end: string) => `${start}\n${content}\n\n${end}`,
-      ),
-    );
-  });
-
-  it("have a present name that there is, and an old one that there is not", () => {
-    const wrong = plugins.flatMap(({ config, serverTypes = {}, ...plugin }) => [
-      ...wrongNames(config, plugin.formerOptions),
-      ...Object.entries(serverTypes).flatMap(([type, schema]) =>
-        wrongNames(schema, plugin.formerServerOptions?.[type]),
-      ),
-    ]);
-    expect(wrong).toEqual([]);
-  });
-
-  it("are not named by a message or a page any more", () => {
-    const former = plugins.flatMap(({ name, formerOptions = {} }) =>
-      Object.keys(formerOptions).flatMap((option) => [
-        `${name}.${option}`,
-        ...(option.includes(".") ? [option] : []),
-      ]),
-    );
-    const named = (text: string): string[] =>
-      former.filter((option) =>
-        new RegExp(`(?<![\\w./])(?:plugins\\.)?${escaped(option)}(?!\\w|\\.\\w)`).test(text),
-      );
-    expect(named("Raise plugins.events.streams, or tasks.size.")).toEqual([
-      "tasks.size",
-      "events.streams",
-    ]);
-    const found = [...pageTexts(), ...messageTexts()].flatMap(([place, text]) =>
-      named(text).map((option) => `${place}: ${option}`),
-    );
-    expect(found).toEqual([]);
-  });
-
-  function wrongNames(
-    schema: z.ZodType | undefined,
-    former: Record<string, string> = {},
-  ): string[] {
-    const paths = new Set(listOptions(schema).map(({ path }) => path));
-    return Object.entries(former)
-      .filter(([before, now]) => paths.has(before) || !paths.has(now))
-      .map((pair) => pair.join(" -> "));
-  }
-});
-
-const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-
-/** Pages about the present: not those that tell the history. */
-function pageTexts(): [place: string, text: string][] {
-  const history = /^(?:decisions\/|benchmarks|reliability|guide\/upgrade|reference\/plugin-api)/;
-  return filesOf("docs", ".md")
-    .filter((name) => !history.test(name.replaceAll("\\", "/")))
-    .map((name) => [name, readFileSync(`docs/${name}`, "utf8")]);
-}
-
-/** Strings of several words. */
-function messageTexts(): [place: string, text: string][] {
-  return ["core", "plugins"].flatMap((folder) =>
-    filesOf(folder, ".ts").map((name): [string, string] => {
-      const text = readFileSync(`${folder}/${name}`, "utf8");
-      const source = text.replaceAll(/^\s*(?:\/\*\*|\*|\/\/).*$/gm, "");
-      const strings = source.match(/"[^"\n]* [^"\n]*"|`[^`\n]* [^`\n]*`/g) ?? [];
-      return [`${folder}/${name}`, strings.join("\n")];
-    }),
-  );
-}
-
-function filesOf(folder: string, ending: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) =>
-    name.endsWith(ending),
-  );
-}
 
 it("finds what is missing, made up or wrong", () => {
   const option = {

@@ -162,7 +162,7 @@ describe("a config is refused", () => {
   it("for an unknown stage of a JavaScript plugin", async () => {
     const setup: Setup = (gateway) => gateway.use("before" as "gate", (call, next) => next(call));
     expect(await refusal([plugin("a", setup)])).toBe(
-      'Plugin "a" could not be set up: it uses an unknown stage "before".',
+      'Plugin "a" could not be set up: It uses an unknown stage "before".',
     );
   });
 

@@ -85,7 +85,7 @@ async function start(word = "old") {
   });
   made[0]!.standing.set("ready");
   const apply = (house: object): Promise<unknown> =>
-    gateway.apply({ ...gateway.config, servers: { house: house as never } });
+    gateway.apply({ ...gateway.written, servers: { house: house as never } });
   return { gateway, made, apply, who: () => tool(gateway, "who") };
 }
 
@@ -182,14 +182,18 @@ it("type: openapi: a document that is missing takes no tools away", async () => 
     }),
   );
   const origin = new URL(server.url).origin;
-  const entry = (file: string) => ({ type: "openapi", spec: `${origin}/${file}`, refresh: 0 });
+  const entry = (file: string) => ({
+    type: "openapi",
+    spec: `${origin}/${file}`,
+    refreshInterval: 0,
+  });
   const { gateway } = await setupGateway({
     plugins: [rest],
     config: { servers: { house: entry("old.json") } },
     client: false,
   });
   await expect.poll(() => stateOf(gateway).state).toBe("ready");
-  await gateway.apply({ ...gateway.config, servers: { house: entry("new.json") as never } });
+  await gateway.apply({ ...gateway.written, servers: { house: entry("new.json") as never } });
   expect(await tool(gateway, "old")).toContain("the old answer");
   await expect.poll(() => open.length).toBe(1);
   open[0]!();
@@ -213,7 +217,7 @@ it("type: a2a: a card that is missing takes no tools away", async () => {
     client: false,
   });
   await expect.poll(() => stateOf(gateway).state).toBe("ready");
-  await gateway.apply({ ...gateway.config, servers: { house: entry("nobody") } });
+  await gateway.apply({ ...gateway.written, servers: { house: entry("nobody") } });
   await expect.poll(() => stateOf(gateway).state).toBe("degraded");
   expect(stateOf(gateway).reason).toContain("The one before serves on.");
 });
