@@ -15,7 +15,8 @@ export function install() {
 
 /** Compiles the sources unless the result is newer than they are. */
 export function build() {
-  const built = modifiedAt(join(root, "dist/plugins/cli.js"));
+  const written = ["dist/plugins/cli.js", "gateway.schema.json"];
+  const built = Math.min(...written.map((name) => modifiedAt(join(root, name))));
   const sources = ["core", "plugins", "tsconfig.json", "package.json"].map((name) =>
     newest(join(root, name)),
   );
@@ -26,6 +27,7 @@ export function build() {
   run(process.execPath, [join(root, ".ci/bundle.mjs")]);
   for (const plugin of ["ui", "console"])
     run(process.execPath, [join(root, "plugins", plugin, "web/build.mjs")]);
+  run(process.execPath, [join(root, ".ci/schema.mjs")]);
 }
 
 /** Runs a command in the repository, showing its output; ends this process with its code when it fails. */
