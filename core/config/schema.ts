@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { isNetwork } from "../kit/addresses.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
-import { markTimes, readTimes } from "./copies.ts";
 import { serverSchema } from "./server-schema.ts";
 import { rsaAlgorithmSchema } from "./rsa-algorithm.ts";
 
@@ -257,8 +256,7 @@ export const configObject = z.strictObject({
 });
 
 /**
- * A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes. A copy of one, whole or in parts,
- * may be given wherever a {@link GatewayConfigInput} is taken.
+ * A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes.
  *
  * @example const { publicUrl } = gateway.control.effectiveConfig() as GatewayConfig;
  */
@@ -277,13 +275,11 @@ export interface ConfigSections {}
 export type GatewayConfigInput = z.input<typeof configObject> & ConfigSections;
 
 /**
- * Reads what people write into a {@link GatewayConfig}. Reading one again, or a copy of one, changes nothing.
+ * Reads what people write into a {@link GatewayConfig}.
  *
  * @example const config = configSchema.parse({ listeners: { main: { port: 8080 } } });
  */
-export const configSchema = z
-  .preprocess((input: GatewayConfigInput) => readTimes(input), configObject)
-  .transform(markTimes);
+export const configSchema: z.ZodType<GatewayConfig, GatewayConfigInput> = configObject;
 export type ListenerConfig = z.output<typeof listenerSchema>;
 /**
  * One of the config's `endpoints`, as it was read.

@@ -3,7 +3,7 @@ import { createResolver, type FileGatewayOptions, type GatewayOptions } from "./
 import { ConfigFile } from "../loading/file.ts";
 import { check } from "../loading/check.ts";
 import { parseConfig } from "../loading/parse.ts";
-import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
+import type { GatewayConfigInput } from "../config/schema.ts";
 
 /**
  * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
@@ -33,7 +33,7 @@ export async function createFileGateway(
  * await gateway.listen();
  */
 export async function createGateway(
-  config: GatewayConfigInput | GatewayConfig,
+  config: GatewayConfigInput,
   options: GatewayOptions = {},
 ): Promise<Gateway> {
   const resolver = createResolver(options);

@@ -10,6 +10,7 @@ import { activate, inTurn, reloadIfChanged } from "./activate.ts";
 import { metricsOf, takePart } from "./taking-part.ts";
 import type { Answer } from "../call/answer.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
+import { writeConfig } from "../config/written.ts";
 import { ConfigWatcher, type WatchTimes } from "../loading/watch.ts";
 import { composition, type PluginComposition } from "./composition.ts";
 import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
@@ -71,9 +72,14 @@ export class Gateway {
     return this.config.name;
   }
 
-  /** The config in force. */
+  /** The config in force. To make another one of it, take {@link Gateway.written}. */
   get config(): GatewayConfig {
     return this.#parts.generation.config;
+  }
+
+  /** The config in force with its defaults, as people write one: durations and sizes have their unit, so a copy means the same. */
+  get written(): GatewayConfigInput {
+    return writeConfig(this.config);
   }
 
   /** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
@@ -167,7 +173,7 @@ export class Gateway {
    *
    * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
    */
-  async apply(config: GatewayConfigInput | GatewayConfig): Promise<ReloadReport> {
+  async apply(config: GatewayConfigInput): Promise<ReloadReport> {
     const { resolver } = this.#parts;
     return activate(this.#parts, async () => check(await parseConfig(config, resolver), resolver));
   }

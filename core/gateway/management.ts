@@ -1,4 +1,5 @@
 import { placeText, type ConfigPath } from "../config/issue.ts";
+import { writeConfig } from "../config/written.ts";
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import type { Places } from "../config/config.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
@@ -59,9 +60,10 @@ export function createControl(parts: () => GatewayParts): Control {
     timeouts: (call) => parts().generation.compiled.allowance(call),
     metrics: () => metricsOf(parts()),
     placeOf: (path) => placeOf(parts().generation.places, path),
-    effectiveConfig: () => maskGatewayConfig(parts().generation.config, parts().file?.secrets),
+    effectiveConfig: () =>
+      maskGatewayConfig(writeConfig(parts().generation.config), parts().file?.secrets),
     serverConfig(name) {
-      const { servers } = parts().generation.config;
+      const { servers = {} } = writeConfig(parts().generation.config);
       return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;
     },
     reload: () => reload(parts()),
@@ -73,7 +75,7 @@ export function createControl(parts: () => GatewayParts): Control {
     },
     configValues() {
       const { generation, file } = parts();
-      const masked = maskGatewayConfig(generation.config, file?.secrets);
+      const masked = maskGatewayConfig(writeConfig(generation.config), file?.secrets);
       return originsOf({ masked, written: generation.written, places: generation.places });
     },
     reconnect: (server) => reconnect(parts(), server),

@@ -14,7 +14,6 @@ import type { GatewayConfig } from "../config/schema.ts";
 import { validatePart } from "./parse.ts";
 import { isPlainObject } from "../config/names.ts";
 import { SPELLINGS } from "./clients.ts";
-import { withoutMark } from "../config/copies.ts";
 import {
   ENTRY_TYPES,
   entryCommon,
@@ -172,7 +171,7 @@ const COMMON = z.object(entryCommon);
 /** What an entry has besides what every entry has. */
 function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
   const common = new Set(["type", ...Object.keys(entryCommon)]);
-  return Object.fromEntries(Object.entries(withoutMark(entry)).filter(([key]) => !common.has(key)));
+  return Object.fromEntries(Object.entries(entry).filter(([key]) => !common.has(key)));
 }
 
 /**

@@ -4,8 +4,9 @@ import { explainIssues, leafIssues, valueAt, type ZodIssue } from "../config/exp
 import { invalidConfig, type ConfigPath, type PathIssue } from "../config/issue.ts";
 import { configShape, shapeOf } from "./jsonschema.ts";
 import { checkNames } from "../config/names.ts";
+import { noteRead, readGroups } from "../config/written.ts";
 import type { PluginResolver } from "./plugin-module.ts";
-import { configSchema, type GatewayConfig, type GatewayConfigInput } from "../config/schema.ts";
+import { configSchema, type GatewayConfigInput } from "../config/schema.ts";
 import { moveSections } from "./sections.ts";
 import type { Shape } from "../config/shape.ts";
 
@@ -17,11 +18,12 @@ import type { Shape } from "../config/shape.ts";
  * @throws {GatewayError} `invalid` with every problem in `data.issues`
  */
 export function parseConfig(
-  input: GatewayConfigInput | GatewayConfig,
+  input: GatewayConfigInput,
   resolver: PluginResolver,
   source = "the config",
 ): Promise<Config> {
-  return parseValue(input, resolver, new Places(source), new Set(), checkNames(input));
+  const found = [...checkNames(input), ...readGroups(input)];
+  return parseValue(input, resolver, new Places(source), new Set(), found);
 }
 
 /**
@@ -46,8 +48,10 @@ export async function parseValue(
     properties: { ...configShape().properties, ...sections },
   });
   const read = validate(configSchema, moved.value, [], shape, places);
-  if (!("issues" in read) && found.length + moved.issues.length === 0)
+  if (!("issues" in read) && found.length + moved.issues.length === 0) {
+    noteRead(read.data);
     return new Config(read.data, places, secrets);
+  }
   // An unset variable leaves its text in place: problems of that same value would be noise.
   const wrong = ("issues" in read ? read.issues : []).filter(
     (issue) => !places.expandedAt(issue.path)?.isUnset,

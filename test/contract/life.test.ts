@@ -75,7 +75,7 @@ it("M051: every plugin and every endpoint sees the same servers, also after a re
   const count = async (): Promise<unknown> =>
     ((await client.callTool({ name: "count" })).content as { text: string }[])[0]!.text;
   expect(await count()).toBe("1");
-  await gateway.apply({ ...gateway.config, servers: { mine: { url: upstream.url } } });
+  await gateway.apply({ ...gateway.written, servers: { mine: { url: upstream.url } } });
   expect(await count()).toBe("2");
 });
 

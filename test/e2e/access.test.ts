@@ -139,13 +139,13 @@ it("M139: a reload into read-only stops every change with the next request, and 
   const { gateway, url, client } = await setupGateway({ plugins: [kinds, tool] });
   const post = async () => (await fetch(`${url}/public/plain/1`, { method: "POST" })).status;
   expect(await post()).toBe(200);
-  await gateway.apply({ ...gateway.config, management: { readOnly: true, mutations: true } });
+  await gateway.apply({ ...gateway.written, management: { readOnly: true, mutations: true } });
   expect(await post()).toBe(403);
   expect((await fetch(`${url}/admin/managed/1`)).status).toBe(200);
   expect(await client.callTool({ name: "say" })).toMatchObject({
     content: [{ type: "text", text: "said" }],
   });
-  await gateway.apply({ ...gateway.config, management: { readOnly: false } });
+  await gateway.apply({ ...gateway.written, management: { readOnly: false } });
   expect(await post()).toBe(200);
 });
 

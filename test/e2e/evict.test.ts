@@ -56,7 +56,7 @@ async function start(auth = BOTH, more: readonly PluginEntry[] = []) {
     client: false,
   });
   const drop = (): Promise<unknown> =>
-    gateway.apply({ ...gateway.config, auth: { keys: { stays: hashOf("stays") } } });
+    gateway.apply({ ...gateway.written, auth: { keys: { stays: hashOf("stays") } } });
   return { gateway, url, begun, drop, endpoint: gateway.endpoints[0]!.url };
 }
 

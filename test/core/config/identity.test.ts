@@ -5,6 +5,8 @@ import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/config/names.ts";
+import type { GatewayConfig } from "../../../core/config/schema.ts";
+import { writeConfig } from "../../../core/config/written.ts";
 import { loadConfig } from "../../../core/loading/load.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
@@ -102,14 +104,14 @@ const config = fc.record(
 );
 
 /** A config in force as text: what it has of a variable's marks is meant as it stands. */
-function write(value: unknown): string {
+function write(config: GatewayConfig): string {
   const escaped = (node: unknown): unknown => {
     if (typeof node === "string") return node.replaceAll("$", "$$$$");
     if (Array.isArray(node)) return node.map(escaped);
     if (!isPlainObject(node)) return node;
     return Object.fromEntries(Object.entries(node).map(([key, each]) => [key, escaped(each)]));
   };
-  return stringify(escaped(value), { aliasDuplicateObjects: false });
+  return stringify(escaped(writeConfig(config)), { aliasDuplicateObjects: false });
 }
 
 /** A campaign makes more. */

@@ -58,7 +58,7 @@ describe("a section of a plugin", () => {
     expect(await readFile(file, "utf8")).toBe(
       "plugins: { ./rooms.ts: {} }\nrooms:\n  seats: 4 # so few\n  greeting: ${GREETING:-Hi}\n",
     );
-    await gateway.apply({ ...gateway.config });
+    await gateway.apply({ ...gateway.written });
     expect(await enter()).toEqual([{ type: "text", text: "Hi, 4" }]);
     await gateway.control.edit([{ path: ["servers", "a"], value: { url: "http://127.0.0.1:9" } }]);
     expect(await readFile(file, "utf8")).toContain("rooms:\n  seats: 4 # so few\n");

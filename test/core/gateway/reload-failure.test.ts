@@ -48,7 +48,7 @@ it("a file that is gone is told as that", async () => {
 it("what apply refused is told once", async () => {
   const { gateway, failures, lines } = await listening();
   const error = await gateway
-    .apply({ ...gateway.config, plugins: { nowhere: {} } })
+    .apply({ ...gateway.written, plugins: { nowhere: {} } })
     .catch((thrown: GatewayError) => thrown);
   expect(failures).toEqual([error]);
   expect(lines).toHaveLength(1);

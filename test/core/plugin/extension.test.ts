@@ -40,7 +40,7 @@ it("keeps the listener of a plugin open through reloads, with another path for i
   const { gateway } = await setupGateway({ plugins: [team] });
   const { url } = gateway.addresses.get("own")!;
   await gateway.apply({
-    ...gateway.config,
+    ...gateway.written,
     listeners: { main: { port: 0 } },
     endpoints: {},
     plugins: { team: { path: "/other" } },

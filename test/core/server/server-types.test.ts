@@ -306,7 +306,7 @@ describe("an entry that is wrong", () => {
       await lines(entry("    spec: ./pets.yaml\n    refreshInterval: often\n    timout: 3\n")),
     ).toEqual([
       expect.stringMatching(
-        /^gateway\.yaml:7:14 servers\.pets\.refreshInterval must be a duration/,
+        /^gateway\.yaml:7:22 servers\.pets\.refreshInterval must be a duration/,
       ),
       'gateway.yaml:8:5 Unknown key "timout" in servers.pets. Did you mean "timeout"?',
       "2 problems.",

@@ -261,7 +261,7 @@ describe("tasks", () => {
     await asked.settled;
     const { plugins } = gateway.config;
     const changed = { ...plugins, a2a: { listener: "main", skills, version: "2.0.0" } };
-    const report = await gateway.apply({ ...gateway.config, plugins: changed });
+    const report = await gateway.apply({ ...gateway.written, plugins: changed });
     expect(report.plugins.changed).toContain("a2a");
     const again = await runtime().send(say("y", { taskId: asked.id }), { principal: ALICE });
     expect(again.id).toBe(asked.id);

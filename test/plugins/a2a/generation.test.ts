@@ -56,7 +56,7 @@ it("what is worked out per config is worked out again for the next one, and once
   expect(new Set(early).size).toBe(1);
   expect(read()).toBe(`2 ${url}`);
   expect(read()).toBe(`2 ${url}`);
-  await gateway.apply({ ...gateway.config, name: "other" });
+  await gateway.apply({ ...gateway.written, name: "other" });
   read();
   const after = made;
   read();

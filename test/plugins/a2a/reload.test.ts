@@ -29,7 +29,11 @@ async function start(
     async reload() {
       const { plugins } = gateway.config;
       const a2a = { listener: "main", skills: SKILLS, version: `${++version}.0.0`, ...options };
-      await gateway.apply({ ...gateway.config, timeouts: { drain }, plugins: { ...plugins, a2a } });
+      await gateway.apply({
+        ...gateway.written,
+        timeouts: { drain },
+        plugins: { ...plugins, a2a },
+      });
     },
   };
 }
@@ -64,7 +68,7 @@ describe("a reload", () => {
     kept.isAway = true;
     const { plugins } = gateway.config;
     const a2a = { listener: "main", skills: SKILLS, version: "2.0.0", ...options };
-    await gateway.apply({ ...gateway.config, plugins: { ...plugins, a2a } });
+    await gateway.apply({ ...gateway.written, plugins: { ...plugins, a2a } });
     expect(gateway.generation).toBe(2);
   });
 

@@ -86,10 +86,10 @@ describe("a reload", () => {
     const before = list();
     const changed = { ...setup, agents: { a: { title: "Two" }, b: {}, c: {} } };
     await gateway.apply({
-      ...gateway.config,
+      ...gateway.written,
       listeners: { main: { port: 0 } },
       endpoints: {},
-      plugins: { ...gateway.config.plugins, agents: optionsOf(changed, model) },
+      plugins: { ...gateway.written.plugins, agents: optionsOf(changed, model) },
     });
     // The same session, which a gateway without it would refuse.
     expect((await client.listTools()).tools).toMatchObject([{ name: "a", title: "Two" }]);

@@ -72,14 +72,14 @@ describe.each([
     let hasEnded = false;
     void kept.text.then(() => (hasEnded = true)).catch(() => {});
     const options = { issuers: { corp: { issuer: issuer.url } }, scopes: { b: "caller" } };
-    await gateway.apply({ ...gateway.config, plugins: { who: {}, "oauth-resource": options } });
+    await gateway.apply({ ...gateway.written, plugins: { who: {}, "oauth-resource": options } });
     expect(await lost.text).toContain("does not count any more");
     expect((await ask(endpoint, await sign({ scope: "a" }))).status).toBe(403);
     expect((await ask(endpoint, await sign({ scope: "b" }))).status).toBe(200);
     expect(hasEnded).toBe(false);
     const other = await ScriptedIssuer.start();
     const moved = { ...options, issuers: { corp: { issuer: other.url } } };
-    await gateway.apply({ ...gateway.config, plugins: { who: {}, "oauth-resource": moved } });
+    await gateway.apply({ ...gateway.written, plugins: { who: {}, "oauth-resource": moved } });
     expect(await kept.text).toContain("does not count any more");
   });
 });

@@ -65,8 +65,8 @@ it("without a store logins outlive a reload of other options, and the way out an
   const { gateway, url, endpoint } = await setupLogin();
   const program = new Program(url);
   const { access_token: access, refresh_token: token } = await program.tokens();
-  const { config } = gateway;
-  const own = config.plugins["oauth"] as object;
+  const { written: config } = gateway;
+  const own = config.plugins!["oauth"] as object;
   const longer = { ...config.plugins, oauth: { ...own, accessToken: "30m" } };
   expect(await gateway.apply({ ...config, plugins: longer })).toMatchObject({ applied: true });
   expect((await ask(endpoint, access)).status).toBe(200);

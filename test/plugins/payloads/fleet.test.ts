@@ -313,7 +313,7 @@ describe("the config of a bucket", () => {
     for (const secret of Object.values(KEYS)) expect(shown).not.toContain(secret);
     await store.put("a", LARGE, ANNA);
     const plugins = { kept: {}, holder: {}, payloads: { bucket: bucketOf(after) } };
-    await gateway.apply({ ...gateway.config, plugins });
+    await gateway.apply({ ...gateway.written, plugins });
     await store.put("b", LARGE, ANNA);
     expect([before.objects.size, after.objects.size]).toEqual([1, 1]);
   });

@@ -182,7 +182,7 @@ describe("GET /api/agents/:id/payload", () => {
   it("survives a reload of the plugin", async () => {
     const { store, gateway, at } = await start();
     await store.put("a1", "the work", OWNER);
-    await gateway.apply({ ...gateway.config, plugins: { payloads: { maxSize: 5 }, holder: {} } });
+    await gateway.apply({ ...gateway.written, plugins: { payloads: { maxSize: 5 }, holder: {} } });
     expect((await get(at("a1"), GZIP)).status).toBe(200);
   });
 

@@ -41,7 +41,7 @@ async function start() {
     return (result as { content: { text: string }[] }).content[0]!.text;
   };
   const apply = (server: object) =>
-    gateway.apply({ ...gateway.config, servers: { house: server } as never });
+    gateway.apply({ ...gateway.written, servers: { house: server } as never });
   return { old, gateway, client, url, who, apply };
 }
 
@@ -114,7 +114,7 @@ it("a call in flight on the old server has its answer although the changed one t
   const call = gateway.call({ server: "house", name: "who" });
   await expect.poll(() => isRunning).toBe(true);
   const next = await fakeUpstream({ who: () => "new", more: () => "" });
-  await gateway.apply({ ...gateway.config, servers: { house: { url: next.url } } });
+  await gateway.apply({ ...gateway.written, servers: { house: { url: next.url } } });
   await expect.poll(() => gateway.servers.get("house")!.catalogue.tools.length).toBe(2);
   const again = await gateway.call({ server: "house", name: "who" });
   expect(JSON.stringify(again.result)).toContain("new");

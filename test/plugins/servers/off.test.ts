@@ -38,6 +38,6 @@ it("plugins that come by default stand in no list of plugins", async () => {
   const { gateway } = await setupGateway({ plugins: [echo], client: false });
   expect(gateway.describe().plugins.map(({ key }) => key)).toEqual(["echo"]);
   expect(gateway.composition().map(({ key }) => key)).toEqual(["echo"]);
-  const report = await gateway.apply({ ...gateway.config, plugins: {} });
+  const report = await gateway.apply({ ...gateway.written, plugins: {} });
   expect(report.plugins).toEqual({ added: [], removed: ["echo"], changed: [], unchanged: [] });
 });

@@ -159,20 +159,20 @@ describe("where a session ends", () => {
     const stream = await page.ask("GET", "/_meta/events");
     const ended = stream.text();
     await gateway.apply({
-      ...gateway.config,
-      auth: { ...gateway.config.auth, ...authOf("viewer") },
+      ...gateway.written,
+      auth: { ...gateway.written.auth, ...authOf("viewer") },
     });
     expect(await ended).toContain("The credential is no longer valid");
     expect((await page.ask("POST", "/_meta/reinit", { body: {} })).status).toBe(403);
     expect((await page.ask("GET", "/_meta/servers")).status).toBe(200);
     const { look } = (authOf() as { keys: { look: object } }).keys;
     await gateway.apply({
-      ...gateway.config,
-      auth: { ...gateway.config.auth, keys: { look } },
+      ...gateway.written,
+      auth: { ...gateway.written.auth, keys: { look } },
     } as never);
     expect((await page.ask("GET", "/_meta/servers")).status).toBe(401);
     // It is gone, not only refused: nobody gets it back with the key.
-    await gateway.apply({ ...gateway.config, auth: { ...gateway.config.auth, ...authOf() } });
+    await gateway.apply({ ...gateway.written, auth: { ...gateway.written.auth, ...authOf() } });
     expect((await page.ask("GET", "/_meta/servers")).status).toBe(401);
   });
 

@@ -1,8 +1,9 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { configSchema } from "../../../core/index.ts";
+import { definePlugin } from "../../../core/index.ts";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
+import { writeConfig } from "../../../core/config/written.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 
@@ -36,32 +37,30 @@ const config: fc.Arbitrary<GatewayConfigInput> = fc.record(
   { requiredKeys: [] },
 );
 
-const parse = async (input: GatewayConfigInput | GatewayConfig): Promise<GatewayConfig> =>
+const parse = async (input: GatewayConfigInput): Promise<GatewayConfig> =>
   (await parseConfig(input, createResolver({}))).values;
 const spread = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(spread);
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, spread(item)]));
 };
-const copy = fc.constantFrom<(value: GatewayConfig) => GatewayConfig | Promise<GatewayConfig>>(
+const copy = fc.constantFrom<(value: GatewayConfigInput) => GatewayConfigInput>(
   (value) => value,
   (value) => ({ ...value }),
   (value) => structuredClone(value),
-  (value) => JSON.parse(JSON.stringify(value)) as GatewayConfig,
-  (value) => spread(value) as GatewayConfig,
+  (value) => JSON.parse(JSON.stringify(value)) as GatewayConfigInput,
+  (value) => spread(value) as GatewayConfigInput,
   (value) => ({ ...value, timeouts: { ...value.timeouts }, servers: { ...value.servers } }),
-  (value) => configSchema.parse(value),
-  (value) => parse(value),
 );
 
-describe("a copy of a config that was read", () => {
+describe("a config that was read, as people write one", () => {
   it("reads the same, however and however often it is copied", async () => {
     await fc.assert(
       fc.asyncProperty(config, fc.array(copy, { maxLength: 4 }), async (input, copies) => {
-        const read = configSchema.parse(input);
-        let copied = read;
-        for (const make of copies) copied = await make(copied);
-        expect(await parse(copied)).toEqual(read);
+        const read = await parse(input);
+        let again = read;
+        for (const make of copies) again = await parse(make(writeConfig(again)));
+        expect(again).toEqual(read);
       }),
     );
   });
@@ -69,8 +68,8 @@ describe("a copy of a config that was read", () => {
   it("reads the same in parts", async () => {
     await fc.assert(
       fc.asyncProperty(config, copy, async (input, make) => {
-        const read = configSchema.parse(input);
-        const { servers, timeouts, limits } = await make(read);
+        const read = await parse(input);
+        const { servers, timeouts, limits } = make(writeConfig(read));
         expect(await parse({ servers })).toMatchObject({ servers: read.servers });
         expect(await parse({ timeouts, limits })).toMatchObject({
           timeouts: read.timeouts,
@@ -81,7 +80,7 @@ describe("a copy of a config that was read", () => {
   });
 
   it("takes seconds beside it where people write them", async () => {
-    const read = await parse({ servers: { a: { command: "node", timeout: 5 } } });
+    const read = writeConfig(await parse({ servers: { a: { command: "node", timeout: 5 } } }));
     const more = await parse({
       ...read,
       timeouts: { default: 7 },
@@ -98,11 +97,12 @@ describe("a copy of a config that was read", () => {
       config: { servers: { up: { url: upstream.url, timeout: 20 } }, timeouts: { default: 30 } },
     });
     const before = structuredClone(gateway.config);
+    expect(gateway.written.timeouts).toMatchObject({ default: "30s" });
     for (const copied of [
-      { ...gateway.config },
-      structuredClone(gateway.config),
-      JSON.parse(JSON.stringify(gateway.config)) as GatewayConfig,
-      configSchema.parse(gateway.config),
+      gateway.written,
+      { ...gateway.written },
+      structuredClone(gateway.written),
+      JSON.parse(JSON.stringify(gateway.written)) as GatewayConfigInput,
     ]) {
       const report = await gateway.apply(copied);
       expect(report.servers.unchanged).toEqual(["up"]);
@@ -111,4 +111,25 @@ describe("a copy of a config that was read", () => {
     expect(gateway.config.timeouts.default).toBe(30_000);
     expect((await client.listTools()).tools.length).toBeGreaterThan(0);
   });
+});
+
+it("one that was read is refused where people write one: its times are milliseconds", async () => {
+  const { gateway } = await setupGateway({ client: false });
+  for (const config of [gateway.config, { ...gateway.config }, { limits: gateway.config.limits }])
+    await expect(gateway.apply(config as GatewayConfigInput)).rejects.toThrow(
+      /is of a config that was read: its times are milliseconds\./,
+    );
+});
+
+it("finding 7: neither the config in force nor its values know a mark", async () => {
+  let shown: unknown;
+  const look = definePlugin({
+    name: "look",
+    setup: ({ control, onStart }) =>
+      onStart(() => void (shown = [control.effectiveConfig(), control.configValues()])),
+  });
+  await setupGateway({ plugins: [look], client: false });
+  expect(JSON.stringify(shown)).toContain('"timeouts"');
+  expect(JSON.stringify(shown)).not.toContain("$unit");
+  await expect(parse({ timeouts: { $unit: "ms" } as never })).rejects.toThrow(/\$unit/);
 });
