@@ -5,7 +5,7 @@ export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
 export { Answer } from "./call/answer.ts";
 export type { Authenticate, AuthenticatorOptions, Credentials } from "./plugin/authentication.ts";
 export { createPrincipal } from "./call/principal.ts";
-export { admits } from "./plugin/roles.ts";
+export { admits } from "./http/guard.ts";
 export {
   type ConfigSections,
   type GatewayConfig,

@@ -112,7 +112,7 @@ export {
   type ProviderRequest,
 } from "./kit/provider-http.ts";
 export { escapeHtml } from "./kit/html.ts";
-export { troubleFor, type WithoutTrouble, withoutTrouble } from "./server/trouble.ts";
+export { troubleFor, type WithoutTrouble, withoutTrouble } from "./http/trouble.ts";
 export { placeOf } from "./http/guesses.ts";
 export { TrustedProxies } from "./http/proxies.ts";
 export {

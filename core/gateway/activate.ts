@@ -1,7 +1,6 @@
 import { basename } from "node:path";
 import type { ConfigFile } from "../loading/file.ts";
 import type { CheckedConfig } from "../loading/check.ts";
-import { issueText } from "../config/issue.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/write.ts";
 import type { ReloadPlan } from "../plugin/control.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";

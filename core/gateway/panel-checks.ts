@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { GatewayError } from "../kit/errors.ts";
 import { problemText } from "../kit/problem-text.ts";
-import { admits } from "../plugin/roles.ts";
+import { admits } from "../http/guard.ts";
 import type { Access } from "../plugin/route.ts";
 import { shapeOf } from "../http/route-table.ts";
 import type { Json, Role } from "../kit/types.ts";

@@ -11,7 +11,7 @@ import type { Principal } from "../kit/types.ts";
 import { isJwtQualified, JWT, KEYS } from "./auth/people.ts";
 import { makePrincipal, originOf } from "../call/principal.ts";
 import { TrustedProxies } from "./proxies.ts";
-import { ALL_ROLES } from "../plugin/roles.ts";
+import { ALL_ROLES } from "./guard.ts";
 
 /** Name of the holder of `auth.apiKey`. */
 export const MASTER = "api-key";

@@ -12,7 +12,7 @@ import type { Identity, Principal } from "../kit/types.ts";
 import type { PendingCheck, Guesses } from "./guesses.ts";
 import { makePrincipal, originOf } from "../call/principal.ts";
 import type { TrustedProxies } from "./proxies.ts";
-import { admits } from "../plugin/roles.ts";
+import { admits } from "./guard.ts";
 
 /** How guessing is slowed down. */
 export interface Guessing {

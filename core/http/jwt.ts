@@ -8,7 +8,7 @@ import { readUnprovenClaims } from "./key.ts";
 import { digestOf } from "../kit/digest.ts";
 import { JWT, qualifiedId } from "./auth/people.ts";
 import { makePrincipal } from "../call/principal.ts";
-import { ALL_ROLES } from "../plugin/roles.ts";
+import { ALL_ROLES } from "./guard.ts";
 import { KeySet } from "./auth/key-set.ts";
 import { ProviderHttp } from "../kit/provider-http.ts";
 import { TokenMemory } from "./auth/token-memory.ts";

@@ -8,7 +8,7 @@ import {
 } from "../plugin/defaults.ts";
 import { checkParts, checkWithPlugins, openerOf, storeIssues } from "./checks.ts";
 import type { Config } from "../config/config.ts";
-import { type ConfigIssue, invalidConfig, type PathIssue } from "../config/issue.ts";
+import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { validatePart } from "./parse.ts";

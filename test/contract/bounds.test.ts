@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 /** Schemas of what an operator writes, and of the program that examines others: no stranger chooses their size. */
 const OWN =
-  /^core\/config\/|\/options\.ts$|^plugins\/conformance\/|\/web\/|^core\/kit\/bounded-record\.ts$|^core\/plugin\/panel-schema\.ts$/;
+  /^core\/(?:config|loading)\/|\/options\.ts$|^plugins\/conformance\/|\/web\/|^core\/kit\/(?:bounded-record|headers)\.ts$|^core\/gateway\/panel-schema\.ts$/;
 
 /** What is checked once, of the operator or the program itself. */
 const ONCE: ReadonlySet<string> = new Set([

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../core/loading/load.ts";
+import { writeConfig as asWritten } from "../../core/config/written.ts";
 import { connectClient } from "../../core/testing/index.ts";
 import { startEcho, startGateway } from "./kit.ts";
 
@@ -49,7 +50,7 @@ it("T002, T015, T019, T057, T089: a server gets the static bearer that its entry
     `servers:\n  mine:\n    url: ${upstream.url}\n    headers: { Authorization: "Bearer \${TEAM_JWT}" }\n`,
   );
   const { config } = await loadConfig(file, { environment: { TEAM_JWT: TOKEN } });
-  const { client } = await startGateway({ config: { servers: config.values.servers } });
+  const { client } = await startGateway({ config: { servers: asWritten(config.values).servers! } });
   await client.callTool({ name: "echo", arguments: { text: "hello" } });
   expect(upstream.requests.length).toBeGreaterThan(2);
   expect(new Set(upstream.requests.map(({ headers }) => headers.authorization))).toEqual(

@@ -104,14 +104,14 @@ const config = fc.record(
 );
 
 /** A config in force as text: what it has of a variable's marks is meant as it stands. */
-function write(config: GatewayConfig): string {
+function write(inForce: GatewayConfig): string {
   const escaped = (node: unknown): unknown => {
     if (typeof node === "string") return node.replaceAll("$", "$$$$");
     if (Array.isArray(node)) return node.map(escaped);
     if (!isPlainObject(node)) return node;
     return Object.fromEntries(Object.entries(node).map(([key, each]) => [key, escaped(each)]));
   };
-  return stringify(escaped(writeConfig(config)), { aliasDuplicateObjects: false });
+  return stringify(escaped(writeConfig(inForce)), { aliasDuplicateObjects: false });
 }
 
 /** A campaign makes more. */

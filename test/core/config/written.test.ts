@@ -115,8 +115,8 @@ describe("a config that was read, as people write one", () => {
 
 it("one that was read is refused where people write one: its times are milliseconds", async () => {
   const { gateway } = await setupGateway({ client: false });
-  for (const config of [gateway.config, { ...gateway.config }, { limits: gateway.config.limits }])
-    await expect(gateway.apply(config as GatewayConfigInput)).rejects.toThrow(
+  for (const read of [gateway.config, { ...gateway.config }, { limits: gateway.config.limits }])
+    await expect(gateway.apply(read as GatewayConfigInput)).rejects.toThrow(
       /is of a config that was read: its times are milliseconds\./,
     );
 });
@@ -125,8 +125,10 @@ it("finding 7: neither the config in force nor its values know a mark", async ()
   let shown: unknown;
   const look = definePlugin({
     name: "look",
-    setup: ({ control, onStart }) =>
-      onStart(() => void (shown = [control.effectiveConfig(), control.configValues()])),
+    setup: (gateway) =>
+      gateway.onStart(() => {
+        shown = [gateway.control.effectiveConfig(), gateway.control.configValues()];
+      }),
   });
   await setupGateway({ plugins: [look], client: false });
   expect(JSON.stringify(shown)).toContain('"timeouts"');

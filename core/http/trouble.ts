@@ -1,5 +1,5 @@
 import type { Principal } from "../kit/types.ts";
-import { admits } from "../plugin/roles.ts";
+import { admits } from "./guard.ts";
 
 /** What may quote the last words of a child, the answer of another service, or a path of the machine. */
 const TROUBLE = ["reason", "lastError", "stderr"] as const;
