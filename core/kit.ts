@@ -142,7 +142,7 @@ export { CallStream, resultOf, streamAnswer } from "./call/call-stream.ts";
 export { readEvents, readTypedEvents } from "./kit/events.ts";
 export { SseParser, type SseSink } from "./kit/sse.ts";
 export { isSafeKey, SafeKeys, SafeNames } from "./kit/safe-keys.ts";
-export { readInTurns, type StreamTurns, Turns } from "./kit/turns.ts";
+export { readInTurns, type Turns } from "./kit/turns.ts";
 
 // Errors
 export {

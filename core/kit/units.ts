@@ -25,7 +25,9 @@ const SIZE_BYTES = {
  * @example parseDuration("1m", "ms"); // 60_000
  */
 export function parseDuration(value: number | string, bare: "s" | "ms"): number | undefined {
-  return parseUnit(value, DURATION_MS, bare);
+  const ms = parseUnit(value, DURATION_MS, bare);
+  // Of a microsecond the clock knows nothing, and 2.01 s are 2,009.9999999999998 ms.
+  return ms === undefined ? undefined : Math.round(ms * 1_000) / 1_000;
 }
 
 /** Bytes of a size such as `64KiB`, `5MB`, or of a bare number. `undefined` when it is none. */
@@ -43,7 +45,8 @@ function parseUnit<U extends string>(
   const match = /^(\d+(?:\.\d+)?)\s*([A-Za-z]*)$/.exec(String(value).trim());
   if (!match) return undefined;
   const unit = (match[2] || bare) as U;
-  return Object.hasOwn(units, unit) ? Number(match[1]) * units[unit] : undefined;
+  const amount = Object.hasOwn(units, unit) ? Number(match[1]) * units[unit] : Number.NaN;
+  return Number.isFinite(amount) ? amount : undefined;
 }
 
 /**
@@ -119,5 +122,7 @@ function partOf(schema: z.core.$ZodType): object {
 function writeUnit(value: number, units: Units): string {
   const fitting = Object.entries(units).filter(([, each]) => value >= each && value % each === 0);
   const largest = fitting.toSorted(([, left], [, right]) => right - left)[0];
-  return largest ? `${value / largest[1]}${largest[0]}` : String(value);
+  if (largest) return `${value / largest[1]}${largest[0]}`;
+  // A bare number is seconds.
+  return value === 0 ? "0" : `${value}${Object.keys(units)[0]}`;
 }

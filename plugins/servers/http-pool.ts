@@ -5,7 +5,7 @@ import {
   HEADER_VALUE,
   readInTurns,
   setTimer,
-  type StreamTurns,
+  type Turns,
   unbracket,
 } from "propylon/kit";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
@@ -182,7 +182,7 @@ class Sent implements RequestControl {
 /** One connection, with one request at a time. */
 class Connection implements ResponseSink {
   readonly socket: Socket;
-  readonly turns: StreamTurns;
+  readonly turns: Turns;
   readonly #pool: HttpPool;
   readonly #parser = new ResponseParser(this);
   readonly #timer: NodeJS.Timeout;

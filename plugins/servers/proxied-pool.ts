@@ -1,4 +1,5 @@
-import { Turns } from "propylon/kit";
+import { Readable } from "node:stream";
+import { readInTurns, type Turns } from "propylon/kit";
 import type { Dispatcher } from "undici";
 import type { HttpPoolOptions, HttpRequest, Pool, ResponseReader } from "./http-pool.ts";
 
@@ -44,51 +45,103 @@ export class ProxiedPool implements Pool {
   }
 }
 
-/** Tells a reader in the words of our own client what undici found. */
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Most bytes that wait for their reader where the response cannot be paused. */
+const MAX_UNREAD = 16 * 1_048_576;
+
+/** Tells a reader in the words of our own client what undici found; a body is read in turns. */
 class ReaderHandler implements Dispatcher.DispatchHandler {
   readonly #reader: ResponseReader;
-  #turns!: Turns;
+  readonly #body = new Readable({ read: () => this.#goOn() });
+  #turns: Turns | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #isPausable = false;
+  #isHeld = false;
+  #error: Error | undefined;
 
   constructor(reader: ResponseReader) {
     this.#reader = reader;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    const turns = new Turns(controller);
+    this.#controller = controller;
+    const turns = readInTurns(this.#body, (bytes) => this.#reader.onResponseData?.(bytes));
     this.#turns = turns;
+    this.#body.once("end", () => this.#finish());
     this.#reader.onRequestStart?.({
       // undici does not tell.
       isReused: false,
-      pause: () => turns.pause(),
-      resume: () => turns.resume(),
-      abort: (error = new Error("not wanted any more")) => controller.abort(error),
+      pause: () => {
+        this.#isHeld = true;
+        turns.pause();
+      },
+      resume: () => {
+        this.#isHeld = false;
+        turns.resume();
+      },
+      abort: (error = new Error("not wanted any more")) => {
+        this.#body.destroy();
+        controller.abort(error);
+      },
     });
   }
 
   onResponseStart(
     _controller: Dispatcher.DispatchController,
     status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
+    headers: Headers,
   ): void {
+    this.#isPausable = isPausable(headers);
     if (status >= 200) this.#reader.onResponseStart?.(status, pairsOf(headers));
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    const began = performance.now();
-    this.#reader.onResponseData?.(chunk);
-    this.#turns.spend(began);
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#body.destroyed || this.#body.push(chunk)) return;
+    if (this.#isPausable) controller.pause();
+    else if (this.#body.readableLength > MAX_UNREAD)
+      controller.abort(new Error("it sends faster than it is read"));
   }
 
   onResponseEnd(): void {
-    this.#reader.onResponseEnd();
+    this.#body.push(null);
   }
 
+  /** What came before a connection broke is still read. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#reader.onResponseError(error);
+    this.#error = error;
+    if (!this.#turns || this.#body.destroyed || this.#isHeld) {
+      this.#body.destroy();
+      this.#finish();
+    } else this.#body.push(null);
+  }
+
+  #goOn(): void {
+    if (this.#isPausable) this.#controller?.resume();
+  }
+
+  #finish(): void {
+    if (this.#error) this.#reader.onResponseError(this.#error);
+    else this.#reader.onResponseEnd();
   }
 }
 
-function pairsOf(headers: Readonly<Record<string, string | string[] | undefined>>): string[] {
+/**
+ * Whether undici may be paused while it reads a response. Of one that ends with its connection it would not be: where that ends while
+ * it is paused, an assertion in undici 7 fails, outside of every promise, and with it the process
+ * (https://github.com/nodejs/undici/issues/5360). It does not tell the version of HTTP, so the response has to say that its
+ * connection is kept.
+ */
+function isPausable(headers: Headers): boolean {
+  const textOf = (name: string): string | undefined =>
+    [headers[name] ?? []].flat().join(", ").toLowerCase().trim() || undefined;
+  const coding = textOf("transfer-encoding");
+  const isFramed =
+    coding === undefined ? textOf("content-length") !== undefined : coding === "chunked";
+  return isFramed && textOf("connection") === "keep-alive";
+}
+
+function pairsOf(headers: Headers): string[] {
   return Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().flatMap((each) => [name, each]),
   );
