@@ -17,9 +17,9 @@ const within = (path: string): string => join(MODULES, "core", `${path}.${SUFFIX
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([
-  [within("config/resolve"), `export * from ${quote(within("build/sealed/sealed-plugins"))};`],
+  [within("loading/resolve"), `export * from ${quote(within("build/sealed/sealed-plugins"))};`],
   [within("config/code"), `export * from ${quote(within("build/sealed/sealed-code"))};`],
-  [within("version"), `export const VERSION = ${quote(VERSION)};`],
+  [within("kit/version"), `export const VERSION = ${quote(VERSION)};`],
 ]);
 
 /** The virtual module that an import or entry names; `./` is before it where a bundler takes every entry for a path. */

@@ -65,7 +65,7 @@ export const backoffSchema = z.strictObject({
 const per = z.enum(["shared", "principal", "session"]);
 
 /** Which calls to a server share a connection. */
-const serverConnectionSchema = z.strictObject({
+export const serverConnectionSchema = z.strictObject({
   per: per
     .default("shared")
     .describe(

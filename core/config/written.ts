@@ -3,7 +3,12 @@ import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { pathText, type ConfigPath, type PathIssue } from "./issue.ts";
 import { isPlainObject } from "./names.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./schema.ts";
-import { backoffSchema, entryCommon, serverCommon } from "./server-schema.ts";
+import {
+  backoffSchema,
+  entryCommon,
+  serverCommon,
+  serverConnectionSchema,
+} from "./server-schema.ts";
 import { writeValue } from "../kit/units.ts";
 
 type Group = Readonly<Record<string, unknown>>;
@@ -54,9 +59,14 @@ export function writeConfig(config: GatewayConfig): GatewayConfigInput {
 /** Of an entry that belongs to a plugin only what every entry has was read. */
 function writeServer(server: Group): Group {
   if ("type" in server) return writeGroup(server, entryCommon);
-  const { backoff } = server;
-  const waits = isPlainObject(backoff) && { backoff: writeGroup(backoff, backoffSchema.shape) };
-  return { ...writeGroup(server, serverCommon), ...waits };
+  const { backoff, connection } = server;
+  return {
+    ...writeGroup(server, serverCommon),
+    ...(isPlainObject(backoff) && { backoff: writeGroup(backoff, backoffSchema.shape) }),
+    ...(isPlainObject(connection) && {
+      connection: writeGroup(connection, serverConnectionSchema.shape),
+    }),
+  };
 }
 
 function writeGroup(group: Group, shape: z.core.$ZodShape): Group {

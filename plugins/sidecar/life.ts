@@ -1,4 +1,5 @@
 import type { PluginContext } from "propylon";
+import { parseDuration } from "propylon/kit";
 import type { SidecarOptions } from "./options.ts";
 import type { Settings } from "./settings.ts";
 import type { Sidecar } from "./sidecar.ts";
@@ -42,7 +43,7 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
 
 /** What is left of the process's own grace once a child had time to end. */
 function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
-  const { timeouts } = control.effectiveConfig() as { timeouts: { grace: number } };
+  const { timeouts } = control.effectiveConfig() as { timeouts: { grace: string } };
   const stop = settings.runtime.command ? settings.runtime.stopTimeout : 0;
-  return Math.max(0, Math.min(settings.grace, timeouts.grace - stop));
+  return Math.max(0, Math.min(settings.grace, parseDuration(timeouts.grace, "ms")! - stop));
 }

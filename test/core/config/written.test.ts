@@ -7,13 +7,22 @@ import { writeConfig } from "../../../core/config/written.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 
-const amount = fc.integer({ min: 0, max: 100_000 });
+const amount = fc.oneof(
+  fc.integer({ min: 0, max: 100_000 }),
+  fc.integer({ min: 0, max: 100_000 }).map((hundreds) => hundreds / 100),
+);
 const duration = fc.oneof(
   amount,
-  fc.tuple(amount, fc.constantFrom("ms", "s", "m")).map(([count, unit]) => `${count}${unit}`),
+  fc
+    .tuple(amount, fc.constantFrom("ms", "s", "m", "h", "d"))
+    .map(([count, unit]) => `${count}${unit}`),
 );
 const backoff = fc.record({ initial: duration, max: duration }, { requiredKeys: [] });
-const times = { timeout: duration, connectTimeout: duration, ping: duration, backoff };
+const connection = fc.oneof(
+  fc.constantFrom("shared" as const, "principal" as const),
+  fc.record({ per: fc.constant("session" as const), idle: duration }),
+);
+const times = { timeout: duration, connectTimeout: duration, ping: duration, backoff, connection };
 const server = fc.oneof(
   fc.record({ command: fc.constant("node"), ...times }, { requiredKeys: ["command"] }),
   fc.record({ url: fc.constant("http://a.example/"), ...times }, { requiredKeys: ["url"] }),
