@@ -190,7 +190,10 @@ const CALLS: Readonly<Record<string, Opener>> = {
 };
 
 /** One call at a time; the next one waits as long as the test runs. */
-const QUEUE: PluginEntry = [ratelimit, { concurrency: { one: { per: [], max: 1, wait: "1h" } } }];
+const QUEUE: PluginEntry = [
+  ratelimit,
+  { concurrency: { one: { per: [], maxRunning: 1, queueTimeout: "1h" } } },
+];
 
 /** Makes a call that nobody waits for; the end of the test cuts it off. */
 function begin(call: string, at: { url: string; endpoint: string }, bearer: string): void {

@@ -62,7 +62,7 @@ const OPTIONS: Readonly<Record<string, Options>> = {
   progress: {},
   ratelimit: {
     rates: { r: { per: "server", rate: 10 } },
-    concurrency: { c: { per: "server", max: 1 } },
+    concurrency: { c: { per: "server", maxRunning: 1 } },
   },
   sessions: {},
   sidecar: {

@@ -30,7 +30,7 @@ function optionsIn(directory, gateway) {
     openapi: {},
     ratelimit: {
       rates: { caller: { per: "principal", ...rate }, tool: { per: "tool", ...rate } },
-      concurrency: { server: { per: "server", max: 1_000 } },
+      concurrency: { server: { per: "server", maxRunning: 1_000 } },
     },
   };
 }

@@ -13,7 +13,7 @@ import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { readSocket, readSse, TRANSPORTS } from "./readers.ts";
 
-testPlugin(events, { config: { maxEvents: 10 }, changed: { ring: 20 } });
+testPlugin(events, { config: { maxEvents: 10 }, changed: { maxEvents: 20 } });
 
 const SCRIPTED = new URL("../../fixtures/process/scripted-server.mjs", import.meta.url).pathname;
 const scripted = (...flags: string[]) => ({
@@ -62,7 +62,9 @@ describe.each(TRANSPORTS)("over %s", (_name, read) => {
       .poll(() => reader.kinds().filter((kind) => kind === "reload_done"))
       .toHaveLength(2);
     await ready(gateway, "c");
-    await expect(gateway.apply(base({}, { events: { ring: -1 } }))).rejects.toThrow("ring");
+    await expect(gateway.apply(base({}, { events: { maxEvents: -1 } }))).rejects.toThrow(
+      "maxEvents",
+    );
     await reader.find("reload_failed");
 
     const told = reader.events.flatMap(({ event, data }) => {
@@ -87,7 +89,7 @@ describe.each(TRANSPORTS)("over %s", (_name, read) => {
       "reload_failed",
     ]);
     expect(await reader.find("reload_failed")).toMatchObject({
-      data: { code: "invalid", message: expect.stringContaining("ring") },
+      data: { code: "invalid", message: expect.stringContaining("maxEvents") },
     });
     const lists = reader.events.filter(({ event }) => event === "tool_list_changed");
     expect(lists.map(({ data }) => data)).toContainEqual(

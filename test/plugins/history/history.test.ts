@@ -208,7 +208,7 @@ describe("what is remembered", () => {
     const { gateway, call, list } = await start();
     for (let at = 0; at < 5; at++) await call("note", { at });
     expect((await list()).entries).toHaveLength(5);
-    const { config } = gateway;
+    const { written: config } = gateway;
     const plugins = (entries: number) => ({
       ...config,
       plugins: { history: { entries }, local: {} },

@@ -248,7 +248,7 @@ describe("agent_complete", () => {
   });
 
   it("a payload that does not fit is refused with both numbers, and the agent goes on", async () => {
-    const { client } = await start(silent, {}, { limits: { limit: 10 } });
+    const { client } = await start(silent, {}, { limits: { maxSize: 10 } });
     const id = await startOne(client);
     const completion = { agent_id: id, summary: "s", payload: "12345678901" };
     await expect(call(client, "agent_complete", completion)).rejects.toThrow(

@@ -26,7 +26,7 @@ async function start(answer: Answer) {
   });
   const { queue, url } = await startSidecar({
     name: "coder",
-    runtime: { url: runtime.url, limit: LIMIT },
+    runtime: { url: runtime.url, maxResult: LIMIT },
     nats: { url: bus.server.url },
     backoff: { initial: "10ms", max: "20ms" },
   });
