@@ -209,9 +209,9 @@ describe("what is remembered", () => {
     for (let at = 0; at < 5; at++) await call("note", { at });
     expect((await list()).entries).toHaveLength(5);
     const { written: config } = gateway;
-    const plugins = (entries: number) => ({
+    const plugins = (maxEntries: number) => ({
       ...config,
-      plugins: { history: { entries }, local: {} },
+      plugins: { history: { maxEntries }, local: {} },
     });
     await gateway.apply(plugins(3));
     expect((await list()).entries).toHaveLength(5);
