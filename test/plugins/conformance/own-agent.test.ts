@@ -33,7 +33,7 @@ function configOf(model: string): object {
         skills: [
           { id: "work", description: "Does what it is told.", tags: ["work"], agent: "worker" },
         ],
-        sessions: { compaction: { above: 1_000 } },
+        sessions: { compaction: { maxTokens: 1_000 } },
       },
       telemetry: {},
     },
