@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { program } from "#rest/reader";
-import { makeCatalogue, type Catalogue } from "propylon";
-import { Semaphore } from "propylon/kit";
+import { makeCatalogue, type Catalogue, type Tool } from "propylon";
+import { type LeftOut, Semaphore, usableEntries } from "propylon/kit";
 import type { ApiSettings, ReadApi } from "./reading/api.ts";
 import { broken } from "./reading/references.ts";
 import type { ApiTool } from "./reading/tool.ts";
@@ -20,7 +20,10 @@ export interface Api extends Omit<ReadApi, "tools" | "base"> {
   readonly base: URL;
   /** By name. */
   readonly tools: ReadonlyMap<string, ApiTool>;
+  /** Of these tools those that clients accept. */
   readonly catalogue: Catalogue;
+  /** What is not in the catalogue, and why. */
+  readonly leftOut: readonly LeftOut[];
   /** Hashes of the documents that it was read from, by URL. */
   readonly hashes: ReadonlyMap<string, string>;
 }
@@ -68,12 +71,19 @@ export async function readApi(
 
 async function converse(worker: Worker, texts: Texts, signal: AbortSignal): Promise<Api> {
   const tools: ApiTool[] = [];
+  const usable: Tool[] = [];
+  const leftOut: LeftOut[] = [];
   const hashes = new Map<string, string>();
   for (;;) {
     const [message] = (await once(worker, "message", { signal })) as [ReaderMessage];
+    // Node hands on what a thread says within one turn for as long as the thread is quick to answer: all batches were one.
+    await new Promise(setImmediate);
     if (message.kind === "broken") throw broken(message.message, message.hint);
-    if (message.kind === "done") return toApi(message.api, tools, hashes);
+    if (message.kind === "done") return { ...toApi(message.api, tools, usable), leftOut, hashes };
     if (message.kind === "tools") {
+      // Each batch in its turn: to look through 15,000 at once takes as long as all the reading here.
+      const batch = message.tools.map(({ tool }) => tool);
+      usable.push(...(usableEntries("tools", batch, leftOut, tools.length) as Tool[]));
       tools.push(...message.tools);
       worker.postMessage("more", []);
       continue;
@@ -87,18 +97,17 @@ async function converse(worker: Worker, texts: Texts, signal: AbortSignal): Prom
 function toApi(
   { base, ...read }: Omit<ReadApi, "tools">,
   tools: readonly ApiTool[],
-  hashes: ReadonlyMap<string, string>,
-): Api {
+  usable: readonly Tool[],
+): Omit<Api, "leftOut" | "hashes"> {
   const { description, title = "openapi", version = "0" } = read;
   return {
     ...read,
     base: new URL(base),
     tools: new Map(tools.map((each) => [each.tool.name, each])),
     catalogue: makeCatalogue({
-      tools: tools.map(({ tool }) => tool),
+      tools: usable,
       ...(description !== undefined && { instructions: description }),
       serverInfo: { name: title, version },
     }),
-    hashes,
   };
 }

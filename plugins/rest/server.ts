@@ -1,5 +1,5 @@
 import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
-import { HttpClient, networkFault, sizeFault } from "propylon/kit";
+import { HttpClient, type LeftOut, LeftOutLog, networkFault, sizeFault } from "propylon/kit";
 import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";
@@ -27,8 +27,10 @@ export interface ApiServerOptions {
 
 /** An HTTP API as a server: every operation of its OpenAPI document is a tool. */
 export class ApiServer extends RefreshedServer<Api> {
+  readonly hasUsableLists = true;
   readonly #settings: ApiServerOptions;
   readonly #http: HttpClient;
+  readonly #leftOut: LeftOutLog;
 
   constructor(settings: ApiServerOptions) {
     const { name, log, catalogue, options } = settings;
@@ -44,6 +46,7 @@ export class ApiServer extends RefreshedServer<Api> {
       timeout: connectTimeout,
     });
     this.#settings = settings;
+    this.#leftOut = new LeftOutLog(name, log);
     this.#http = new HttpClient({
       connectTimeout,
       maxResult,
@@ -51,6 +54,10 @@ export class ApiServer extends RefreshedServer<Api> {
       network: (error) => networkFault(name, error),
       tooLarge: (limit) => sizeFault(name, limit),
     });
+  }
+
+  get leftOut(): readonly LeftOut[] {
+    return this.#leftOut.all;
   }
 
   protected async call(call: Call, tool: ApiTool, api: Api): Promise<Answer> {
@@ -86,8 +93,9 @@ export class ApiServer extends RefreshedServer<Api> {
     return api;
   }
 
-  #tell({ elsewhere, shortened, withoutOutput }: Api): void {
+  #tell({ elsewhere, shortened, withoutOutput, leftOut, catalogue }: Api): void {
     const { log } = this.#settings;
+    this.#leftOut.tell(leftOut, catalogue);
     if (elsewhere.length > 0)
       log.warn(
         { server: this.name, operations: elsewhere.slice(0, MAX_NAMED), count: elsewhere.length },
