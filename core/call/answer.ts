@@ -22,7 +22,7 @@ export interface RawMessage {
   readonly idStart: number;
   /** Offset in bytes just behind the id value. */
   readonly idEnd: number;
-  /** Where the result begins, in bytes, if that is known: whoever scanned the message need not do it again. */
+  /** Offset in bytes of the result, when a scan has found it: nobody scans the message again. */
   readonly resultStart?: number;
   /** Offset in bytes just behind the result. */
   readonly resultEnd?: number;

@@ -56,8 +56,8 @@ export function writeConfig(config: GatewayConfig): GatewayConfigInput {
   } as GatewayConfigInput;
 }
 
-/** Of an entry that belongs to a plugin only what every entry has was read. */
-function writeServer(server: Group): Group {
+/** The same of one of its servers. Of an entry that belongs to a plugin only what every entry has was read. */
+export function writeServer(server: Group): Group {
   if ("type" in server) return writeGroup(server, entryCommon);
   const { backoff, connection } = server;
   return {

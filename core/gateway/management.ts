@@ -1,5 +1,5 @@
 import { placeText, type ConfigPath } from "../config/issue.ts";
-import { writeConfig } from "../config/written.ts";
+import { writeConfig, writeServer } from "../config/written.ts";
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import type { Places } from "../config/config.ts";
 import type { Control, RunningCall } from "../plugin/control.ts";
@@ -63,8 +63,8 @@ export function createControl(parts: () => GatewayParts): Control {
     effectiveConfig: () =>
       maskGatewayConfig(writeConfig(parts().generation.config), parts().file?.secrets),
     serverConfig(name) {
-      const { servers = {} } = writeConfig(parts().generation.config);
-      return Object.hasOwn(servers, name) ? mask(servers[name]) : undefined;
+      const { servers } = parts().generation.config;
+      return Object.hasOwn(servers, name) ? mask(writeServer(servers[name]!)) : undefined;
     },
     reload: () => reload(parts()),
     plan: () => planReload(parts()),
