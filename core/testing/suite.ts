@@ -19,6 +19,9 @@ export interface PluginSuite {
   readonly gateway?: GatewayConfigInput;
 }
 
+/** For one test: the first one loads all modules of a gateway, and a plugin may begin with a connection. */
+const TIMEOUT_MS = 30_000;
+
 /**
  * The suite that every plugin passes: it applies, is left alone by a reload that does not concern it, is rebuilt by one that
  * does, and leaves nothing behind: no handle, no metric, no route, no server.
@@ -47,7 +50,7 @@ export function testPlugin(plugin: AnyPlugin, suite: PluginSuite = {}): void {
     return { gateway, replace: (next) => void (current = next) };
   };
 
-  describe(`plugin ${name}`, () => {
+  describe(`plugin ${name}`, { timeout: TIMEOUT_MS }, () => {
     it("applies and closes without leaving a handle open", async () => {
       const before = openResources();
       const { gateway } = await start();
