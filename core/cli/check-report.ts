@@ -89,8 +89,8 @@ async function findRunning(
 }
 
 function report(gateway: Gateway, config: Config, findings: Findings): void {
-  const { warnings, servers } = gateway.describe();
-  for (const { code, ...warning } of warnings) {
+  const { servers } = gateway.describe();
+  for (const { code, ...warning } of gateway.warnings()) {
     const issue = config.place({ ...warning, at: "key" });
     (code === "left_out" ? findings.problems : findings.warnings).push(issue);
   }

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { ConfigWatcher } from "../loading/watch.ts";
 import type { ConfigFile } from "../loading/file.ts";
 import { toGatewayError } from "../kit/errors.ts";
-import { reloadError } from "../gateway/activate.ts";
+import { reloadError } from "../gateway/changes.ts";
 import { openDriver } from "../gateway/open-store.ts";
 import { writeLines } from "../config/log.ts";
 import { MemoryDriver } from "../store/memory.ts";
@@ -63,8 +63,8 @@ export async function startPrimary(
     return;
   }
   if (file && options.watch) await watch(primary, file);
-  const description = await primary.describe();
-  if (description) writeSummary(description, config.values.log, log, keyOf(options, config));
+  const summary = await primary.summarise();
+  if (summary) writeSummary(summary, config.values.log, log, keyOf(options, config));
 }
 
 /** The store that workers share through this process; nothing where several processes can use that of the config anyway. */

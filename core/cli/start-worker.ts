@@ -7,7 +7,7 @@ import { setTicker } from "../kit/timers.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gateway.ts";
 import { hangUp, type ProcessHost, runProcess } from "./run-process.ts";
-import { whenSettled } from "./summary.ts";
+import { summarise, whenSettled } from "./summary.ts";
 
 /** Between two looks whether the primary is still there, in milliseconds. */
 const LOOK_MS = 500;
@@ -48,9 +48,9 @@ async function serve(
   const giveNotice = (): void => gateway.giveNotice();
   if (notice.aborted) giveNotice();
   else notice.addEventListener("abort", giveNotice, { once: true });
-  channel.answer(WORKER.describe, async () => {
+  channel.answer(WORKER.summary, async () => {
     await whenSettled(gateway, SETTLE_MS);
-    return gateway.describe();
+    return summarise(gateway);
   });
   channel.answer(WORKER.ping, () => {});
   tellInForce();

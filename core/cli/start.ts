@@ -13,7 +13,7 @@ import {
 } from "./open-gateway.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
 import { checkValue } from "./source.ts";
-import { tellReload, whenSettled, writeSummary } from "./summary.ts";
+import { summarise, tellReload, whenSettled, writeSummary } from "./summary.ts";
 
 /**
  * Runs a gateway until the process is told to end. Returns once it serves.
@@ -39,7 +39,7 @@ export async function start(options: StartOptions): Promise<void> {
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(gateway.describe(), config.values.log, log, keyOf(options, config));
+  writeSummary(summarise(gateway), config.values.log, log, keyOf(options, config));
 }
 
 /**

@@ -2,6 +2,7 @@ import type { GatewayDescription } from "../plugin/description.ts";
 import { isatty } from "node:tty";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
+import type { Summary } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import type { ServerStatus } from "../call/server.ts";
@@ -25,21 +26,26 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
   unhook();
 }
 
+/** What a start tells of. */
+export function summarise(gateway: Gateway): Summary {
+  return { ...gateway.describe(), warnings: gateway.warnings() };
+}
+
 /**
  * Tells once what runs: text for a person, one JSON line for a log.
  *
  * @param key variable that clients take the key from
  */
 export function writeSummary(
-  description: GatewayDescription,
+  summary: Summary,
   { format, level }: GatewayConfig["log"],
   log: Logger,
   key: string,
 ): void {
   if (level === "silent") return;
   const readable = format === "pretty" || (format === "auto" && isatty(1));
-  if (readable) process.stdout.write(summaryText(description, key));
-  else log.info({ version: VERSION, ...summaryData(description) }, "gateway ready");
+  if (readable) process.stdout.write(summaryText(summary, key));
+  else log.info({ version: VERSION, ...summaryData(summary) }, "gateway ready");
 }
 
 /** Tells what a reload did, in one sentence and as data. */
@@ -64,8 +70,7 @@ function changesOf({ added, removed, changed }: Changes): object {
   return { added, removed, changed };
 }
 
-function summaryData(description: GatewayDescription): object {
-  const { name, endpoints, servers, routes, warnings, workers } = description;
+function summaryData({ name, endpoints, servers, routes, warnings, workers }: Summary): object {
   return {
     name,
     ...(workers && { workers: workers.all.length }),
@@ -87,8 +92,8 @@ function summaryData(description: GatewayDescription): object {
 }
 
 /** The summary as a person reads it. */
-export function summaryText(description: GatewayDescription, key: string): string {
-  const { name, endpoints, servers, routes, warnings, workers } = description;
+export function summaryText(summary: Summary, key: string): string {
+  const { name, endpoints, servers, routes, warnings, workers } = summary;
   const lines = ["", `  Propylon ${VERSION}${name === "propylon" ? "" : ` (${name})`}`, ""];
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
     if (rows.length > 0) lines.push(`  ${title}`, ...columns(rows).map((row) => `    ${row}`), "");
@@ -111,7 +116,7 @@ export function summaryText(description: GatewayDescription, key: string): strin
   );
   section("Routes", routeRows(routes));
   if (workers) section("Workers", [[`${workers.all.length} processes on the same listeners`]]);
-  section("Web interface", interfaceRows(description));
+  section("Web interface", interfaceRows(summary));
   section(
     "Mind",
     warnings.map(({ message, hint }) => [`${message} ${hint}`]),

@@ -1,16 +1,17 @@
-import type { GatewayWarning, GatewayDescription } from "../plugin/description.ts";
+import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
 import { listenerUrl } from "../http/allowed-hosts.ts";
-import { isLoopback } from "../kit/addresses.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
-import { warningsOf } from "../plugin/plugin-checks.ts";
-import { leftOutText } from "../server/left-out.ts";
 import type { Generation } from "./generation.ts";
-import { unknownNamesOf } from "./unknown-names.ts";
 import type { Address } from "../http/listeners.ts";
 import type { Seat } from "./seat.ts";
 
-/** Describes a generation, where it can be reached, and what its endpoints complain about. */
+/** What runs, with what is wrong with it. */
+export interface Summary extends GatewayDescription {
+  readonly warnings: readonly GatewayWarning[];
+}
+
+/** Describes a generation and where it can be reached. Asks no plugin, so a plugin may ask for it at any time. */
 export function describeGateway(
   generation: Generation,
   addresses: ReadonlyMap<string, Address>,
@@ -57,35 +58,9 @@ export function describeGateway(
       management: options.management === true,
       open: guard.isOpen(options),
     })),
-    warnings: [
-      ...listenerWarnings(open, config),
-      ...tokenWarnings(config),
-      ...(generation.selectors.length === 0 ? [] : unknownNamesOf(generation)).map(
-        ({ path, message, hint }) => ({
-          code: "unknown_name" as const,
-          message,
-          path: path.map(String),
-          hint,
-        }),
-      ),
-      ...scopes.flatMap(({ checks }) => warningsOf(checks)),
-      ...(seat ? warningsOf([seat.check]) : []),
-      ...listWarnings(compiled),
-      ...compiled.endpointServer.problems,
-    ],
     readOnly: readOnlyOf(config),
     ...(seat && { workers: { own: seat.number, all: seat.status } }),
   };
-}
-
-/** What servers offer that clients cannot use, or some of them refuse. */
-function listWarnings({ servers }: Pick<Generation["compiled"], "servers">): GatewayWarning[] {
-  return [...servers.values()].flatMap(({ name, leftOut = [] }) => {
-    const message = leftOutText(name, leftOut);
-    if (message === undefined) return [];
-    const hint = "Correct them at the server, or leave the tools out with tools.exclude.";
-    return [{ code: "lists" as const, message, path: ["servers", name], hint }];
-  });
 }
 
 /** Who is asked who makes a request, in order. */
@@ -127,28 +102,4 @@ function socketsOf({ sockets }: Generation["compiled"]) {
       socket: true as const,
     })),
   );
-}
-
-function listenerWarnings(open: boolean, { listeners }: Generation["config"]): GatewayWarning[] {
-  if (!open) return [];
-  const exposed = Object.entries(listeners).filter(([, { host }]) => !isLoopback(host));
-  return exposed.map(([name, { host }]) => ({
-    code: "open_listener",
-    message: `Listener "${name}" is reachable from other machines (${host}) and needs no credentials.`,
-    path: ["listeners", name],
-    hint: "Set auth.apiKey or auth.keys, add a plugin that authenticates, or bind 127.0.0.1.",
-  }));
-}
-
-/** A token that its issuer made for another service would let its bearer in here (RFC 8725 sections 3.8 and 3.9). */
-function tokenWarnings({ auth: { jwt } }: Generation["config"]): GatewayWarning[] {
-  if (!jwt) return [];
-  const missing = (["issuer", "audience"] as const).filter((key) => jwt[key] === undefined);
-  const whose = { issuer: "of every issuer", audience: "for every audience" };
-  return missing.map((key) => ({
-    code: "any_token",
-    message: `auth.jwt takes tokens ${whose[key]} that are signed with its key, those for other services too.`,
-    path: ["auth", "jwt"],
-    hint: `Set auth.jwt.${key} to the ${key === "issuer" ? "iss" : "aud"} of the tokens that are meant for this gateway.`,
-  }));
 }

@@ -1,11 +1,21 @@
-import type { Evicted, EvictOptions } from "../plugin/control.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
-import type { GatewayParts } from "./parts.ts";
+import type { Evicted, EvictOptions } from "../plugin/control.ts";
+import type { Leases } from "../plugin/leases.ts";
+import type { HookEmitter } from "./emitter.ts";
+import type { Generation } from "./generation.ts";
+
+/** Where somebody has something open. */
+export interface Evicting {
+  readonly current: Generation;
+  readonly generations: readonly Generation[];
+  readonly leases: Leases;
+  readonly hooks: HookEmitter;
+}
 
 /** Ends what matching principals have open; see `Gateway.evict`. */
 export function evict(
-  { generation, outgoing, leases, hooks }: GatewayParts,
+  { current, generations, leases, hooks }: Evicting,
   match: (principal: Principal) => boolean,
   reason: string,
   { inFlight = "cancel", withdraw = false }: EvictOptions = {},
@@ -17,19 +27,9 @@ export function evict(
   let calls = 0;
   // A call that came before a reload is in flight like any other.
   if (inFlight === "cancel")
-    for (const each of [generation, ...outgoing.keys()]) calls += each.abortThose(matches, error);
+    for (const each of generations) calls += each.abortThose(matches, error);
   const streams = leases.evict(match, reason);
-  const sessions = generation.compiled.endpointServer.revoke(match);
+  const sessions = current.compiled.endpointServer.revoke(match);
   hooks.emit("principal:evict", match);
   return { sessions, streams, calls };
-}
-
-/** Ends what is open on credentials that a new config took away. */
-export function evictDropped(
-  parts: GatewayParts,
-  dropped: (principal: Principal) => boolean,
-): void {
-  const reason = "The credential is no longer valid: the configuration has changed.";
-  const ended = evict(parts, dropped, reason, { withdraw: true });
-  parts.log.info(ended, "credentials were removed: their sessions, streams and calls have ended");
 }

@@ -1,31 +1,47 @@
-import type { GatewayDescription } from "../plugin/description.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
-import type { Config } from "../config/config.ts";
-import { parseConfig } from "../loading/parse.ts";
-import { callLocally, createParts } from "./create-parts.ts";
-import { checkAlone, type StartedWith } from "./gateway-options.ts";
-import type { CallInput } from "../call/call.ts";
 import type { Logger } from "pino";
-import { activate, inTurn, reloadIfChanged } from "./activate.ts";
-import { metricsOf, takePart } from "./taking-part.ts";
 import type { Answer } from "../call/answer.ts";
+import type { CallInput } from "../call/call.ts";
+import type { Server } from "../call/server.ts";
+import type { Config } from "../config/config.ts";
+import { createLogger, tapLog } from "../config/log.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { writeConfig } from "../config/written.ts";
-import { ConfigWatcher, type WatchTimes } from "../loading/watch.ts";
-import { composition, type PluginComposition } from "./composition.ts";
-import type { Control, Evicted, EvictOptions } from "../plugin/control.ts";
-import { describeGateway } from "./describe.ts";
-import { evict } from "./evict.ts";
+import { droppedBetween } from "../http/authenticator.ts";
+import { Guesses } from "../http/guesses.ts";
+import { type Address, Sockets } from "../http/listeners.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
-import { createLogger, tapLog } from "../config/log.ts";
-import type { GatewayParts } from "./parts.ts";
-import { serveGeneration } from "./reload.ts";
-import { openStore } from "./open-store.ts";
-import type { Server } from "../call/server.ts";
-import { shutDown, shutdownOf } from "./shutdown.ts";
-import type { Address } from "../http/listeners.ts";
 import type { Principal } from "../kit/types.ts";
+import { check, type CheckedConfig } from "../loading/check.ts";
+import type { ConfigFile } from "../loading/file.ts";
+import { parseConfig } from "../loading/parse.ts";
+import type { PluginResolver } from "../loading/plugin-module.ts";
+import type { ConfigWatcher, WatchTimes } from "../loading/watch.ts";
+import { Backlog } from "../plugin/backlog.ts";
+import type { Control, Evicted, EvictOptions, ReloadPlan } from "../plugin/control.ts";
+import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
+import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
+import { Leases } from "../plugin/leases.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
+import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./changes.ts";
+import { composition, type PluginComposition } from "./composition.ts";
+import { describeGateway } from "./describe.ts";
+import { HookEmitter } from "./emitter.ts";
+import { evict } from "./evict.ts";
+import { checkAlone, createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
+import type { Generation } from "./generation.ts";
+import { createScopeHost, reportEvent } from "./hosts.ts";
+import { KeptValues } from "./keep.ts";
+import { callLocally } from "./local-call.ts";
+import { createControl } from "./management.ts";
+import { renderMetrics, renderTogether } from "./metrics.ts";
+import { openStore } from "./open-store.ts";
+import { ServerPool } from "./pool.ts";
+import { appOf, Candidate, emptyGeneration } from "./reload.ts";
+import { Retirement } from "./retirement.ts";
+import type { ScopeHost } from "./scope.ts";
+import type { Seat } from "./seat.ts";
+import { shutDown, shutdownOf } from "./shutdown.ts";
+import { collectWarnings } from "./warnings.ts";
 
 /** Where an MCP endpoint answers. */
 type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
@@ -39,28 +55,86 @@ type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "u
  * await gateway.listen();
  */
 export class Gateway {
-  readonly #parts: GatewayParts;
-  #closing: Promise<void> | undefined;
+  /** @internal */
+  readonly log: Logger;
+  /** Folder that relative paths in the config start from. @internal */
+  readonly cwd: string;
+  /** Where the config comes from; absent when the gateway was made from an object. @internal */
+  readonly file: ConfigFile | undefined;
+  /** Whether it is only set up to be looked at. @internal */
+  readonly dryRun: boolean;
+  /** Where it is one of several processes. @internal */
+  readonly seat: Seat | undefined;
+  /** @internal */
+  readonly store: GatewayStore;
+  /** @internal */
+  readonly hooks: HookEmitter;
+  /** @internal */
+  readonly leases = new Leases();
+  /** @internal */
+  readonly kept = new KeptValues();
+  /** @internal */
+  readonly backlog: Backlog;
+  /** @internal */
+  readonly guesses: Guesses;
+  /** @internal */
+  readonly pool: ServerPool;
+  /** @internal */
+  readonly sockets: Sockets;
+  /** @internal */
+  readonly scopeHost: ScopeHost;
+  /** What management stands on: reload, plan, edit, describe, reconnect. */
+  readonly control: Control;
+  /** @internal */
+  readonly retirement: Retirement;
+  /** What serves new work; a field, since every call reads it. @internal */
+  current: Generation;
+  /** The same as {@link draining}; a field, since every call reads it. @internal */
+  isDraining = false;
+  readonly #resolver: PluginResolver;
   readonly #untap: () => void;
+  #isListening = false;
+  #turn: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | undefined;
 
   /** Use `createGateway`. */
-  private constructor(first: Config, options: StartedWith, log: Logger) {
-    this.#parts = createParts(first, options, log);
-    const { hooks } = this.#parts;
+  private constructor(first: Config, options: StartedWith, log: Logger, store: GatewayStore) {
+    const { file, dryRun = false, seat } = options;
+    const { leases } = this;
+    const hooks = new HookEmitter(log);
+    this.log = log;
+    this.cwd = cwdOf(options);
+    this.file = file;
+    this.dryRun = dryRun;
+    this.seat = seat;
+    this.store = store;
+    this.hooks = hooks;
+    this.retirement = new Retirement(log);
+    this.backlog = new Backlog(first.values.limits, (cut) => {
+      log.warn(cut, "an answer was cut off: its client does not read it");
+      hooks.emit("answer:cut", cut);
+    });
+    this.guesses = new Guesses((by) => hooks.emit("auth:throttled", by));
+    this.pool = new ServerPool({ log, onEvent: (name, event) => reportEvent(this, name, event) });
+    this.sockets = new Sockets(log, { leases, backlog: this.backlog, keeper: seat?.keeper });
+    this.control = createControl(this);
+    this.scopeHost = createScopeHost(this);
+    this.#resolver = createResolver(options);
+    this.current = emptyGeneration(first, log);
     const isHeard = (): boolean => hooks.hears("log:line");
     this.#untap = tapLog(log, isHeard, (line) => hooks.emit("log:line", line));
   }
 
-  /** What `createGateway` does with a config that was checked. */
+  /** What `createGateway` does with a config that was checked. @internal */
   static async start(checked: CheckedConfig, options: StartedWith): Promise<Gateway> {
     const { config } = checked;
     checkAlone(config, options);
     const log = options.log ?? (await createLogger(config.values.log));
-    const gateway = new Gateway(config, options, log);
+    const store = await openStore(checked, options, log);
+    const gateway = new Gateway(config, options, log, store);
     try {
-      gateway.#parts.store = await openStore(checked, gateway.#parts);
-      await activate(gateway.#parts, () => Promise.resolve(checked));
-      takePart(gateway.#parts);
+      await changeConfig(gateway, () => Promise.resolve(checked));
+      takePart(gateway);
       return gateway;
     } catch (error) {
       await gateway.close({ grace: 0 }).catch(() => {});
@@ -74,7 +148,7 @@ export class Gateway {
 
   /** The config in force. To make another one of it, take {@link Gateway.written}. */
   get config(): GatewayConfig {
-    return this.#parts.generation.config;
+    return this.current.config;
   }
 
   /** The config in force with its defaults, as people write one: durations and sizes have their unit, so a copy means the same. */
@@ -85,33 +159,33 @@ export class Gateway {
   /** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
   get sources(): { readonly texts: readonly string[]; readonly code: readonly string[] } {
     const of = (kind: "text" | "code"): readonly string[] =>
-      this.#parts.generation.scopes.flatMap(({ sources }) => sources.of(kind));
+      this.current.scopes.flatMap(({ sources }) => sources.of(kind));
     return { texts: of("text"), code: of("code") };
-  }
-
-  /** What management stands on: reload, plan, edit, describe, reconnect. */
-  get control(): Control {
-    return this.#parts.scopeHost.control;
   }
 
   /** Counts applied configs, from 1. */
   get generation(): number {
-    return this.#parts.generation.number;
+    return this.current.number;
   }
 
   /** Whether new work is being refused. */
   get draining(): boolean {
-    return this.#parts.draining;
+    return this.isDraining;
   }
 
   /** Calls of the current generation that have not ended yet. */
   get inFlight(): number {
-    return this.#parts.generation.inFlight;
+    return this.current.inFlight;
+  }
+
+  /** Those with calls in flight, the current one first. @internal */
+  get generations(): readonly Generation[] {
+    return [this.current, ...this.retirement.generations];
   }
 
   /** Open listeners by name. */
   get addresses(): ReadonlyMap<string, Address> {
-    return this.#parts.sockets.addresses;
+    return this.sockets.addresses;
   }
 
   /** MCP endpoints with the URL at which they answer. */
@@ -121,7 +195,7 @@ export class Gateway {
 
   /** Every server by name: upstreams in config order, then plugins. */
   get servers(): ReadonlyMap<string, Server> {
-    return this.#parts.generation.compiled.servers;
+    return this.current.compiled.servers;
   }
 
   /**
@@ -130,14 +204,14 @@ export class Gateway {
    * @throws {GatewayError} `io_error` when a port cannot be had; the others are closed again
    */
   listen(): Promise<void> {
-    return inTurn(this.#parts, async () => {
-      if (this.draining) throw new GatewayError("draining", "The gateway is closed.");
-      if (this.#parts.listening) return;
-      const plan = await this.#parts.sockets.plan(this.config);
+    return this.inTurn(async () => {
+      if (this.isDraining) throw new GatewayError("draining", "The gateway is closed.");
+      if (this.#isListening) return;
+      const plan = await this.sockets.plan(this.config);
       plan.commit();
-      this.#parts.listening = true;
-      serveGeneration(this.#parts);
-      this.#parts.hooks.emit("gateway:ready");
+      this.#isListening = true;
+      this.#serve();
+      this.hooks.emit("gateway:ready");
     });
   }
 
@@ -147,7 +221,7 @@ export class Gateway {
    * @throws {GatewayError} `not_found` for an unknown server, or whatever the pipeline decides
    */
   async call(input: CallInput): Promise<Answer> {
-    return callLocally(this.#parts, input);
+    return callLocally(this.current, this.leases, input);
   }
 
   /**
@@ -159,12 +233,8 @@ export class Gateway {
    * @param reason a sentence for the clients
    * @returns how many of each it ended
    */
-  evict(
-    match: (principal: Principal) => boolean,
-    reason: string,
-    options: EvictOptions = {},
-  ): Evicted {
-    return evict(this.#parts, match, reason, options);
+  evict(match: (principal: Principal) => boolean, reason: string, options?: EvictOptions): Evicted {
+    return evict(this, match, reason, options);
   }
 
   /**
@@ -174,8 +244,86 @@ export class Gateway {
    * @throws {GatewayError} `reload_failed` with the cause and, where known, the place in the file
    */
   async apply(config: GatewayConfigInput): Promise<ReloadReport> {
-    const { resolver } = this.#parts;
-    return activate(this.#parts, async () => check(await parseConfig(config, resolver), resolver));
+    const resolver = this.#resolver;
+    return changeConfig(this, async () => check(await parseConfig(config, resolver), resolver));
+  }
+
+  /**
+   * Puts a config into force, all or nothing: prepare, open, swap, drain and dispose the old.
+   *
+   * @throws {GatewayError} what is wrong with it; everything new is undone, and the old generation never stopped serving
+   * @internal
+   */
+  async activate(
+    checked: CheckedConfig,
+    { unlessSame = false, commit }: ChangeOptions = {},
+  ): Promise<ReloadReport> {
+    const candidate = await Candidate.prepare(this, checked);
+    const isApplied = !(unlessSame && candidate.isInForce);
+    try {
+      if (isApplied) await candidate.open(this.#isListening);
+      await commit?.();
+    } catch (error) {
+      await candidate.abort();
+      throw error;
+    }
+    if (isApplied) await this.#swap(candidate);
+    else this.current.places = candidate.places;
+    this.file?.adopt(checked.config);
+    const at = new Date().toISOString();
+    return { ...candidate.changes, applied: isApplied, generation: this.generation, at };
+  }
+
+  /** What putting a config into force would change: it is prepared, and taken back. Nothing of it runs meanwhile. @internal */
+  async plan(checked: CheckedConfig): Promise<ReloadPlan> {
+    const candidate = await Candidate.prepare(this, checked);
+    await candidate.abort();
+    return candidate.changes;
+  }
+
+  /** One piece of work on the gateway as a whole at a time, each begun when the one before has ended, however it ended. @internal */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work);
+    this.#turn = result.catch(() => {});
+    return result;
+  }
+
+  /** Everything up to the first `await` happens at once: no request meets half a generation. */
+  async #swap(candidate: Candidate): Promise<void> {
+    const { current: old, kept, retirement } = this;
+    const { generation } = candidate;
+    const { drain } = generation.config.timeouts;
+    const earlier = retirement.work;
+    this.current = generation;
+    const closing = candidate.commitSockets();
+    this.hooks.swap(generation.compiled.hooks);
+    generation.compiled.endpointServer.update(generation.compiled.endpoints);
+    this.#serve();
+    retirement.await(old, drain);
+    const revoked = old.number > 0 && droppedBetween(old.credits, generation.credits);
+    if (revoked) this.#evictDropped(revoked);
+    // A middleware may still hold a call that an old generation will send to a replaced server.
+    void retirement.track(candidate.commitServers(drain, retirement.arrived));
+    for (const listener of closing) retirement.close(listener, drain);
+    const keys = new Set(generation.scopes.map(({ key }) => key));
+    const dropped = kept.take(kept.plugins.filter((key) => !keys.has(key)));
+    const scopes = old.scopes.filter((scope) => !generation.scopes.includes(scope));
+    const retired = retirement.retire(old, { earlier, scopes, dropped });
+    // A call may apply a config itself, so one that is still in flight must not be waited for.
+    if (old.inFlight === 0 && earlier.length === 0) await retired;
+  }
+
+  /** Ends what is open on credentials that a new config took away. */
+  #evictDropped(dropped: (principal: Principal) => boolean): void {
+    const reason = "The credential is no longer valid: the configuration has changed.";
+    const ended = this.evict(dropped, reason, { withdraw: true });
+    this.log.info(ended, "credentials were removed: their sessions, streams and calls have ended");
+  }
+
+  /** Points every open listener at the current generation. */
+  #serve(): void {
+    const { current } = this;
+    this.sockets.swap((listener) => appOf(this, current, listener));
   }
 
   /**
@@ -183,40 +331,34 @@ export class Gateway {
    *
    * @throws {GatewayError} `no_config` when the gateway was not made from a file
    */
-  async watch(times: WatchTimes = {}): Promise<ConfigWatcher> {
-    const { file } = this.#parts;
-    if (!file) throw new GatewayError("no_config", "There is no config file to watch.");
-    const onChange = (): Promise<void> => reloadIfChanged(this.#parts);
-    const files = (): readonly string[] => [
-      ...file.files,
-      ...this.#parts.generation.scopes.flatMap(({ sources }) => sources.files),
-    ];
-    const watcher = new ConfigWatcher({ ...times, files, onChange });
-    this.hook("gateway:drain", () => void watcher.close());
-    await watcher.start();
-    // What was saved between the load and the start of the watch.
-    await onChange();
-    return watcher;
+  watch(times: WatchTimes = {}): Promise<ConfigWatcher> {
+    return watchConfig(this, times);
   }
 
   /** Listens to a hook until the returned function is called; no reload removes it. */
   hook<K extends keyof GatewayHooks>(hook: K, listener: GatewayHooks[K]): () => void {
-    return this.#parts.hooks.add({ owner: "application", hook, listener });
+    return this.hooks.add({ owner: "application", hook, listener });
   }
 
-  /** All plugins' metrics as one Prometheus text page. */
-  metrics(): Promise<string> {
-    return metricsOf(this.#parts);
+  /** All plugins' metrics as one Prometheus text page, those of all workers together. */
+  async metrics(): Promise<string> {
+    const { seat, current } = this;
+    return seat ? renderTogether(await seat.metrics()) : renderMetrics(current.scopes);
   }
 
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
-    return describeGateway(this.#parts.generation, this.addresses, this.#parts.seat);
+    return describeGateway(this.current, this.addresses, this.seat);
+  }
+
+  /** What works but should not stay so: what plugins and endpoints complain about, and what the config leaves open. */
+  warnings(): readonly GatewayWarning[] {
+    return collectWarnings(this.current, this.seat);
   }
 
   /** What every plugin brings, in the order of their set-up. */
   composition(): readonly PluginComposition[] {
-    return composition(this.#parts.generation);
+    return composition(this.current);
   }
 
   /**
@@ -224,15 +366,15 @@ export class Gateway {
    * serves all that comes until {@link drain}: balancers take it out before anything is refused.
    */
   giveNotice(): void {
-    this.#parts.sockets.giveNotice();
+    this.sockets.giveNotice();
   }
 
   /** Refuses new work from now on; calls in flight go on. */
   drain(): void {
-    if (this.draining) return;
-    this.#parts.draining = true;
-    this.#parts.sockets.drain();
-    this.#parts.hooks.emit("gateway:drain", shutdownOf(this.#parts.generation));
+    if (this.isDraining) return;
+    this.isDraining = true;
+    this.sockets.drain();
+    this.hooks.emit("gateway:drain", shutdownOf(this.current));
   }
 
   /**
@@ -243,8 +385,8 @@ export class Gateway {
    */
   close(options: { readonly grace?: number } = {}): Promise<void> {
     this.drain();
-    this.#closing ??= inTurn(this.#parts, () =>
-      shutDown(this.#parts, options.grace ?? this.config.timeouts.grace),
+    this.#closing ??= this.inTurn(() =>
+      shutDown(this, options.grace ?? this.config.timeouts.grace),
     ).finally(this.#untap);
     return this.#closing;
   }

@@ -4,6 +4,7 @@ import type { Compiled } from "./compile.ts";
 import type { Places } from "../config/config.ts";
 import type { PlacedSelector } from "../loading/selectors.ts";
 import type { GatewayConfig } from "../config/schema.ts";
+import type { Credits } from "../http/authenticator.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
@@ -58,6 +59,11 @@ export class Generation {
     this.selectors = parts.selectors ?? [];
     this.compiled = parts.compiled;
     this.running = parts.running;
+  }
+
+  /** What lets people in. */
+  get credits(): Credits {
+    return { auth: this.config.auth, links: this.compiled.authenticators };
   }
 
   /** Calls that have not ended yet. */

@@ -6,83 +6,86 @@ import type { Control, RunningCall } from "../plugin/control.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { VERSION } from "../kit/version.ts";
 import { originsOf } from "../config/origin.ts";
-import { edit, planEdit, planReload, reload, versionOf } from "./activate.ts";
-import { authenticatorsOf, describeGateway } from "./describe.ts";
-import { evict } from "./evict.ts";
+import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
+import { type Changing, edit, planEdit, planReload, reload, versionOf } from "./changes.ts";
+import { authenticatorsOf } from "./describe.ts";
 import type { Generation } from "./generation.ts";
-import type { GatewayParts } from "./parts.ts";
 import type { Principal } from "../kit/types.ts";
 import { makePrincipal } from "../call/principal.ts";
 import { type KeptPrincipal, restorePrincipal } from "../call/kept.ts";
-import { metricsOf } from "./taking-part.ts";
 
-/** The gateway as its management plugins see it: always the current generation. */
-export function createControl(parts: () => GatewayParts): Control {
-  const mask = (value: unknown): unknown => maskConfig(value, parts().file?.secrets);
+/** What management reaches of a gateway: always the current generation. */
+export interface Managed extends Changing {
+  readonly dryRun: boolean;
+  readonly generations: readonly Generation[];
+  describe(): GatewayDescription;
+  warnings(): readonly GatewayWarning[];
+  metrics(): Promise<string>;
+  readonly evict: Control["evict"];
+}
+
+/** The gateway as its management plugins see it. */
+export function createControl(gateway: Managed): Control {
+  const { file, dryRun } = gateway;
+  const mask = (value: unknown): unknown => maskConfig(value, file?.secrets);
+  const compiled = (): Generation["compiled"] => gateway.current.compiled;
   return {
     get servers() {
-      return parts().generation.compiled.servers;
+      return compiled().servers;
     },
-    get configFile() {
-      return parts().file?.path;
-    },
-    get dryRun() {
-      return parts().dryRun;
-    },
+    configFile: file?.path,
+    dryRun,
     version: VERSION,
     get settings() {
-      const { name, version, limits } = parts().generation.config;
+      const { name, version, limits } = gateway.current.config;
       return { name, version, limits };
     },
     get generation() {
-      return parts().generation.number;
+      return gateway.current.number;
     },
     get authenticators() {
-      return authenticatorsOf(parts().generation);
+      return authenticatorsOf(gateway.current);
     },
-    describe() {
-      const { generation, sockets, seat } = parts();
-      return describeGateway(generation, sockets.addresses, seat);
-    },
+    describe: () => gateway.describe(),
+    warnings: () => gateway.warnings(),
     get panels() {
-      return parts().generation.compiled.panels;
+      return compiled().panels;
     },
     get eventKinds() {
-      return parts().generation.compiled.events?.list ?? [];
+      return compiled().events?.list ?? [];
     },
-    renew: (record) => renew(parts().generation, record),
-    refusal: (principal, policy) => parts().generation.compiled.guard.refusal(principal, policy),
-    shows: (item, principal) => parts().generation.compiled.shows(item, principal),
-    exists: (item, principal) => parts().generation.compiled.exists(item, principal),
-    exposes: (server, tool) => parts().generation.compiled.exposes(server, tool),
+    renew: (record) => renew(compiled(), record),
+    refusal: (principal, policy) => compiled().guard.refusal(principal, policy),
+    shows: (item, principal) => compiled().shows(item, principal),
+    exists: (item, principal) => compiled().exists(item, principal),
+    exposes: (server, tool) => compiled().exposes(server, tool),
     endpointNames: (server, tool, principal) =>
-      parts().generation.compiled.endpointServer.namesOf(server, tool, principal),
-    timeouts: (call) => parts().generation.compiled.allowance(call),
-    metrics: () => metricsOf(parts()),
-    placeOf: (path) => placeOf(parts().generation.places, path),
-    effectiveConfig: () =>
-      maskGatewayConfig(writeConfig(parts().generation.config), parts().file?.secrets),
+      compiled().endpointServer.namesOf(server, tool, principal),
+    timeouts: (call) => compiled().allowance(call),
+    metrics: () => gateway.metrics(),
+    placeOf: (path) => placeOf(gateway.current.places, path),
+    effectiveConfig: () => maskGatewayConfig(writeConfig(gateway.current.config), file?.secrets),
     serverConfig(name) {
-      const { servers } = parts().generation.config;
+      const { servers } = gateway.current.config;
       return Object.hasOwn(servers, name) ? mask(writeServer(servers[name]!)) : undefined;
     },
-    reload: () => reload(parts()),
-    plan: () => planReload(parts()),
-    edit: (edits, expected) => edit(parts(), edits, expected),
-    checkEdit: (edits) => planEdit(parts(), edits),
+    reload: () => reload(gateway),
+    plan: () => planReload(gateway),
+    edit: (edits, expected) => edit(gateway, edits, expected),
+    checkEdit: (edits) => planEdit(gateway, edits),
     get configVersion() {
-      return versionOf(parts());
+      return versionOf(gateway);
     },
     configValues() {
-      const { generation, file } = parts();
-      const masked = maskGatewayConfig(writeConfig(generation.config), file?.secrets);
-      return originsOf({ masked, written: generation.written, places: generation.places });
+      const { config, written, places } = gateway.current;
+      const masked = maskGatewayConfig(writeConfig(config), file?.secrets);
+      return originsOf({ masked, written, places });
     },
-    reconnect: (server) => reconnect(parts(), server),
-    calls: () => callsOf(parts()),
-    cancel: (call, reason) => cancel(parts(), call, reason),
-    tail: (server, lines) => tail(parts(), server, lines),
-    evict: (match, reason, options) => evict(parts(), match, reason, options),
+    reconnect: (server) => reconnect(compiled(), server),
+    calls: () => callsOf(gateway.generations),
+    cancel: (call, reason) => cancel(gateway.generations, call, reason),
+    tail: (server, lines) => tail(gateway, server, lines),
+    evict: (match, reason, options) => gateway.evict(match, reason, options),
   };
 }
 
@@ -92,10 +95,10 @@ function placeOf(places: Places, path: ConfigPath): string {
 }
 
 /** Calls of the current generation, and of old ones that have not ended yet. */
-function callsOf({ generation, outgoing }: GatewayParts): readonly RunningCall[] {
+function callsOf(generations: readonly Generation[]): readonly RunningCall[] {
   const now = performance.now();
   const clock = Date.now() - now;
-  return [generation, ...outgoing.keys()]
+  return generations
     .flatMap((each) => [...each.calls().values()])
     .toSorted((a, b) => a.started - b.started || (a.call.id < b.call.id ? -1 : 1))
     .map(({ call, started }) => {
@@ -107,29 +110,29 @@ function callsOf({ generation, outgoing }: GatewayParts): readonly RunningCall[]
     });
 }
 
-function cancel({ generation, outgoing }: GatewayParts, call: string, reason: string): boolean {
+function cancel(generations: readonly Generation[], call: string, reason: string): boolean {
   const error = new GatewayError("cancelled", reason);
-  return [generation, ...outgoing.keys()].map((each) => each.cancel(call, error)).includes(true);
+  return generations.map((each) => each.cancel(call, error)).includes(true);
 }
 
 /** Longest line of a child that is shown, in characters. */
 const MAX_LINE = 2_000;
 
 /** What a child writes may hold what it was started with. */
-function tail({ generation, file }: GatewayParts, name: string, lines: number) {
-  const server = generation.compiled.servers.get(name);
+function tail({ current, file }: Changing, name: string, lines: number) {
+  const server = current.compiled.servers.get(name);
   if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
-  const secrets = [...(file?.secrets ?? []), ...secretsOfEntry(generation.config.servers[name])];
+  const secrets = [...(file?.secrets ?? []), ...secretsOfEntry(current.config.servers[name])];
   return server
     .tail?.(lines)
     .map((line) => maskSaid(line.slice(0, 2 * MAX_LINE), secrets).slice(0, MAX_LINE));
 }
 
 async function reconnect(
-  { generation }: GatewayParts,
+  { servers }: Pick<Generation["compiled"], "servers">,
   name: string,
 ): ReturnType<Control["reconnect"]> {
-  const server = generation.compiled.servers.get(name);
+  const server = servers.get(name);
   if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
   await server.reconnect?.();
   const { status } = server;
@@ -146,15 +149,15 @@ async function reconnect(
 
 /** Somebody with the rights of now; see `Control.renew`. */
 function renew(
-  { compiled }: Pick<Generation, "compiled">,
+  { open, authenticators }: Pick<Generation["compiled"], "open" | "authenticators">,
   record: KeptPrincipal,
 ): Principal | undefined {
   const { ref, expiresAt, origin } = record;
   if (expiresAt !== undefined && expiresAt <= Date.now()) return undefined;
   const principal = restorePrincipal(record);
-  if (compiled.open) return principal;
+  if (open) return principal;
   if (origin === undefined) return principal.kind === "anonymous" ? undefined : principal;
-  const link = compiled.authenticators.find(({ name }) => name === origin);
+  const link = authenticators.find(({ name }) => name === origin);
   if (link?.renew) return link.renew(ref);
   // As if it came now: what ends such a credential ends this, too.
   return link && makePrincipal(principal, origin);

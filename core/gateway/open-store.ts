@@ -1,3 +1,4 @@
+import type { Logger } from "pino";
 import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import { maskText } from "../config/mask.ts";
@@ -5,7 +6,7 @@ import { openerOf } from "../loading/checks.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
-import type { GatewayParts } from "./parts.ts";
+import { cwdOf, type StartedWith } from "./gateway-options.ts";
 
 /**
  * Opens the store of a gateway's first config; one that is only looked at keeps what it would keep in memory.
@@ -14,10 +15,12 @@ import type { GatewayParts } from "./parts.ts";
  */
 export async function openStore(
   checked: CheckedConfig,
-  { cwd, dryRun, log, seat }: Pick<GatewayParts, "cwd" | "dryRun" | "log" | "seat">,
+  options: StartedWith,
+  log: Logger,
 ): Promise<GatewayStore> {
-  if (dryRun) return GatewayStore.forDryRun(log, holdsTables(checked));
-  const driver = seat?.openStore() ?? (await openDriver(checked, { cwd, log }));
+  const { dryRun, seat } = options;
+  if (dryRun === true) return GatewayStore.forDryRun(log, holdsTables(checked));
+  const driver = seat?.openStore() ?? (await openDriver(checked, { cwd: cwdOf(options), log }));
   if (!driver) return GatewayStore.inMemory(log);
   try {
     return await join(new GatewayStore(driver, log.child({ plugin: "store" })));
@@ -33,7 +36,7 @@ export async function openStore(
  */
 export async function openDriver(
   { config, plugins }: CheckedConfig,
-  { cwd, log }: Pick<GatewayParts, "cwd" | "log">,
+  { cwd, log }: { readonly cwd: string; readonly log: Logger },
 ): Promise<StoreDriver | undefined> {
   const url = config.values.store;
   const brought = plugins.find(({ plugin }) => openerOf(plugin, url));

@@ -1,7 +1,7 @@
 import type { Call } from "../call/call.ts";
 import type { Timeouts } from "../call/pipeline.ts";
 import type { CallHead, Principal } from "../kit/types.ts";
-import type { GatewayDescription } from "./description.ts";
+import type { GatewayDescription, GatewayWarning } from "./description.ts";
 import type { DeclaredEventKind } from "./plugin-event.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { KeptPrincipal } from "../call/kept.ts";
@@ -51,7 +51,9 @@ export interface Control {
   readonly generation: number;
   /** What runs, as data. */
   describe(): GatewayDescription;
-  /** Those of {@link Control.describe}, without the rest: also for a check, whose warnings are a part of that. */
+  /** What works but should not stay so. All checks of plugins are asked for it, so no check may ask for it. */
+  warnings(): readonly GatewayWarning[];
+  /** Those of {@link Control.describe}, without the rest. */
   readonly authenticators: GatewayDescription["authenticators"];
   /** What plugins bring to web interfaces; none without a management. */
   readonly panels: readonly CheckedPanel[];

@@ -4,7 +4,7 @@ import type { ServerStatus } from "../call/server.ts";
 /**
  * Something that works but that whoever runs the gateway should know. Holds no secret.
  *
- * @example const warnings: readonly GatewayWarning[] = gateway.control.describe().warnings;
+ * @example const warnings: readonly GatewayWarning[] = gateway.control.warnings();
  */
 export interface GatewayWarning {
   /**
@@ -83,7 +83,6 @@ export interface GatewayDescription {
     /** Set for a path that accepts WebSocket connections. */
     readonly socket?: true;
   }[];
-  readonly warnings: readonly GatewayWarning[];
   /** What nobody can change at present, whatever the role: routes of the management, or all; `null`: nothing is ruled out. */
   readonly readOnly:
     | (Omit<GatewayWarning, "code"> & { readonly scope: "everything" | "management" })

@@ -34,24 +34,13 @@ export function warningsOf(checks: readonly RegisteredCheck[]): GatewayWarning[]
   });
 }
 
-/** Checks that are being asked. */
-const asked = new Set<RegisteredCheck>();
-
-/**
- * What is said, if it can be: what it threw is told nobody, and a promise comes too late. A check may have the gateway described, which
- * asks all checks: it is not asked again while it is. That went on to the end of the stack, where V8 ends the process when it has to
- * compile a regular expression there.
- */
-function attempt(check: RegisteredCheck): ReturnType<RegisteredCheck["ask"]> {
-  if (asked.has(check)) return undefined;
-  asked.add(check);
+/** What is said, if it can be: what it threw is told nobody, and a promise comes too late. */
+function attempt({ ask }: RegisteredCheck): ReturnType<RegisteredCheck["ask"]> {
   try {
-    const found = check.ask();
+    const found = ask();
     const isSaid = typeof found === "object" ? typeof found?.message === "string" : true;
     return isSaid ? found : UNSAID;
   } catch {
     return UNSAID;
-  } finally {
-    asked.delete(check);
   }
 }

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { GatewayDescription } from "../plugin/description.ts";
+import type { Summary } from "../gateway/describe.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
@@ -92,9 +92,9 @@ export class Primary {
   }
 
   /** What a worker runs, once its servers are settled. */
-  async describe(): Promise<GatewayDescription | undefined> {
+  async summarise(): Promise<Summary | undefined> {
     const [first] = this.#supervisor.workers.filter(({ isReady }) => isReady);
-    return first?.channel.ask<GatewayDescription>(WORKER.describe).catch(() => undefined);
+    return first?.channel.ask<Summary>(WORKER.summary).catch(() => undefined);
   }
 
   /** Reads the config again and has all workers apply it, or none. */

@@ -16,8 +16,8 @@ export const WORKER = {
   end: "end",
   /** Primary: so the workers are. A list of {@link WorkerStatus}. */
   status: "status",
-  /** Primary: what do you run? Answered with a description, once the servers are settled. */
-  describe: "describe",
+  /** Primary: what do you run? Answered with a {@link Summary}, once the servers are settled. */
+  summary: "summary",
   /** Primary: your metrics? */
   ownMetrics: "metrics:own",
   /** Worker: I am this gateway of the store. */

@@ -40,7 +40,7 @@ function describeInterface(
     principal: isNobody(principal) ? null : showPrincipal(principal),
     signIn: signInOf(description),
     readOnly: mayLook ? readOnlyOf(control, description, isOperator) : null,
-    warnings: isOperator ? description.warnings : [],
+    warnings: isOperator ? control.warnings() : [],
     plugins: mayLook ? description.plugins.map(({ name }) => name) : [],
     panels: mayLook ? panelsFor(control, principal) : [],
     events: mayLook ? eventsFor(control, principal) : [],

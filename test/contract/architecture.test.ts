@@ -15,13 +15,13 @@ it("in the picture of a call, it passes the stages in their order", () => {
   expect(CALL).toContain(`P->>P: ${STAGES.join(", ")}\n`);
 });
 
-it("names six files to read, each at most 290 lines", () => {
+it("names six files to read, each at most 400 lines", () => {
   const files = [...PAGE.matchAll(/^\d\. \[`([^`]+\.ts)`\]\(\.\.\/\1\)/gm)].map(
     ([, path]) => path!,
   );
   expect(files).toHaveLength(6);
   for (const file of files)
-    expect({ file, isShort: readFileSync(file, "utf8").split("\n").length <= 291 }).toEqual({
+    expect({ file, isShort: readFileSync(file, "utf8").split("\n").length <= 401 }).toEqual({
       file,
       isShort: true,
     });

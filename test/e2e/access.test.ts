@@ -168,7 +168,7 @@ it("M032: keys or tokens of any kind are authentication enough for a port that o
     },
   ]) {
     const { gateway } = await start(auth);
-    expect(gateway.describe().warnings).toEqual([]);
+    expect(gateway.warnings()).toEqual([]);
     const [endpoint] = gateway.describe().endpoints;
     expect(endpoint!.open).toBe(false);
   }

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
 import { createLogger } from "../../../core/config/log.ts";
-import { summaryText, tellReload } from "../../../core/cli/summary.ts";
+import { summarise, summaryText, tellReload } from "../../../core/cli/summary.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
@@ -21,7 +21,7 @@ it("M005: the summary shows endpoints, servers with their tools, who may use wha
     client: false,
     config: { auth: { apiKey: "the-secret-key-of-this-gateway" } },
   });
-  const text = summaryText(gateway.describe(), "GATEWAY_KEY");
+  const text = summaryText(summarise(gateway), "GATEWAY_KEY");
   const url = gateway.endpoints[0]!.url;
   expect(text).toMatch(new RegExp(`mcp +${url} +bearer token`));
   expect(text).toMatch(/shop +ready +1 tool\n/);
@@ -43,7 +43,7 @@ it("a server that has not answered yet shows what it waits for, not 0 tools", as
       servers: { slow: { command: process.execPath, args: ["-e", "process.stdin.resume()"] } },
     },
   });
-  const text = summaryText(gateway.describe(), "GATEWAY_KEY");
+  const text = summaryText(summarise(gateway), "GATEWAY_KEY");
   expect(text).toMatch(/slow +connecting +\S/);
   expect(text).not.toContain("0 tools");
   expect(text).not.toContain("Authorization");
@@ -57,7 +57,7 @@ it("the summary says where a browser goes, when a plugin has pages", async () =>
     },
   });
   const { gateway, url } = await setupGateway({ plugins: [pages], client: false });
-  expect(summaryText(gateway.describe(), "KEY")).toMatch(
+  expect(summaryText(summarise(gateway), "KEY")).toMatch(
     new RegExp(`Web interface\\n +${url}/ui/\\n`),
   );
 });

@@ -44,7 +44,7 @@ it("a warning says what, where in the config, and what to do", async () => {
       endpoints: { mcp: { naming: "server" } },
     },
   });
-  expect(gateway.describe().warnings).toEqual([
+  expect(gateway.warnings()).toEqual([
     {
       code: "open_listener",
       message: expect.stringContaining('"main" is reachable from other machines'),

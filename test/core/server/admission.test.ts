@@ -42,7 +42,7 @@ async function start(tools: string, options: { safeKeys?: boolean } = {}) {
   const odd = await until(() => gateway.control.servers.get("odd"));
   await until(() => odd.status.state === "ready" || odd.status.state === "degraded");
   const client = await connectClient(gateway.endpoints[0]!.url);
-  const rows = gateway.describe().warnings.filter(({ code }) => code === "lists");
+  const rows = gateway.warnings().filter(({ code }) => code === "lists");
   return { client, odd, rows };
 }
 

@@ -89,8 +89,8 @@ describe("a server with schemas that some clients refuse", () => {
       "list_no_items",
     ]);
     const words = gateway
-      .describe()
-      .warnings.map(({ message }) => message)
+      .warnings()
+      .map(({ message }) => message)
       .join(" ");
     for (const told of ["no_type", "filter[name]", "without items", "anyOf"])
       expect(words).toContain(told);

@@ -55,7 +55,7 @@ describe("an agent that cannot work", () => {
 
   it("says so when the gateway is checked, with its place", async () => {
     const { gateway } = await setupTeam({ agents: { harper: { model: "other/x" } } });
-    expect(gateway.describe().warnings).toEqual([
+    expect(gateway.warnings()).toEqual([
       expect.objectContaining({
         path: ["plugins", "agents", "agents", "harper"],
         message: expect.stringContaining('The agent "harper" cannot work: Model "other/x"'),

@@ -243,7 +243,7 @@ describe("a declaration", () => {
 
   it("cannot take the name of what the gateway tells: a warning says so, and nothing changes", async () => {
     const { gateway, url } = await run(plugin("shop", { log: shelf, hello: shelf }));
-    expect(gateway.control.describe().warnings).toMatchObject([
+    expect(gateway.control.warnings()).toMatchObject([
       { message: expect.stringContaining('"log", which has another meaning') },
     ]);
     const reader = await readSse(url);

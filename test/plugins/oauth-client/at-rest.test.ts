@@ -80,12 +80,12 @@ it("tokens outlive the process, and stand nowhere in clear", async () => {
     principal,
   });
   expect(JSON.stringify(answer.result)).toContain("ann-at-work");
-  expect(second.gateway.describe().warnings.map(({ message }) => message)).toEqual([]);
+  expect(second.gateway.warnings().map(({ message }) => message)).toEqual([]);
 });
 
 it("says where logins end with the process", async () => {
   const { gateway } = await setupPersonal();
-  const warnings = gateway.describe().warnings.map(({ message }) => message);
+  const warnings = gateway.warnings().map(({ message }) => message);
   expect(warnings.join(" ")).toContain("logins end with the process");
 });
 

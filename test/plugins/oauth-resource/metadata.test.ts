@@ -108,7 +108,7 @@ describe("the start tells", () => {
       config,
       client: false,
     });
-    return gateway.describe().warnings.map(({ message }) => message);
+    return gateway.warnings().map(({ message }) => message);
   };
 
   it("of an endpoint that is not there, and of a path that two have", async () => {

@@ -122,7 +122,7 @@ describe("the people of auth.jwt", () => {
         config: { auth: { jwt }, access: [{ deny: "*", for: { user: names } }, { allow: "*" }] },
         client: false,
       });
-      return gateway.describe().warnings.map(({ message }) => message);
+      return gateway.warnings().map(({ message }) => message);
     };
     const words =
       'access: a rule keeps out the user "ada"; by a token of auth.jwt this person is "jwt:ada".';

@@ -343,7 +343,7 @@ describe("strictSchema", () => {
       plugins: [agentsOf([RESEARCH]), registry],
       client: false,
     });
-    expect(gateway.describe().warnings).toEqual([
+    expect(gateway.warnings()).toEqual([
       expect.objectContaining({
         code: "plugin",
         path: ["plugins", "agents", "agents", "research"],

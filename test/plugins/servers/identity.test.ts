@@ -252,7 +252,7 @@ describe("an assertion", () => {
     const start = async () => {
       const { gateway, url } = await setupGateway({ plugins: [access], config, client: false });
       const { keys } = (await (await fetch(url + JWKS)).json()) as { keys: Json[] };
-      const warnings = gateway.describe().warnings.map(({ message }) => message);
+      const warnings = gateway.warnings().map(({ message }) => message);
       await gateway.close({ grace: 0 });
       return { kid: keys[0]!["kid"], warnings: warnings.join(" ") };
     };

@@ -107,8 +107,8 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
   expect(await page.locator("button, input, a").count()).toBe(0);
   const found = (): string[] =>
     gateway
-      .describe()
-      .warnings.filter(({ path }) => path.join(".") === "plugins.ui")
+      .warnings()
+      .filter(({ path }) => path.join(".") === "plugins.ui")
       .map(({ hint }) => hint);
   expect(found()).toEqual(["Add sessions: {} to plugins."]);
 });
@@ -116,7 +116,7 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
 it("9: there is no warning of that with sessions, nor where everybody is let in", async () => {
   for (const text of [config(OPS), FULL]) {
     const { gateway } = await startGateway(text);
-    const { warnings } = gateway.describe();
-    expect(warnings.filter(({ path }) => path.includes("ui"))).toEqual([]);
+    const found = gateway.warnings().filter(({ path }) => path.includes("ui"));
+    expect(found).toEqual([]);
   }
 });

@@ -14,7 +14,7 @@ it.each([
   ["lets everyone in", { plugins: [ui], config: {} }, false],
 ])("a gateway that %s tells so or not", async (_, options, isTold) => {
   const { gateway } = await setupGateway({ ...options, client: false });
-  const told = gateway.describe().warnings.map(({ message }) => message);
+  const told = gateway.warnings().map(({ message }) => message);
   expect(told.includes(WORDS)).toBe(isTold);
 });
 
@@ -25,7 +25,7 @@ it.each([
   "newcomer 9: a gateway %s says that the pages have nothing to show, or not",
   async (_, options, isTold) => {
     const { gateway } = await setupGateway({ ...options, client: false });
-    const told = gateway.describe().warnings.filter(({ path }) => path.join(".") === "plugins.ui");
+    const told = gateway.warnings().filter(({ path }) => path.join(".") === "plugins.ui");
     expect(told.map(({ hint }) => hint)).toEqual(isTold ? ["Add admin: {} to plugins."] : []);
   },
 );

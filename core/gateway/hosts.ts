@@ -1,0 +1,111 @@
+import type { Logger } from "pino";
+import type { Answer } from "../call/answer.ts";
+import type { CallInput } from "../call/call.ts";
+import { createAudit, toPluginMutation } from "../http/audit.ts";
+import { VERSION } from "../kit/version.ts";
+import type { ConfigFile } from "../loading/file.ts";
+import type { Backlog } from "../plugin/backlog.ts";
+import type { Control } from "../plugin/control.ts";
+import type { EndpointHost } from "../plugin/endpoint-server.ts";
+import type { Leases } from "../plugin/leases.ts";
+import type { GatewayStore } from "../store/gateway-store.ts";
+import type { HookEmitter } from "./emitter.ts";
+import type { Generation } from "./generation.ts";
+import type { KeptValues } from "./keep.ts";
+import type { ScopeHost } from "./scope.ts";
+import { tellUnknownTools } from "./unknown-names.ts";
+
+/** What plugins and endpoints reach of a gateway: always the current generation. */
+export interface Hosting {
+  readonly log: Logger;
+  readonly cwd: string;
+  readonly file: ConfigFile | undefined;
+  readonly hooks: HookEmitter;
+  readonly kept: KeptValues;
+  readonly leases: Leases;
+  readonly backlog: Backlog;
+  readonly store: GatewayStore;
+  readonly control: Control;
+  readonly current: Generation;
+  readonly isDraining: boolean;
+  call(input: CallInput): Promise<Answer>;
+}
+
+/** The gateway as its endpoints see it. */
+function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
+  return {
+    log: gateway.log,
+    leases: gateway.leases,
+    backlog: gateway.backlog,
+    get serverInfo() {
+      const { name, version = VERSION } = gateway.current.config;
+      return { name, version };
+    },
+    get limits() {
+      return gateway.current.config.limits;
+    },
+    get callTimeout() {
+      return gateway.current.config.timeouts.default;
+    },
+    get draining() {
+      return gateway.isDraining;
+    },
+    get current() {
+      return gateway.current;
+    },
+    get store() {
+      return gateway.store.scope(plugin);
+    },
+    emit: (name, ...args) => gateway.hooks.emit(name, ...args),
+  };
+}
+
+/** The gateway as its plugins see it. */
+export function createScopeHost(gateway: Hosting): ScopeHost {
+  const { log, cwd, file, hooks, kept, store, control } = gateway;
+  const write = createAudit(log, (mutation) => hooks.emit("mutation", mutation));
+  return {
+    log,
+    cwd,
+    control,
+    endpointHost: (plugin) => createEndpointHost(gateway, plugin),
+    relist: () => gateway.current.compiled.endpointServer.relist(),
+    audit: (action) => write(toPluginMutation(action, [...(file?.secrets ?? [])])),
+    emit: (name, ...args) => hooks.emit(name, ...args),
+    event: (plugin, kind, data) => tellEvent(gateway, { plugin, kind, data }),
+    call: (input) => gateway.call(input),
+    onEvent: (name, event) => reportEvent(gateway, name, event),
+    store: (plugin) => store.scope(plugin),
+    database: (plugin, migrations) => store.database(plugin, migrations),
+    keep: (key, name, create, dispose) => kept.keep(key, name, create, dispose),
+  };
+}
+
+/** Tells the hooks what a server reported. */
+export function reportEvent(
+  { hooks, current, log }: Pick<Hosting, "hooks" | "current" | "log">,
+  ...[name, event]: Parameters<ScopeHost["onEvent"]>
+): void {
+  if (current.selectors.length > 0) tellUnknownTools(current, name, log);
+  if (event.type === "state") hooks.emit("server:state", name, event.status);
+  else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
+}
+
+/** One of a plugin that left, or that is not in force yet, is told to nobody. Without a listener it is not even looked at. */
+function tellEvent(
+  { current, hooks, log }: Hosting,
+  {
+    plugin,
+    kind,
+    data,
+  }: { readonly plugin: string; readonly kind: string; readonly data: unknown },
+): void {
+  const { events } = current.compiled;
+  if (!hooks.hears("plugin:event") || !events?.has(plugin, kind)) return;
+  try {
+    hooks.emit("plugin:event", events.check(kind, data));
+  } catch (err) {
+    if (events.isFirstFault(kind))
+      log.warn({ err, plugin, kind }, "an event is not as its kind is declared; it is not told");
+  }
+}
