@@ -14,7 +14,6 @@ export {
 } from "./config/schema.ts";
 export type { ServerConfig } from "./config/server-schema.ts";
 export { durationSchema, sizeSchema } from "./kit/units.ts";
-export { makeCatalogue } from "./call/catalogue.ts";
 export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./kit/errors.ts";
 export { Gateway } from "./gateway/gateway.ts";
 export type { Control } from "./plugin/control.ts";
@@ -51,10 +50,11 @@ export type {
 export type { ManagedServer, ServerType } from "./call/server-type.ts";
 export type { Socket } from "./plugin/route.ts";
 export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./call/server.ts";
-export { RefreshedServer } from "./server/refreshed-server.ts";
-export { StatusTracker } from "./server/status.ts";
+export { Authenticators, Checks } from "./plugin/kernel-points.ts";
+export { definePoint } from "./plugin/point.ts";
 export { defineService, optional, type Inject, type Service } from "./plugin/service.ts";
 export { STAGES, type Stage } from "./call/stages.ts";
+export type { Role } from "./kit/roles.ts";
 export type {
   CallMethod,
   Era,
@@ -66,7 +66,6 @@ export type {
   Prompt,
   Resource,
   ResourceTemplate,
-  Role,
   Tool,
 } from "./kit/types.ts";
 export type { Listed } from "./plugin/filters.ts";

@@ -316,17 +316,14 @@ export type {
   StoreNeed,
 } from "./plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning, WorkerStatus } from "./plugin/description.ts";
-export type {
-  CheckedPanel,
-  Panel,
-  PanelAccess,
-  PanelAction,
-  PanelColumn,
-  PanelView,
-  Pointer,
-  RouteReference,
-  ValueForm,
-} from "./plugin/panel.ts";
+export { Pages, StandIns } from "./plugin/kernel-points.ts";
+export type { Check } from "./plugin/plugin-checks.ts";
+export type { ComposedGateway, Contribution, Point, PointRules } from "./plugin/point.ts";
+export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";
+export { makeCatalogue } from "./call/catalogue.ts";
+export { RefreshedServer } from "./server/refreshed-server.ts";
+export { StatusTracker } from "./server/status.ts";
+export { isZodSchema } from "./kit/zod-schema.ts";
 export type { EventKind, EventKinds } from "./plugin/event-kind.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";
 export type { FilterOptions, PrincipalFilters } from "./plugin/filters.ts";

@@ -1,3 +1,4 @@
+import { ROLES } from "../kit/roles.ts";
 import { boundedRecord } from "../kit/bounded-record.ts";
 import { z } from "zod";
 import type { Principal } from "../kit/types.ts";
@@ -11,7 +12,7 @@ import { createPrincipal, originOf, readRef } from "./principal.ts";
  */
 export const keptPrincipalSchema = z.object({
   ref: z.string().regex(/^(?:anonymous|key|user|team|agent|service):[^]/),
-  roles: z.array(z.enum(["viewer", "caller", "operator", "admin", "service"])).max(16),
+  roles: z.array(z.enum(ROLES)).max(16),
   claims: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
   expiresAt: z.number().exactOptional(),
   /** Name of the authenticator that vouched for it, for `Control.renew`. */

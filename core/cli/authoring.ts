@@ -2,7 +2,7 @@ import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
 import { createKey } from "../http/key.ts";
 import { digestOf } from "../kit/digest.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { Role } from "../kit/types.ts";
+import { type Role, ROLES } from "../kit/roles.ts";
 import { relative } from "node:path";
 import type { BuildRequest } from "../build/build.ts";
 import { isDefault } from "../plugin/defaults.ts";
@@ -84,7 +84,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       {
         flag: "--role <role>",
         description: "what its holder may do",
-        choices: ["viewer", "caller", "operator", "admin", "service"],
+        choices: ROLES,
         required: true,
       },
       {

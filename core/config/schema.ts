@@ -1,3 +1,4 @@
+import { ROLES } from "../kit/roles.ts";
 import { z } from "zod";
 import { isNetwork } from "../kit/addresses.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
@@ -157,7 +158,7 @@ export const configObject = z.strictObject({
           z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/),
           z.strictObject({
             role: z
-              .enum(["viewer", "caller", "operator", "admin", "service"])
+              .enum(ROLES)
               .describe("What its holder may do; each of the first four includes those before it."),
             hash: z
               .string()

@@ -21,8 +21,8 @@ import { GatewayError } from "../kit/errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import { checkMetrics } from "./metrics.ts";
 import { DeclaredEvents } from "./declared-events.ts";
-import type { CheckedPanel } from "../plugin/panel.ts";
-import { checkPanels } from "./panel-checks.ts";
+import { Authenticators, StandIns } from "../plugin/kernel-points.ts";
+import { findRoute, Points } from "./points.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
@@ -33,7 +33,6 @@ import {
 } from "../plugin/filters.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Server } from "../call/server.ts";
-import type { PageHandler } from "../plugin/route.ts";
 import { collectServers } from "./server-types.ts";
 import {
   assignRoutes,
@@ -80,12 +79,10 @@ export interface Compiled {
   /** WebSocket paths by listener. */
   readonly sockets: ReadonlyMap<string, SocketTable>;
   readonly hooks: readonly HookListener[];
-  /** What plugins bring to web interfaces. */
-  readonly panels: readonly CheckedPanel[];
+  /** What plugins added to points. */
+  readonly points: Points;
   /** Kinds of events that plugins declare; `undefined`: none does. */
   readonly events: DeclaredEvents | undefined;
-  /** What browsers get at endpoints. */
-  readonly page: PageHandler | undefined;
   /** Decides who may use a route. */
   readonly guard: Guard;
   /** Whether everyone is let in. */
@@ -103,21 +100,16 @@ export function compile(input: CompileInput): Compiled {
   const { scopes, running, log } = input;
   const config = input.config.values;
   const servers = collectServers(input.config, scopes, input.servers);
-  const chain = createChain(
-    config.auth,
-    scopes.flatMap((scope) => scope.authenticators),
-    input.guesses,
-  );
+  const points = new Points(scopes, {
+    config,
+    route: (method, path) => findRoute(routes.get(defaultListener(config)), method, path),
+  });
+  const chain = createChain(config.auth, points.of(Authenticators), input.guesses);
   const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];
   const issues = checkComposed(config, { servers: known, isOpen: open });
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => input.config.place(issue)));
-  const credentials = onlyOne(
-    scopes,
-    (scope) => scope.credentials,
-    (one, other) => `Plugins "${one}" and "${other}" both stand in for credentials.`,
-  );
-  const guard = createGuard(chain, config, credentials);
+  const guard = createGuard(chain, config, points.of(StandIns)[0]);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
   const selection = compileSelection(config.servers);
@@ -141,13 +133,7 @@ export function compile(input: CompileInput): Compiled {
     : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
-  const panels = panelsOf(config, scopes, routes);
-  const page = onlyOne(
-    scopes,
-    (scope) => scope.pages,
-    (one, other) =>
-      `Browsers get two pages at an endpoint: of plugin "${one}" and of plugin "${other}".`,
-  );
+  points.readAll();
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
@@ -166,9 +152,8 @@ export function compile(input: CompileInput): Compiled {
     routes,
     sockets,
     hooks: scopes.flatMap((scope) => scope.hooks),
-    panels,
+    points,
     events: eventsOf(scopes),
-    page,
     guard,
     open,
     authenticators: chain?.links ?? [],
@@ -261,16 +246,6 @@ function combineFilters(
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
     // It has said that it does not look.
     forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
-}
-
-/** A panel is nothing without the management, whose routes are not there then. */
-function panelsOf(
-  config: GatewayConfig,
-  scopes: readonly Scope[],
-  routes: Compiled["routes"],
-): readonly CheckedPanel[] {
-  const panels = config.management.enabled ? scopes.flatMap((scope) => scope.panels) : [];
-  return panels.length === 0 ? [] : checkPanels(panels, routes.get(defaultListener(config)) ?? []);
 }
 
 function eventsOf(scopes: readonly Scope[]): DeclaredEvents | undefined {

@@ -4,7 +4,8 @@ import { GatewayError } from "../kit/errors.ts";
 import { problemText } from "../kit/problem-text.ts";
 import type { Json } from "../kit/types.ts";
 import type { EventKind } from "../plugin/event-kind.ts";
-import { accessSchema, zodSchema } from "./panel-schema.ts";
+import { PERSON_ROLES } from "../kit/roles.ts";
+import { isZodSchema } from "../kit/zod-schema.ts";
 import type { DeclaredEventKind, PluginEvent } from "../plugin/plugin-event.ts";
 import type { Scope } from "./scope.ts";
 
@@ -13,8 +14,8 @@ const MAX_DATA = 16_384;
 
 const declarationSchema = z.strictObject({
   description: z.string().min(1).max(200),
-  access: accessSchema,
-  data: zodSchema,
+  access: z.enum(PERSON_ROLES),
+  data: z.custom<z.ZodObject>(isZodSchema, "must be a zod schema"),
   owner: z.string().min(1).optional(),
   once: z.string().min(1).optional(),
 });

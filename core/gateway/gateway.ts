@@ -21,6 +21,7 @@ import type { Control, Evicted, EvictOptions, ReloadPlan } from "../plugin/contr
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { Leases } from "../plugin/leases.ts";
+import type { Point } from "../plugin/point.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./changes.ts";
 import { composition, type PluginComposition } from "./composition.ts";
@@ -36,8 +37,7 @@ import { createControl } from "./management.ts";
 import { renderMetrics, renderTogether } from "./metrics.ts";
 import { openStore } from "./open-store.ts";
 import { ServerPool } from "./pool.ts";
-import { appOf, Candidate, emptyGeneration } from "./reload.ts";
-import { Retirement } from "./retirement.ts";
+import { appOf, Candidate, emptyGeneration, Retirement } from "./reload.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Seat } from "./seat.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
@@ -338,6 +338,11 @@ export class Gateway {
   /** Listens to a hook until the returned function is called; no reload removes it. */
   hook<K extends keyof GatewayHooks>(hook: K, listener: GatewayHooks[K]): () => void {
     return this.hooks.add({ owner: "application", hook, listener });
+  }
+
+  /** What plugins have added to a point, in the order of the plugins, in the config in force. */
+  point<R>(point: Point<never, R>): readonly R[] {
+    return this.current.compiled.points.of(point);
   }
 
   /** All plugins' metrics as one Prometheus text page, those of all workers together. */

@@ -29,6 +29,7 @@ export interface Hosting {
   readonly current: Generation;
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
+  readonly point: ScopeHost["point"];
 }
 
 /** The gateway as its endpoints see it. */
@@ -74,6 +75,7 @@ export function createScopeHost(gateway: Hosting): ScopeHost {
     emit: (name, ...args) => hooks.emit(name, ...args),
     event: (plugin, kind, data) => tellEvent(gateway, { plugin, kind, data }),
     call: (input) => gateway.call(input),
+    point: (point) => gateway.point(point),
     onEvent: (name, event) => reportEvent(gateway, name, event),
     store: (plugin) => store.scope(plugin),
     database: (plugin, migrations) => store.database(plugin, migrations),

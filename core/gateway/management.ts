@@ -48,9 +48,6 @@ export function createControl(gateway: Managed): Control {
     },
     describe: () => gateway.describe(),
     warnings: () => gateway.warnings(),
-    get panels() {
-      return compiled().panels;
-    },
     get eventKinds() {
       return compiled().events?.list ?? [];
     },

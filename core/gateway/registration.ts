@@ -17,6 +17,7 @@ import type { FilterOptions, RegisteredFilter } from "../plugin/filters.ts";
 import { injections } from "./graph.ts";
 import { checkEmitted } from "../plugin/hooks.ts";
 import type { PluginContext } from "../plugin/plugin-context.ts";
+import type { Point } from "../plugin/point.ts";
 import type { Scope, ScopeHost } from "./scope.ts";
 
 /** Answers requests, or accepts WebSocket connections. */
@@ -68,23 +69,14 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       options: RouteOptions | WebSocketOptions,
       handler: Answering,
     ) => registerRoute(scope, method, path, options, handler),
-    panel: (panel) => void scope.panels.push({ plugin: name, panel }),
-    page: (handler) => void scope.pages.push(handler),
+    add: (point, value) => add(scope, point, value),
+    point: (point) => host.point(point),
     extend: (added) => extend(scope, added),
     use: (stage: Stage, joining: Middleware | DeadlineRule) => joinStage(scope, stage, joining),
     filter(shows: RegisteredFilter["shows"], options?: FilterOptions) {
       scope.filters.push({ ...options, plugin: name, shows });
       return { changed: () => host.relist() };
     },
-    authenticator: (authenticator, authenticate, options) =>
-      void scope.authenticators.push({
-        ...options,
-        name: authenticator,
-        plugin: name,
-        authenticate,
-      }),
-    credential: (find) => void scope.credentials.push(find),
-    check: (check, ask) => void scope.checks.push({ name: check, ask }),
     hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit(hook, ...args) {
       checkEmitted(name, hook);
@@ -164,6 +156,14 @@ async function acceptOrClose(accept: Accepting, socket: Socket, log: Logger): Pr
     // RFC 6455 section 7.4.1: an unexpected condition.
     socket.close(1011);
   }
+}
+
+function add({ name: plugin, added }: Scope, point: Point, value: unknown): void {
+  if (typeof point?.id !== "string" || value === undefined)
+    throw new GatewayError("invalid", "gateway.add takes a point and then a value.", {
+      hint: "Import the point from the package of the plugin that owns it.",
+    });
+  added.push({ plugin, point, value });
 }
 
 function extend(scope: Scope, { listeners = {}, endpoints = {} }: ConfigExtension): void {

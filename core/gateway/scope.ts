@@ -9,13 +9,11 @@ import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin-server.ts";
 import type { LocalDefinitions } from "../plugin/definitions.ts";
 import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
-import type { RegisteredPanel } from "../plugin/panel.ts";
+import type { Added } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
 import type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
-import type { Authenticator, FindCredential } from "../plugin/authentication.ts";
-import type { PageHandler, RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
+import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
 import type { Server, ServerEvent } from "../call/server.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
@@ -38,15 +36,11 @@ export interface Registrations extends LocalDefinitions {
   readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
   readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
   readonly sockets: RegisteredSocket[];
-  readonly checks: RegisteredCheck[];
   readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
   readonly filters: RegisteredFilter[];
   readonly deadlines: DeadlineRule[];
-  readonly authenticators: Authenticator[];
   readonly hooks: HookListener[];
-  readonly panels: RegisteredPanel[];
-  readonly pages: PageHandler[];
-  readonly credentials: FindCredential[];
+  readonly added: Added[];
   readonly starters: (() => void | Undo | Promise<void | Undo>)[];
 }
 
@@ -79,7 +73,7 @@ export interface Scope extends Registrations {
 }
 
 /** The parts of the gateway that a plugin reaches through its context. */
-export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control"> & {
+export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control" | "point"> & {
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
   readonly log: Logger;
@@ -117,15 +111,11 @@ const emptyRegistrations = (): Registrations => ({
   listeners: [],
   endpoints: [],
   sockets: [],
-  checks: [],
   serverTypes: [],
   filters: [],
   deadlines: [],
-  authenticators: [],
   hooks: [],
-  panels: [],
-  pages: [],
-  credentials: [],
+  added: [],
   starters: [],
 });
 

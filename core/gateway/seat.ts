@@ -2,7 +2,7 @@ import type { GatewayError } from "../kit/errors.ts";
 import type { ConnectionKeeper } from "../http/http-messages.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
-import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { Check } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import type { ProcessMetrics } from "./metrics.ts";
 
@@ -29,7 +29,7 @@ export interface Seat {
   /** All workers, this one included. */
   readonly status: readonly WorkerStatus[];
   /** Whether the machine is ready: not before all workers serve; one that is lost later is only missed. */
-  readonly check: RegisteredCheck;
+  readonly check: Check;
   /** The store that all workers share, where it is not that of the config. */
   openStore(): StoreDriver | undefined;
   /** Says how this gateway takes part in rounds. */

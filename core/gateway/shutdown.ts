@@ -5,7 +5,7 @@ import type { GatewayStore } from "../store/gateway-store.ts";
 import type { Generation } from "./generation.ts";
 import type { KeptValues } from "./keep.ts";
 import type { ServerPool } from "./pool.ts";
-import type { Retirement } from "./retirement.ts";
+import type { Retirement } from "./reload.ts";
 import { disposeScope } from "./scope.ts";
 
 /** After an abort, how long a call may take to end before it is given up on, in milliseconds. */

@@ -1,5 +1,6 @@
 import { invalidConfig } from "../config/issue.ts";
 import { type Selectable, type UnknownName, unknownNames } from "../loading/selectors.ts";
+import { Authenticators } from "../plugin/kernel-points.ts";
 import { MASTER } from "../http/authenticator.ts";
 import type { Logger } from "pino";
 import type { Server } from "../call/server.ts";
@@ -7,9 +8,9 @@ import type { Generation } from "./generation.ts";
 
 /** Names in the options of plugins that select nothing. */
 export function unknownNamesOf(generation: Generation): readonly UnknownName[] {
-  const { selectors, scopes } = generation;
+  const { selectors, compiled } = generation;
   // A plugin that lets people in may call them keys, too.
-  const mayBringKeys = scopes.some(({ authenticators }) => authenticators.length > 0);
+  const mayBringKeys = compiled.points.of(Authenticators).length > 0;
   return unknownNames(selectors, selectableOf(generation)).map((each) =>
     each.kind === "key" && mayBringKeys ? { ...each, isStrict: false } : each,
   );

@@ -1,5 +1,6 @@
 import { isLoopback } from "../kit/addresses.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
+import { Checks } from "../plugin/kernel-points.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
 import { leftOutText } from "../server/left-out.ts";
 import type { Generation } from "./generation.ts";
@@ -8,12 +9,12 @@ import { unknownNamesOf } from "./unknown-names.ts";
 
 /** What works in a generation but should not stay so; asks the checks of all plugins. */
 export function collectWarnings(generation: Generation, seat?: Seat): GatewayWarning[] {
-  const { config, compiled, scopes, selectors } = generation;
+  const { config, compiled, selectors } = generation;
   return [
     ...listenerWarnings(compiled.open, config),
     ...tokenWarnings(config),
     ...(selectors.length === 0 ? [] : nameWarnings(generation)),
-    ...scopes.flatMap(({ checks }) => warningsOf(checks)),
+    ...warningsOf(compiled.points.of(Checks)),
     ...(seat ? warningsOf([seat.check]) : []),
     ...listWarnings(compiled),
     ...compiled.endpointServer.problems,

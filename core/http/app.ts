@@ -1,14 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
-import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { Check, Fact } from "../plugin/plugin-checks.ts";
 import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Backlog } from "../plugin/backlog.ts";
 import type { ConnectionKeeper } from "./http-messages.ts";
-import type { Check } from "./probes.ts";
 import type { NodeHandler, PageHandler, Socket } from "../plugin/route.ts";
 
 /** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
@@ -63,7 +62,7 @@ export interface ListenerApp {
   /** Who answers a request without the router, by its raw path; for callers only, as an endpoint is. */
   readonly direct?: ((req: IncomingMessage, path: string) => NodeHandler | undefined) | undefined;
   /** What readiness depends on besides the gateway itself. */
-  readonly checks?: (() => readonly Check[]) | undefined;
+  readonly checks?: (() => readonly Fact[]) | undefined;
   /** Absent: no plugin accepts WebSocket connections here. */
   readonly sockets?: SocketDoor | undefined;
 }
@@ -78,7 +77,7 @@ export interface AppInput {
   /** What browsers get at endpoints, and at the root. */
   readonly page?: PageHandler | undefined;
   /** What plugins make readiness depend on. */
-  readonly checks: readonly RegisteredCheck[];
+  readonly checks: readonly Check[];
   readonly guard: Guard;
   /** Largest body of a route that sets no own limit, in bytes. */
   readonly bodyLimit: number;

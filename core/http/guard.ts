@@ -10,22 +10,17 @@ import { principalOf } from "./stand-in.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { RouteOptions, Access } from "../plugin/route.ts";
-import type { Principal, Role } from "../kit/types.ts";
+import { PERSON_ROLES, type Role, ROLES } from "../kit/roles.ts";
+import type { Principal } from "../kit/types.ts";
 import type { IncomingMessage } from "node:http";
 import { pathOf } from "./http-messages.ts";
 
-/** Every role there is. */
-export const ALL_ROLES: ReadonlySet<Role> = new Set([
-  "viewer",
-  "caller",
-  "operator",
-  "admin",
-  "service",
-]);
+/** Of somebody who may do everything. */
+export const ALL_ROLES: ReadonlySet<Role> = new Set(ROLES);
 
 /** Any one of these roles satisfies the policy. */
 const ENOUGH: Readonly<Record<Exclude<Access, "public" | "principal">, readonly Role[]>> = {
-  viewer: ["viewer", "caller", "operator", "admin"],
+  viewer: PERSON_ROLES,
   caller: ["caller", "operator", "admin"],
   operator: ["operator", "admin"],
   admin: ["admin"],

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
-import type { Json, Role } from "../kit/types.ts";
+import type { Role } from "../kit/roles.ts";
+import type { Json } from "../kit/types.ts";
 import { isObject } from "../kit/json.ts";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

@@ -1,3 +1,4 @@
+import type { Fact } from "../plugin/plugin-checks.ts";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
@@ -21,7 +22,7 @@ import {
 import { Pipelines } from "./pipelines.ts";
 import { Hosts, listenerUrl } from "./allowed-hosts.ts";
 import { wantsPage } from "./request.ts";
-import { ABOUT_TO_END, sendLiveness, sendReadiness, type Check } from "./probes.ts";
+import { ABOUT_TO_END, sendLiveness, sendReadiness } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
 import { WebSockets, type WebSocketHandshake } from "./websockets.ts";
@@ -248,7 +249,7 @@ export class Listener {
     else serveWeb(req, res, app.fetch).catch((error: unknown) => this.#fail(res, error));
   }
 
-  #checks(): Check[] {
+  #checks(): Fact[] {
     return [
       { name: "config applied", ok: this.#app !== undefined },
       { name: "accepting work", ok: !this.#draining },

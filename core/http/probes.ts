@@ -1,17 +1,10 @@
+import type { Fact } from "../plugin/plugin-checks.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { GatewayError } from "../kit/errors.ts";
 import { sendBody, sendError } from "./failure.ts";
 
-/** One fact that readiness depends on. */
-export interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  /** Why not, as a sentence; told with `?verbose`, to everybody. */
-  readonly reason?: string;
-}
-
 /** What is told once somebody has given notice. */
-export const ABOUT_TO_END: Check = {
+export const ABOUT_TO_END: Fact = {
   name: "staying",
   ok: false,
   reason: "The gateway is about to shut down.",
@@ -26,7 +19,7 @@ export function sendLiveness(req: IncomingMessage, res: ServerResponse): void {
 export function sendReadiness(
   req: IncomingMessage,
   res: ServerResponse,
-  checks: readonly Check[],
+  checks: readonly Fact[],
 ): void {
   sendProbe(req, res, "readyz", checks);
 }
@@ -35,7 +28,7 @@ function sendProbe(
   req: IncomingMessage,
   res: ServerResponse,
   name: string,
-  checks: readonly Check[],
+  checks: readonly Fact[],
 ): void {
   if (req.method !== "GET" && req.method !== "HEAD") {
     sendError(
@@ -54,6 +47,6 @@ function sendProbe(
   sendBody(res, ok ? 200 : 503, body, { "content-type": "text/plain; charset=utf-8" });
 }
 
-function lineOf({ name, ok, reason }: Check): string {
+function lineOf({ name, ok, reason }: Fact): string {
   return `[${ok ? "+" : "-"}] ${name}${reason === undefined ? "" : `: ${reason}`}\n`;
 }

@@ -1,3 +1,4 @@
+import type { Role } from "./roles.ts";
 import type { ExactNumber } from "./exact-number.ts";
 
 /**
@@ -34,13 +35,6 @@ export interface RpcError {
  * @example const canResume = (era: Era | undefined): boolean => era === "legacy";
  */
 export type Era = "legacy" | "modern";
-
-/**
- * Rights of a principal, from least to most.
- *
- * @example const roles = new Set<Role>(["caller", "operator"]);
- */
-export type Role = "viewer" | "caller" | "operator" | "admin" | "service";
 
 /**
  * What is known about somebody who makes calls: what an authenticator answers, and what becomes a {@link Principal}.

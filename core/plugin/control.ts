@@ -6,7 +6,6 @@ import type { DeclaredEventKind } from "./plugin-event.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { KeptPrincipal } from "../call/kept.ts";
 import type { Listed } from "./filters.ts";
-import type { CheckedPanel } from "./panel.ts";
 import type { RouteOptions } from "./route.ts";
 import type { ConfigValue } from "../config/origin.ts";
 import type { ConfigEdit } from "../config/write.ts";
@@ -55,8 +54,6 @@ export interface Control {
   warnings(): readonly GatewayWarning[];
   /** Those of {@link Control.describe}, without the rest. */
   readonly authenticators: GatewayDescription["authenticators"];
-  /** What plugins bring to web interfaces; none without a management. */
-  readonly panels: readonly CheckedPanel[];
   /** Kinds of events that the plugins of the config in force declare. */
   readonly eventKinds: readonly DeclaredEventKind[];
   /**

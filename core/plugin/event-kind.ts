@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
-import type { PanelAccess } from "./panel.ts";
+import type { PersonRole } from "../kit/roles.ts";
 
 /**
  * A kind of events that a plugin declares in {@link PluginDefinition.events}, under the name of its hook. The hook takes one
@@ -18,7 +18,7 @@ export interface EventKind<T = unknown> {
   /** When it happens, as a sentence of at most 200 characters. */
   readonly description: string;
   /** Who may see it, as for a route. */
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
   /** A zod object of the data: no secrets, and at most 16 KiB as JSON. Members that it does not have are not told. */
   readonly data: ZodType<T>;
   /**

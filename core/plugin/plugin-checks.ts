@@ -1,7 +1,12 @@
 import type { GatewayWarning, PluginWarning } from "./description.ts";
 
-/** A check as registered; see `PluginContext.check`. */
-export interface RegisteredCheck {
+/**
+ * Says what is wrong with a plugin; see {@link Checks}.
+ *
+ * @example const check: Check = { name: "queue", ask: () => (queue.isConnected ? undefined : "The queue is away.") };
+ */
+export interface Check {
+  /** Names it in `/readyz?verbose`, in a word or two. */
   readonly name: string;
   readonly ask: () => string | PluginWarning | undefined;
 }
@@ -10,14 +15,15 @@ export interface RegisteredCheck {
 const UNSAID = "It cannot be asked.";
 
 /** One fact that readiness depends on. */
-interface Fact {
+export interface Fact {
   readonly name: string;
   readonly ok: boolean;
+  /** Why not, as a sentence; told with `?verbose`, to everybody. */
   readonly reason?: string;
 }
 
 /** What the checks say to readiness. One that warns has nothing to say there. */
-export function readinessOf(checks: readonly RegisteredCheck[]): Fact[] {
+export function readinessOf(checks: readonly Check[]): Fact[] {
   return checks.flatMap((check): Fact[] => {
     const { name } = check;
     const found = attempt(check);
@@ -27,7 +33,7 @@ export function readinessOf(checks: readonly RegisteredCheck[]): Fact[] {
 }
 
 /** What the checks warn of. */
-export function warningsOf(checks: readonly RegisteredCheck[]): GatewayWarning[] {
+export function warningsOf(checks: readonly Check[]): GatewayWarning[] {
   return checks.flatMap((check) => {
     const found = attempt(check);
     return typeof found === "object" ? [{ ...found, code: "plugin" as const }] : [];
@@ -35,7 +41,7 @@ export function warningsOf(checks: readonly RegisteredCheck[]): GatewayWarning[]
 }
 
 /** What is said, if it can be: what it threw is told nobody, and a promise comes too late. */
-function attempt({ ask }: RegisteredCheck): ReturnType<RegisteredCheck["ask"]> {
+function attempt({ ask }: Check): ReturnType<Check["ask"]> {
   try {
     const found = ask();
     const isSaid = typeof found === "object" ? typeof found?.message === "string" : true;

@@ -14,20 +14,17 @@ import type {
   ToolSchema,
 } from "./definitions.ts";
 import type { DeadlineRule } from "../call/pipeline.ts";
-import type { PluginWarning } from "./description.ts";
-import type { Panel } from "./panel.ts";
+import type { Point } from "./point.ts";
 import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../call/server.ts";
 import type {
-  PageHandler,
   RouteEvent,
   RouteHandler,
   RouteMethod,
   RouteOptions,
   WebSocketOptions,
 } from "./route.ts";
-import type { Authenticate, AuthenticatorOptions, FindCredential } from "./authentication.ts";
 import type { ServerType } from "../call/server-type.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "./route.ts";
@@ -116,26 +113,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    */
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
   /**
-   * Adds a part to web interfaces. It is checked, as `propylon check` does, against the routes that it asks: each must be there, take
-   * no more than the panel does, and change something only where the panel says so.
-   * @example
-   * gateway.panel({
-   *   id: "jobs",
-   *   title: "Jobs",
-   *   place: "page",
-   *   access: "viewer",
-   *   view: { table: { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] } },
-   * });
-   */
-  panel(panel: Panel): void;
-  /**
-   * Answers browsers that open an MCP endpoint of the first listener (`GET` with `text/html`), or its root where no route is. MCP
-   * clients notice nothing. One plugin at most. Asked before anybody is known, so that people without credentials can be led to
-   * where they sign in. Redirect by a relative path: a proxy may have taken a prefix off.
-   * @example gateway.page(() => new Response(null, { status: 302, headers: { location: "ui/" } }));
-   */
-  page(handler: PageHandler): void;
-  /**
    * Adds listeners and MCP endpoints, as if they stood in the config. Routes and endpoints can name a listener that is added so;
    * the gateway opens it, keeps it through reloads and closes it.
    * @example
@@ -182,40 +159,16 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    */
   filter(shows: (item: Listed, principal: Principal) => boolean, options: FilterOptions): Handle;
   /**
-   * Joins those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators
-   * of plugins in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves,
-   * what its principals have open ends.
-   *
-   * @param name unique in the gateway, in lower case with hyphens; `GET /_meta` shows it
-   * @example
-   * gateway.authenticator("directory", ({ headers }) => {
-   *   const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
-   *   if (token === undefined) return undefined; // not mine
-   *   const person = directory.find(token);
-   *   if (!person) throw new GatewayError("unauthorized", "The directory does not know this token.");
-   *   return { id: person.id, kind: "user", roles: new Set(["caller"]), expiresAt: person.until };
-   * });
+   * Adds a value to a point that a plugin or the gateway owns: a check, an authenticator, a panel of a web interface. A point that
+   * nobody owns keeps it and costs nothing. What a point offers is said where it is defined; see {@link definePoint}.
+   * @example gateway.add(Checks, { name: "queue", ask: () => (queue.isConnected ? undefined : "The queue is away.") });
    */
-  authenticator(name: string, authenticate: Authenticate, options?: AuthenticatorOptions): void;
+  add<T>(point: Point<T>, value: NoInfer<T>): void;
   /**
-   * Finds what stands in for the credentials of requests to routes that bring none, e.g. a session for its cookie. Never asked at
-   * MCP endpoints, nor where everyone is let in. One plugin at most.
-   * @example
-   * gateway.credential(({ headers }, route) => (route.startsWith("/ui") ? sessions.get(headers["cookie"]) : undefined));
+   * What plugins have added to a point, in the order of the plugins, in the config in force. Nothing before the gateway has started.
+   * @example const quotas = (): readonly Quota[] => gateway.point(Quotas);
    */
-  credential(find: FindCredential): void;
-  /**
-   * Says what is wrong with the plugin. Asked at once each time that somebody looks; the answer holds nothing private.
-   *
-   * - `undefined`: all is well.
-   * - A sentence: something is missing without which this gateway should get no traffic. `GET /readyz` of every listener is 503
-   *   meanwhile and tells it with `?verbose`. `/livez` does not change, so nothing is restarted for it. A throw counts as missing.
-   * - A {@link PluginWarning}: it works but should not stay so. `propylon check`, the start-up summary and status pages show it.
-   *
-   * @param name names it in `/readyz?verbose`, in a word or two
-   * @example gateway.check("queue", () => (queue.isConnected ? undefined : "The queue is away."));
-   */
-  check(name: string, ask: () => string | PluginWarning | undefined): void;
+  point<R>(point: Point<never, R>): readonly R[];
   /**
    * Observes what happens in the gateway.
    * @example gateway.hook("server:state", (name, { state }) => gateway.log.info({ name, state }));

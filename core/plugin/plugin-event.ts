@@ -1,5 +1,5 @@
 import type { Json } from "../kit/types.ts";
-import type { PanelAccess } from "./panel.ts";
+import type { PersonRole } from "../kit/roles.ts";
 
 /**
  * A kind of events that plugins declared, as data.
@@ -10,7 +10,7 @@ export interface DeclaredEventKind {
   readonly kind: string;
   readonly plugin: string;
   readonly description: string;
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
   /** The member of the data that holds the `ref` of the only principal, besides operators, that may see it; `null`: none. */
   readonly owner: string | null;
   /** JSON Schema of the data. */
@@ -25,7 +25,7 @@ export interface DeclaredEventKind {
 export interface PluginEvent {
   readonly kind: string;
   readonly plugin: string;
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
   /** As the schema of the kind gives it. */
   readonly data: Json;
   /** `ref` of the only principal, besides operators, that may see it. */

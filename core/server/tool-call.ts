@@ -5,12 +5,11 @@ import { addSignal, Cancellation } from "../call/cancellation.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Server } from "../call/server.ts";
 import { cleanTrace, withoutClaims } from "../call/trace.ts";
-import type { Peer, Role } from "../kit/types.ts";
-
-const ROLES: ReadonlySet<Role> = new Set(["viewer", "caller", "operator", "admin", "service"]);
+import { ROLES } from "../kit/roles.ts";
+import type { Peer } from "../kit/types.ts";
 
 /** Makes calls inside the process unless the caller says otherwise. */
-const PROCESS = makePrincipal({ id: "gateway", kind: "service", roles: ROLES }, "gateway");
+const PROCESS = makePrincipal({ id: "gateway", kind: "service", roles: new Set(ROLES) }, "gateway");
 
 /** A caller inside the process has nobody to ask. */
 const NOBODY: Peer = {

@@ -1,3 +1,4 @@
+import { Authenticators } from "../plugin/kernel-points.ts";
 import { randomBytes } from "node:crypto";
 import { definePlugin } from "../plugin/define-plugin.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
@@ -42,9 +43,11 @@ export function introduce(identity: Identity): Introduced {
   const plugin = definePlugin({
     name: "as",
     setup: (gateway) =>
-      gateway.authenticator("as", ({ headers }) =>
-        headers["authorization"] === authorization ? identity : undefined,
-      ),
+      gateway.add(Authenticators, {
+        name: "as",
+        authenticate: ({ headers }) =>
+          headers["authorization"] === authorization ? identity : undefined,
+      }),
   });
   return { plugin, headers: { authorization } };
 }

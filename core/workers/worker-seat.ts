@@ -2,7 +2,7 @@ import { toGatewayError } from "../kit/errors.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { ProcessMetrics } from "../gateway/metrics.ts";
-import type { RegisteredCheck } from "../plugin/plugin-checks.ts";
+import type { Check } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import type { Applier, Seat } from "../gateway/seat.ts";
 import { ChannelDriver } from "./channel-driver.ts";
@@ -98,9 +98,9 @@ export class WorkerSeat implements Seat {
   }
 
   /** Whether the machine is ready: not before all workers serve; one that is lost later is only missed. */
-  readonly check: RegisteredCheck = { name: "workers", ask: () => this.#askHow() };
+  readonly check: Check = { name: "workers", ask: () => this.#askHow() };
 
-  #askHow(): ReturnType<RegisteredCheck["ask"]> {
+  #askHow(): ReturnType<Check["ask"]> {
     const count = this.#status.length;
     const ready = this.#status.filter(({ state }) => state === "ready").length;
     if (ready === count) return undefined;

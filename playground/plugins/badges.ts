@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { definePlugin, GatewayError } from "propylon";
+import { definePlugin, GatewayError, Authenticators } from "propylon";
 import { z } from "zod";
 
 /** Lets people in by a badge. gateway.yaml has it commented out: with it everything but public pages takes credentials. */
@@ -16,12 +16,15 @@ export default definePlugin({
       Object.entries(gateway.config.badges).map(([name, badge]) => [digest(badge), name]),
     );
 
-    gateway.authenticator("badges", ({ headers }) => {
-      const badge = /^Bearer (badge_\S+)$/.exec(headers["authorization"]?.toString() ?? "")?.[1];
-      if (badge === undefined) return undefined; // no badge: the next authenticator may know it
-      const id = names.get(digest(badge));
-      if (id === undefined) throw new GatewayError("unauthorized", "Nobody has this badge.");
-      return { id, kind: "user", roles: new Set(["caller"]) };
+    gateway.add(Authenticators, {
+      name: "badges",
+      authenticate: ({ headers }) => {
+        const badge = /^Bearer (badge_\S+)$/.exec(headers["authorization"]?.toString() ?? "")?.[1];
+        if (badge === undefined) return undefined; // no badge: the next authenticator may know it
+        const id = names.get(digest(badge));
+        if (id === undefined) throw new GatewayError("unauthorized", "Nobody has this badge.");
+        return { id, kind: "user", roles: new Set(["caller"]) };
+      },
     });
   },
 });

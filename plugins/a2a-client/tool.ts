@@ -1,5 +1,5 @@
-import { makeCatalogue, type Catalogue, type Json, type Tool } from "propylon";
-import { toToolName, UniqueNames } from "propylon/kit";
+import { type Catalogue, type Json, type Tool } from "propylon";
+import { toToolName, UniqueNames, makeCatalogue } from "propylon/kit";
 import { z } from "zod";
 import type { RemoteCard, RemoteSkill } from "./card.ts";
 import { argumentsSchema } from "./message.ts";

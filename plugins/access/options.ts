@@ -1,3 +1,4 @@
+import { ROLES } from "propylon/kit";
 import { z } from "zod";
 
 /** One or several. */
@@ -12,7 +13,6 @@ const patternSchema = z
 const idSchema = z.string().min(1).max(500);
 
 const KINDS = ["anonymous", "key", "user", "team", "agent", "service"] as const;
-const ROLES = ["viewer", "caller", "operator", "admin", "service"] as const;
 
 const whoSchema = z
   .strictObject({

@@ -1,27 +1,30 @@
-import type { GatewayConfig, PluginContext } from "propylon";
+import { Checks, type GatewayConfig, type PluginContext } from "propylon";
 import { isJwtQualified, JWT, qualifiedId } from "propylon/kit";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
 /** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
 export function warnOfPlainNames({
-  check,
+  add,
   control,
   config,
-}: Pick<PluginContext<AccessOptions>, "check" | "control" | "config">): void {
-  check("access-people", () => {
-    const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-    if (!auth.jwt || !isJwtQualified(auth.jwt, control.authenticators)) return undefined;
-    for (const [index, rule] of config.rules.entries()) {
-      const name = plainNameIn(rule);
-      if (name === undefined) continue;
-      const full = qualifiedId(JWT, name);
-      return {
-        message: `access: a rule keeps out the user "${name}"; by a token of auth.jwt this person is "${full}".`,
-        path: ["plugins", "access", "rules", String(index)],
-        hint: `Add ${full} to the rule.`,
-      };
-    }
-    return undefined;
+}: Pick<PluginContext<AccessOptions>, "add" | "control" | "config">): void {
+  add(Checks, {
+    name: "access-people",
+    ask: () => {
+      const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+      if (!auth.jwt || !isJwtQualified(auth.jwt, control.authenticators)) return undefined;
+      for (const [index, rule] of config.rules.entries()) {
+        const name = plainNameIn(rule);
+        if (name === undefined) continue;
+        const full = qualifiedId(JWT, name);
+        return {
+          message: `access: a rule keeps out the user "${name}"; by a token of auth.jwt this person is "${full}".`,
+          path: ["plugins", "access", "rules", String(index)],
+          hint: `Add ${full} to the rule.`,
+        };
+      }
+      return undefined;
+    },
   });
 }
 

@@ -1,10 +1,10 @@
 import { admits, GatewayError, type PluginContext } from "propylon";
-import { checkInput } from "propylon/kit";
+import { checkInput, ROLES } from "propylon/kit";
 import { z } from "zod";
 import type { Ladder } from "./ladder.ts";
 import { findSubject, subjectOf } from "./subject.ts";
 
-const roleSchema = z.enum(["viewer", "caller", "operator", "admin", "service"]);
+const roleSchema = z.enum(ROLES);
 const nameSchema = z.string().min(1).max(1_000);
 
 const querySchema = z.strictObject({

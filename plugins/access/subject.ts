@@ -6,7 +6,7 @@ import {
   type Principal,
   type Role,
 } from "propylon";
-import { librariesOf } from "propylon/kit";
+import { librariesOf, ROLES } from "propylon/kit";
 import type { Account, AccountsService } from "./service.ts";
 
 /** Somebody who is explained: a principal as a request would bring it, and what is known of it. */
@@ -62,7 +62,6 @@ export async function findSubject(
   return { principal, account };
 }
 
-const ALL_ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
 const NOT_HERE = { known: false, active: false, roles: [] };
 
 /** What the config says about somebody; nothing about those whom tokens vouch for. */
@@ -75,7 +74,7 @@ function ofConfig(
   if (kind === "anonymous") return anonymous(control, auth.strict);
   if (kind !== "key") return undefined;
   if (id === "api-key" && auth.apiKey !== undefined)
-    return { known: true, active: true, roles: ALL_ROLES };
+    return { known: true, active: true, roles: ROLES };
   const key = Object.hasOwn(auth.keys, id) ? auth.keys[id] : undefined;
   if (key) return { known: true, active: true, roles: [key.role] };
   return { ...NOT_HERE, reason: "auth.keys has no such key.", change: `Add auth.keys.${id}.` };
@@ -83,7 +82,7 @@ function ofConfig(
 
 function anonymous(control: PluginContext["control"], isStrict: boolean): Account {
   const isOpen = control.authenticators.length === 0;
-  if (isOpen) return { known: true, active: true, roles: ALL_ROLES };
+  if (isOpen) return { known: true, active: true, roles: ROLES };
   if (!isStrict) return { known: true, active: true, roles: ["viewer"] };
   return {
     ...NOT_HERE,

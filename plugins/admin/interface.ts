@@ -7,6 +7,7 @@ import {
   type RouteEvent,
 } from "propylon";
 import { pathParameter, randomText } from "propylon/kit";
+import { Panels } from "./panel/index.ts";
 
 /** Whoever asks without credentials learns how to sign in, and nothing else. */
 const OPEN = { access: "public", mutates: false, management: true } as const;
@@ -23,11 +24,8 @@ export function interfaceRoutes(gateway: PluginContext): void {
   );
 }
 
-function describeInterface(
-  { control }: PluginContext,
-  principal: Principal,
-  instance: string,
-): object {
+function describeInterface(gateway: PluginContext, principal: Principal, instance: string): object {
+  const { control } = gateway;
   const description = control.describe();
   const mayLook = isLetIn(control, principal, "viewer");
   const isOperator = isLetIn(control, principal, "operator");
@@ -42,7 +40,7 @@ function describeInterface(
     readOnly: mayLook ? readOnlyOf(control, description, isOperator) : null,
     warnings: isOperator ? control.warnings() : [],
     plugins: mayLook ? description.plugins.map(({ name }) => name) : [],
-    panels: mayLook ? panelsFor(control, principal) : [],
+    panels: mayLook ? panelsFor(gateway, principal) : [],
     events: mayLook ? eventsFor(control, principal) : [],
     routes: mayLook ? routesFor(control, principal, description) : [],
   };
@@ -81,9 +79,10 @@ function readOnlyOf(
   return { scope, message, hint, place: isOperator ? control.placeOf(path) : null };
 }
 
-function panelsFor(control: PluginContext["control"], principal: Principal): object[] {
-  return control.panels
-    .filter(({ access }) => isLetIn(control, principal, access))
+function panelsFor(gateway: PluginContext, principal: Principal): object[] {
+  return gateway
+    .point(Panels)
+    .filter(({ access }) => isLetIn(gateway.control, principal, access))
     .map(({ plugin, id, module, ...panel }) => ({
       ...panel,
       id: `${plugin}/${id}`,
@@ -112,10 +111,10 @@ function routesFor(
 }
 
 /** @throws {GatewayError} `not_found`, also for a panel that is not for the asker */
-function sendModule({ control }: PluginContext, event: RouteEvent): Response {
+function sendModule(gateway: PluginContext, event: RouteEvent): Response {
   const [plugin, id] = [pathParameter(event, "plugin"), pathParameter(event, "panel")];
-  const panel = control.panels.find((each) => each.plugin === plugin && each.id === id);
-  if (!panel?.module || !isLetIn(control, event.context.principal, panel.access))
+  const panel = gateway.point(Panels).find((each) => each.plugin === plugin && each.id === id);
+  if (!panel?.module || !isLetIn(gateway.control, event.context.principal, panel.access))
     throw new GatewayError("not_found", "There is no such panel.", {
       hint: "GET /_meta/ui lists those there are.",
     });

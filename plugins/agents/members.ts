@@ -1,4 +1,4 @@
-import { toGatewayError, type Control, type PluginContext } from "propylon";
+import { toGatewayError, type Control, type PluginContext, Checks } from "propylon";
 import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
@@ -48,11 +48,14 @@ async function createMember(
   const { driver, model, source } =
     typeof driven === "string" ? { driver: driven, model: undefined, source: "" } : driven;
   if (typeof driven === "string")
-    gateway.check(name, () => ({
-      message: `The agent "${name}" cannot work: ${driven}`,
-      path: ["plugins", "agents", "agents", name],
-      hint: "Until then its calls are refused and its health is error.",
-    }));
+    gateway.add(Checks, {
+      name,
+      ask: () => ({
+        message: `The agent "${name}" cannot work: ${driven}`,
+        path: ["plugins", "agents", "agents", name],
+        hint: "Until then its calls are refused and its health is error.",
+      }),
+    });
   const agent = new Agent({
     name,
     options,

@@ -2,8 +2,6 @@ import {
   Answer,
   GatewayError,
   isGatewayError,
-  makeCatalogue,
-  StatusTracker,
   type Call,
   type Catalogue,
   type Server,
@@ -12,7 +10,7 @@ import {
   type Tool,
   type ToolReturn,
 } from "propylon";
-import { isObject, toResult, wordsOf } from "propylon/kit";
+import { isObject, toResult, wordsOf, makeCatalogue, StatusTracker } from "propylon/kit";
 import type { Logger } from "pino";
 import type { Offers } from "./offers.ts";
 import type { OfferedTool } from "./service.ts";

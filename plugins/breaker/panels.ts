@@ -1,8 +1,9 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 
 /** The circuits in a web interface. */
 export function registerPanels(gateway: PluginContext): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "circuits",
     title: "Circuits",
     place: "overview",

@@ -1,3 +1,4 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 import { z } from "zod";
 import { chat } from "#console/panels";
@@ -7,7 +8,7 @@ import type { ConsoleOptions } from "./options.ts";
 import { MAX_URL } from "./registry-reader.ts";
 import { workspaceIdSchema } from "./workspace-routes.ts";
 
-type Gateway = Pick<PluginContext<ConsoleOptions>, "panel" | "config">;
+type Gateway = Pick<PluginContext<ConsoleOptions>, "add" | "config">;
 
 /** Instances, workspaces, agents and the chat in a web interface. */
 export function registerPanels(gateway: Gateway): void {
@@ -16,7 +17,7 @@ export function registerPanels(gateway: Gateway): void {
   registerWorkspaces(gateway);
   registerNewWorkspace(gateway);
   registerAgents(gateway);
-  gateway.panel({
+  gateway.add(Panels, {
     id: "chat",
     title: "Chat",
     place: "page",
@@ -52,7 +53,7 @@ const TEAM_ACTIONS = [
 ] as const;
 
 function registerInstances(gateway: Gateway, hasIssuer: boolean): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "instances",
     title: "Instances",
     place: "page",
@@ -90,7 +91,7 @@ function onInstance<R extends string>(route: R) {
 }
 
 function registerNewInstance(gateway: Gateway): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "new-instance",
     title: "Register an instance",
     place: "page",
@@ -123,7 +124,7 @@ function registerNewInstance(gateway: Gateway): void {
 }
 
 function registerWorkspaces(gateway: Gateway): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "workspaces",
     title: "Workspaces",
     place: "page",
@@ -155,7 +156,7 @@ function registerWorkspaces(gateway: Gateway): void {
 }
 
 function registerNewWorkspace(gateway: Gateway): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "new-workspace",
     title: "New workspace",
     place: "page",
@@ -177,7 +178,7 @@ function registerNewWorkspace(gateway: Gateway): void {
 }
 
 function registerAgents(gateway: Gateway): void {
-  gateway.panel({
+  gateway.add(Panels, {
     id: "agents",
     title: "Agents of teams",
     place: "page",

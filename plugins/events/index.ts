@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, Checks } from "propylon";
 import { Channel } from "./channel.ts";
 import { optionsSchema } from "./options.ts";
 import { warningOf } from "./kinds.ts";
@@ -31,7 +31,7 @@ export default definePlugin({
     const bounds = { events: maxEvents, bytes: maxSize };
     registerRoutes(gateway, channel);
     registerSources(gateway, channel, bounds);
-    gateway.check("kinds", () => warningOf(gateway.control.eventKinds));
+    gateway.add(Checks, { name: "kinds", ask: () => warningOf(gateway.control.eventKinds) });
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
     gateway.onStart(() => channel.open(bounds));
   },

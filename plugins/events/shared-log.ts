@@ -9,6 +9,7 @@ import {
   type Store,
   type Unsubscribe,
   within,
+  PERSON_ROLES,
 } from "propylon/kit";
 import { z } from "zod";
 
@@ -31,7 +32,7 @@ const entrySchema = z.object({
   // It becomes a line of a server-sent event.
   kind: z.string().regex(/^[a-z][a-z0-9_]{0,60}$/),
   data: boundedRecord(z.string(), z.unknown(), 10_000),
-  access: z.enum(["viewer", "caller", "operator", "admin"]).exactOptional(),
+  access: z.enum(PERSON_ROLES).exactOptional(),
   owner: z.string().exactOptional(),
   once: z.string().max(1_000).exactOptional(),
   gateway: z.string().max(100),

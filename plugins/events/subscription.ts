@@ -1,13 +1,8 @@
 import { type Control, GatewayError, type Principal } from "propylon";
-import { checkInput, type PluginEvent } from "propylon/kit";
+import { checkInput, PERSON_ROLES, type PersonRole } from "propylon/kit";
 import { z } from "zod";
 import { LEVELS, type Audience, type ChannelEvent, type EventLevel } from "./event.ts";
 import { KINDS, PASSING, RESTRICTED, TAKEN } from "./kinds.ts";
-
-/** Who may see a kind. */
-type Access = PluginEvent["access"];
-
-const ACCESSES: readonly Access[] = ["viewer", "caller", "operator", "admin"];
 
 /** What is there to be asked for, and who may see it. */
 export type Topics = Pick<Control, "eventKinds" | "refusal">;
@@ -30,7 +25,7 @@ export interface Subscription {
   /** Whether it also shows kinds of plugins that it does not name, such as those of a later reload. */
   readonly isOpen: boolean;
   /** What {@link reader} may see of the kinds of plugins, whatever they are called: a reload may give a name to another plugin. */
-  readonly accesses: ReadonlySet<Access>;
+  readonly accesses: ReadonlySet<PersonRole>;
   /** Least severe log lines. */
   readonly level: EventLevel;
   /** The last event that its reader knows. */
@@ -86,7 +81,7 @@ function checkRequest(request: unknown, principal: Principal, topics: Topics): S
   const known = accessByKind(topics);
   const { kinds, also, level, lastEventId } = checkInput(request, requestSchema([...known.keys()]));
   const accesses = new Set(
-    ACCESSES.filter((access) => !topics.refusal(principal, { access, mutates: false })),
+    PERSON_ROLES.filter((access) => !topics.refusal(principal, { access, mutates: false })),
   );
   const isVisible = (kind: string): boolean => accesses.has(known.get(kind)!);
   const asked = [...(kinds ?? []), ...(also ?? [])];
@@ -105,16 +100,16 @@ function checkRequest(request: unknown, principal: Principal, topics: Topics): S
 }
 
 /** Every kind there is, with who may see it. */
-function accessByKind({ eventKinds }: Topics): ReadonlyMap<string, Access> {
+function accessByKind({ eventKinds }: Topics): ReadonlyMap<string, PersonRole> {
   const own = KINDS.map((kind) => [kind, RESTRICTED.has(kind) ? "operator" : "viewer"] as const);
   const declared = eventKinds.filter(({ kind }) => !TAKEN.has(kind));
-  return new Map<string, Access>([
+  return new Map<string, PersonRole>([
     ...own,
     ...declared.map(({ kind, access }) => [kind, access] as const),
   ]);
 }
 
-function notFor(kind: string, access: Access): GatewayError {
+function notFor(kind: string, access: PersonRole): GatewayError {
   const message =
     access === "operator"
       ? `Events of kind "${kind}" are for operators.`

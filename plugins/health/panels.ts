@@ -1,8 +1,9 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 
 /** How the agents are, in a web interface. */
-export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
-  gateway.panel({
+export function registerPanels(gateway: Pick<PluginContext, "add">): void {
+  gateway.add(Panels, {
     id: "agents",
     title: "Agents",
     place: "page",

@@ -1,9 +1,10 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 import { z } from "zod";
 
 /** Agents in a web interface: those that there are, and a new one. */
-export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
-  gateway.panel({
+export function registerPanels(gateway: Pick<PluginContext, "add">): void {
+  gateway.add(Panels, {
     id: "agents",
     title: "Started agents",
     place: "page",
@@ -53,7 +54,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
       },
     },
   });
-  gateway.panel({
+  gateway.add(Panels, {
     id: "new-agent",
     title: "New agent",
     place: "page",

@@ -1,8 +1,8 @@
-import type { PluginContext } from "propylon";
+import { Checks, type PluginContext } from "propylon";
 
 /** Tells what should not stay as it is. */
 export function warnOfPassingLogins(
-  { check, store }: Pick<PluginContext, "check" | "store">,
+  { add, store }: Pick<PluginContext, "add" | "store">,
   isSealLasting: boolean,
 ): void {
   const problem = !store.durable
@@ -10,13 +10,15 @@ export function warnOfPassingLogins(
     : !isSealLasting
       ? "logins end with the process, because secretKeys is not set"
       : undefined;
-  check("oauth-client", () =>
-    problem === undefined
-      ? undefined
-      : {
-          message: `oauth-client: ${problem}.`,
-          path: ["plugins", "oauth-client"],
-          hint: "Set a store and plugins.oauth-client.secretKeys to keep them.",
-        },
-  );
+  add(Checks, {
+    name: "oauth-client",
+    ask: () =>
+      problem === undefined
+        ? undefined
+        : {
+            message: `oauth-client: ${problem}.`,
+            path: ["plugins", "oauth-client"],
+            hint: "Set a store and plugins.oauth-client.secretKeys to keep them.",
+          },
+  });
 }

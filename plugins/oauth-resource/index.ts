@@ -1,4 +1,4 @@
-import { definePlugin, optional } from "propylon";
+import { definePlugin, optional, Authenticators } from "propylon";
 import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";
@@ -37,9 +37,12 @@ export default definePlugin({
     const onRefusal = tellRefusals(gateway.log, registerMetrics(gateway.metrics));
     const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
     const tokens = createTokens(gateway, parts);
-    gateway.authenticator(AUTHENTICATOR, tokens.authenticate, {
-      isSigned: tokens.isSigned,
-      refusal: tokens.refusal,
+    const { authenticate, isSigned, refusal } = tokens;
+    gateway.add(Authenticators, {
+      name: AUTHENTICATOR,
+      authenticate,
+      isSigned,
+      refusal,
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });
@@ -50,9 +53,7 @@ export default definePlugin({
       scopes: scopes.known,
     });
     evictLost(gateway, tokens);
-    gateway.onStart(() => {
-      for (const { check } of issuers.all) void check.warm();
-    });
+    gateway.onStart(() => issuers.warm());
     gateway.onDispose(() => documents.close());
     return createResourceService(resources, scopes, issuers);
   },

@@ -63,6 +63,11 @@ export class TokenIssuers {
       );
   }
 
+  /** Begins to fetch the keys of each, so that the first request does not wait for them. */
+  warm(): void {
+    for (const { check } of this.all) void check.warm();
+  }
+
   /** Those of the config, and the gateway's own. */
   get all(): readonly TokenIssuer[] {
     return [...this.#configured, ...this.#local.slice(-1)];

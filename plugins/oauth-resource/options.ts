@@ -1,5 +1,5 @@
 import { durationSchema } from "propylon";
-import { isLoopback, JWT, rsaAlgorithmSchema } from "propylon/kit";
+import { isLoopback, JWT, rsaAlgorithmSchema, ROLES } from "propylon/kit";
 import { z } from "zod";
 
 /** RFC 6749 section 3.3; anything else could leave the quotes of a challenge. */
@@ -89,10 +89,7 @@ export const optionsSchema = z.strictObject({
     .default([])
     .describe("Values of `aud` that count everywhere, besides the URL that a request is for."),
   scopes: z
-    .record(
-      z.string().regex(SCOPE, "expected a scope (RFC 6749 section 3.3)"),
-      z.enum(["viewer", "caller", "operator", "service", "admin"]),
-    )
+    .record(z.string().regex(SCOPE, "expected a scope (RFC 6749 section 3.3)"), z.enum(ROLES))
     .default({})
     .describe("Role that each scope gives. Without any every token has the role caller."),
   allowedAddresses: z

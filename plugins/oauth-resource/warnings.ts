@@ -1,27 +1,27 @@
-import type { GatewayConfig, PluginContext } from "propylon";
+import { Checks, type GatewayConfig, type PluginContext } from "propylon";
 import type { TokenIssuers } from "./issuers.ts";
 import type { OauthResourceOptions } from "./options.ts";
 import type { Resources } from "./resources.ts";
 
 /** Tells what should not stay as it is. */
 export function registerWarnings(
-  {
-    check,
-    control,
-    config,
-  }: Pick<PluginContext<OauthResourceOptions>, "check" | "control" | "config">,
+  { add, control, config }: Pick<PluginContext<OauthResourceOptions>, "add" | "control" | "config">,
   resources: () => Resources,
   issuers: TokenIssuers,
 ): void {
-  check("oauth", () => {
-    const nobody = issuers.all.length === 0 ? ["nobody's tokens count, as it has no issuers"] : [];
-    const [problem] = [...nobody, ...resources().problems, ...shadows(control, config)];
-    if (problem === undefined) return undefined;
-    return {
-      message: `oauth-resource: ${problem}.`,
-      path: ["plugins", "oauth-resource"],
-      hint: "See the page of the plugin oauth-resource.",
-    };
+  add(Checks, {
+    name: "oauth",
+    ask: () => {
+      const nobody =
+        issuers.all.length === 0 ? ["nobody's tokens count, as it has no issuers"] : [];
+      const [problem] = [...nobody, ...resources().problems, ...shadows(control, config)];
+      if (problem === undefined) return undefined;
+      return {
+        message: `oauth-resource: ${problem}.`,
+        path: ["plugins", "oauth-resource"],
+        hint: "See the page of the plugin oauth-resource.",
+      };
+    },
   });
 }
 

@@ -1,5 +1,5 @@
 import { durationSchema } from "propylon";
-import { isLoopback, rsaAlgorithmSchema, secretKeysSchema } from "propylon/kit";
+import { isLoopback, rsaAlgorithmSchema, secretKeysSchema, ROLES } from "propylon/kit";
 import { issuerNameSchema } from "propylon/plugins/oauth-resource";
 import { z } from "zod";
 import { isRedirect } from "./redirects.ts";
@@ -22,7 +22,7 @@ const duration = (max: number, words: string) =>
     `expected at least 1s and at most ${words}`,
   );
 
-const roleName = z.enum(["viewer", "caller", "operator", "service", "admin"]);
+const roleName = z.enum(ROLES);
 
 const ruleSchema = z.union(
   [

@@ -1,26 +1,32 @@
-import type { GatewayConfig, PluginContext } from "propylon";
+import { Checks, type GatewayConfig, type PluginContext } from "propylon";
 
 /** Tells what should not stay as it is. */
 export function warnOfState({
-  check,
+  add,
   store,
   control,
-}: Pick<PluginContext, "check" | "store" | "control">): void {
-  check("oauth-store", () => {
-    if (store.durable || store.shared) return undefined;
-    return {
-      message: "oauth: everybody has to log in again after a restart.",
-      path: ["plugins", "oauth"],
-      hint: "Set store, e.g. store: sqlite:./data/gateway.db.",
-    };
+}: Pick<PluginContext, "add" | "store" | "control">): void {
+  add(Checks, {
+    name: "oauth-store",
+    ask: () => {
+      if (store.durable || store.shared) return undefined;
+      return {
+        message: "oauth: everybody has to log in again after a restart.",
+        path: ["plugins", "oauth"],
+        hint: "Set store, e.g. store: sqlite:./data/gateway.db.",
+      };
+    },
   });
-  check("oauth-url", () => {
-    const { publicUrl } = control.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
-    if (publicUrl !== undefined) return undefined;
-    return {
-      message: "oauth: publicUrl is not set, so people can log in on this machine only.",
-      path: ["publicUrl"],
-      hint: "Set publicUrl to the https URL under which people reach the gateway.",
-    };
+  add(Checks, {
+    name: "oauth-url",
+    ask: () => {
+      const { publicUrl } = control.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
+      if (publicUrl !== undefined) return undefined;
+      return {
+        message: "oauth: publicUrl is not set, so people can log in on this machine only.",
+        path: ["publicUrl"],
+        hint: "Set publicUrl to the https URL under which people reach the gateway.",
+      };
+    },
   });
 }

@@ -1,8 +1,9 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 
 /** What is stored, in a web interface: one's own, or everybody's for operators. */
-export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
-  gateway.panel({
+export function registerPanels(gateway: Pick<PluginContext, "add">): void {
+  gateway.add(Panels, {
     id: "usage",
     title: "Payloads",
     place: "overview",
@@ -17,7 +18,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
       },
     },
   });
-  gateway.panel({
+  gateway.add(Panels, {
     id: "newest",
     title: "Payloads",
     place: "page",

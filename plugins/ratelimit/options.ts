@@ -1,4 +1,5 @@
 import { durationSchema } from "propylon";
+import { ROLES } from "propylon/kit";
 import { z } from "zod";
 
 const partSchema = z.enum(["principal", "server", "tool"]);
@@ -28,10 +29,7 @@ const selection = {
     .min(1)
     .optional()
     .describe("Only calls of tools of this name at their own server; * is a wildcard."),
-  role: z
-    .enum(["viewer", "caller", "operator", "admin", "service"])
-    .optional()
-    .describe("Only calls of principals that have this role."),
+  role: z.enum(ROLES).optional().describe("Only calls of principals that have this role."),
 };
 
 const rateSchema = z.strictObject({

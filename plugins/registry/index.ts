@@ -3,8 +3,8 @@ import { definePlugin, type RouteEvent } from "propylon";
 import { createEtag, isUnmodified, pathParameter } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { RegistryCatalogue } from "./catalogue.ts";
-import { strictProblems } from "./entry.ts";
 import { optionsSchema } from "./options.ts";
+import { warnOfRefusals } from "./warnings.ts";
 
 /** Name of the listener, when the registry has one of its own. */
 const LISTENER = "registry";
@@ -37,15 +37,7 @@ export default definePlugin({
     get("/v0.1/servers/:name/versions/:version", (event) =>
       catalogue.version(pathParameter(event, "name"), pathParameter(event, "version")),
     );
-    if (config.strictSchema) return;
-    for (const agent of services.agents.list()) {
-      for (const problem of strictProblems(agent))
-        gateway.check(agent.name, () => ({
-          message: `Official registries would refuse the agent "${agent.name}": ${problem}.`,
-          path: ["plugins", "agents", "agents", agent.name],
-          hint: "Correct it, or set plugins.registry.strictSchema: true.",
-        }));
-    }
+    if (!config.strictSchema) warnOfRefusals(gateway, services.agents.list());
   },
 });
 

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { program } from "#rest/reader";
-import { makeCatalogue, type Catalogue, type Tool } from "propylon";
-import { type LeftOut, Semaphore, usableEntries } from "propylon/kit";
+import { type Catalogue, type Tool } from "propylon";
+import { type LeftOut, Semaphore, usableEntries, makeCatalogue } from "propylon/kit";
 import type { ApiSettings, ReadApi } from "./reading/api.ts";
 import { broken } from "./reading/references.ts";
 import type { ApiTool } from "./reading/tool.ts";

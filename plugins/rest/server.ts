@@ -1,5 +1,12 @@
-import { Answer, RefreshedServer, type Call, type Catalogue, type PluginContext } from "propylon";
-import { HttpClient, type LeftOut, LeftOutLog, networkFault, sizeFault } from "propylon/kit";
+import { Answer, type Call, type Catalogue, type PluginContext } from "propylon";
+import {
+  HttpClient,
+  type LeftOut,
+  LeftOutLog,
+  networkFault,
+  sizeFault,
+  RefreshedServer,
+} from "propylon/kit";
 import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";

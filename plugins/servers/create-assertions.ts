@@ -1,26 +1,25 @@
-import type { PluginContext } from "propylon";
+import { Checks, type PluginContext } from "propylon";
 import { createSealer, type Fernet } from "propylon/kit";
 import { Assertions, sealedKeySchema, storedKeySchema } from "./identity.ts";
 
 /** What signs calls; its key is sealed in a store that outlives the process, wherever there is something to seal with. */
-export function createAssertions({
-  store,
-  check,
-}: Pick<PluginContext, "store" | "check">): Assertions {
+export function createAssertions({ store, add }: Pick<PluginContext, "store" | "add">): Assertions {
   const isKept = store.durable || store.shared;
   const fernet = isKept ? findSealer() : undefined;
   const seal = fernet && { fernet, kv: store.kv("identity", { schema: sealedKeySchema }) };
   const assertions = new Assertions(store.kv("identity", { schema: storedKeySchema }), seal);
   if (isKept && !fernet)
-    check("servers-identity", () =>
-      assertions.isUsed
-        ? {
-            message: "servers: the key that signs who calls stands in the store in the open.",
-            path: ["servers"],
-            hint: "Set SECRET_KEY in the environment to at least 32 random characters.",
-          }
-        : undefined,
-    );
+    add(Checks, {
+      name: "servers-identity",
+      ask: () =>
+        assertions.isUsed
+          ? {
+              message: "servers: the key that signs who calls stands in the store in the open.",
+              path: ["servers"],
+              hint: "Set SECRET_KEY in the environment to at least 32 random characters.",
+            }
+          : undefined,
+    });
   return assertions;
 }
 

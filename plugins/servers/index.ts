@@ -1,4 +1,4 @@
-import { definePlugin, type Principal, type ServerType } from "propylon";
+import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
 import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
@@ -48,7 +48,8 @@ export default definePlugin({
       return upstream;
     };
     gateway.serverType("stdio", { create });
-    if (hasWorkers(gateway)) gateway.check("placement", () => checkPlacement(gateway));
+    if (hasWorkers(gateway))
+      gateway.add(Checks, { name: "placement", ask: () => checkPlacement(gateway) });
     gateway.serverType("http", { create });
     return serviceOf(
       assertions,

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { type Catalogue, makeCatalogue, toGatewayError } from "propylon";
+import { type Catalogue, toGatewayError } from "propylon";
 import {
   backoffDelay,
   type BackoffPolicy,
@@ -7,6 +7,7 @@ import {
   LISTS,
   LeftOutLog,
   type ListName,
+  makeCatalogue,
 } from "propylon/kit";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";

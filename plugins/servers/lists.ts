@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { type Catalogue, GatewayError, type Json, makeCatalogue } from "propylon";
+import { type Catalogue, GatewayError, type Json } from "propylon";
 import {
   type EntryKind,
   type LeftOut,
@@ -9,6 +9,7 @@ import {
   roundFractions,
   scalarText,
   usableEntries,
+  makeCatalogue,
 } from "propylon/kit";
 import type { Connection } from "./connection.ts";
 import { isInexact, withoutInexact } from "./exact.ts";

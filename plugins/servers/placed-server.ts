@@ -9,7 +9,6 @@ import {
   type Server,
   type ServerEvent,
   type ServerStatus,
-  StatusTracker,
   toGatewayError,
 } from "propylon";
 import {
@@ -21,6 +20,7 @@ import {
   timeoutSignal,
   within,
   type LeftOut,
+  StatusTracker,
 } from "propylon/kit";
 import { Gate } from "./gate.ts";
 import type { FollowMessage } from "./relay-followers.ts";

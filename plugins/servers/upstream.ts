@@ -10,7 +10,6 @@ import {
   type ServerEvent,
   type ServerStatus,
   type Principal,
-  StatusTracker,
   toGatewayError,
 } from "propylon";
 import {
@@ -23,6 +22,7 @@ import {
   readConnection,
   RingBuffer,
   type LeftOut,
+  StatusTracker,
 } from "propylon/kit";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { perGeneration, setTicker } from "propylon/kit";
+import { perGeneration, setTicker, StandIns } from "propylon/kit";
 import { printLink } from "./link.ts";
 import { optionsSchema } from "./options.ts";
 import { openSession, registerRoutes } from "./routes.ts";
@@ -31,7 +31,7 @@ export default definePlugin({
       () => (control.effectiveConfig() as { readonly publicUrl?: string }).publicUrl,
     );
     const parts = { sessions, publicUrl };
-    gateway.credential((credentials, route) => findStandIn(parts, config, credentials, route));
+    gateway.add(StandIns, (credentials, route) => findStandIn(parts, config, credentials, route));
     registerRoutes(gateway, parts);
     const createCode = (): string => sessions.createCode();
     gateway.hook("gateway:ready", () => printLink(control, createCode, publicUrl()));

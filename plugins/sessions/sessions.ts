@@ -1,5 +1,5 @@
-import { createPrincipal, GatewayError, type Principal, type Role } from "propylon";
-import { createSecret, digestOf, hasChecksum } from "propylon/kit";
+import { createPrincipal, GatewayError, type Principal } from "propylon";
+import { createSecret, digestOf, hasChecksum, PERSON_ROLES } from "propylon/kit";
 import type { SessionsOptions } from "./options.ts";
 import type { NewSession } from "./service.ts";
 
@@ -11,7 +11,7 @@ const MAX_CODES = 10;
 const STARTER = createPrincipal({
   id: "sign-in-link",
   kind: "service",
-  roles: new Set<Role>(["viewer", "caller", "operator", "admin"]),
+  roles: new Set(PERSON_ROLES),
 });
 
 /** One browser that signed in. */

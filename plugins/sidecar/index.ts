@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, Checks } from "propylon";
 import { commands } from "./commands.ts";
 import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
@@ -26,7 +26,7 @@ export default definePlugin({
     registerTools(gateway, sidecar);
     registerRoutes(gateway, sidecar);
     registerPanels(gateway);
-    if (settings.readiness) gateway.check("sidecar", () => missing(sidecar));
+    if (settings.readiness) gateway.add(Checks, { name: "sidecar", ask: () => missing(sidecar) });
     run(gateway, sidecar);
     return sidecar.queue;
   },

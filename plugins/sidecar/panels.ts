@@ -1,8 +1,9 @@
+import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 
 /** The queue and what failed, in a web interface. */
-export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
-  gateway.panel({
+export function registerPanels(gateway: Pick<PluginContext, "add">): void {
+  gateway.add(Panels, {
     id: "queue",
     title: "Task queue",
     place: "overview",
@@ -21,7 +22,7 @@ export function registerPanels(gateway: Pick<PluginContext, "panel">): void {
       },
     },
   });
-  gateway.panel({
+  gateway.add(Panels, {
     id: "failed",
     title: "Failed tasks",
     place: "page",

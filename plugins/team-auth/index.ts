@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, Authenticators, Checks } from "propylon";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
@@ -28,14 +28,18 @@ export default definePlugin({
       return next(call);
     });
     registerRoutes(gateway, issuer);
-    gateway.authenticator("team-auth", (credentials) => issuer.authenticate(credentials), {
+    gateway.add(Authenticators, {
+      name: "team-auth",
+      authenticate: (credentials) => issuer.authenticate(credentials),
       refusal: (credentials) => issuer.refusal(credentials),
     });
-    gateway.authenticator("service-accounts", (credentials) => accounts.authenticate(credentials), {
+    gateway.add(Authenticators, {
+      name: "service-accounts",
+      authenticate: (credentials) => accounts.authenticate(credentials),
       refusal: (credentials) => accounts.refusal(credentials),
       challenge: (path) => (path.startsWith(CONSOLES) ? BASIC_CHALLENGE : undefined),
     });
-    gateway.check("team-auth", () => issuer.check());
+    gateway.add(Checks, { name: "team-auth", ask: () => issuer.check() });
     // `propylon check` looks at the config alone.
     gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
     return issuer.service;

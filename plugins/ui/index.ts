@@ -1,4 +1,4 @@
-import { definePlugin, defineService, optional } from "propylon";
+import { definePlugin, defineService, optional, Checks } from "propylon";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 
@@ -13,24 +13,30 @@ export default definePlugin({
   setup(gateway) {
     registerRoutes(gateway);
     const { control, services } = gateway;
-    gateway.check("ui-admin", () => {
-      const { plugins } = control.effectiveConfig() as { plugins: Record<string, unknown> };
-      if (Object.hasOwn(plugins, "admin")) return undefined;
-      return {
-        message: "ui: its pages have nothing to show without the plugin admin.",
-        path: ["plugins", "ui"],
-        hint: "Add admin: {} to plugins.",
-      };
+    gateway.add(Checks, {
+      name: "ui-admin",
+      ask: () => {
+        const { plugins } = control.effectiveConfig() as { plugins: Record<string, unknown> };
+        if (Object.hasOwn(plugins, "admin")) return undefined;
+        return {
+          message: "ui: its pages have nothing to show without the plugin admin.",
+          path: ["plugins", "ui"],
+          hint: "Add admin: {} to plugins.",
+        };
+      },
     });
-    gateway.check("ui-sign-in", () => {
-      // Those of the config's `auth` have no plugin.
-      const wantsKey = control.authenticators.some(({ plugin }) => plugin === undefined);
-      if (services.sessions || !wantsKey) return undefined;
-      return {
-        message: "ui: the gateway wants a key, and nobody can sign in from a browser.",
-        path: ["plugins", "ui"],
-        hint: "Add sessions: {} to plugins.",
-      };
+    gateway.add(Checks, {
+      name: "ui-sign-in",
+      ask: () => {
+        // Those of the config's `auth` have no plugin.
+        const wantsKey = control.authenticators.some(({ plugin }) => plugin === undefined);
+        if (services.sessions || !wantsKey) return undefined;
+        return {
+          message: "ui: the gateway wants a key, and nobody can sign in from a browser.",
+          path: ["plugins", "ui"],
+          hint: "Add sessions: {} to plugins.",
+        };
+      },
     });
   },
 });

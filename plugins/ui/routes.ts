@@ -1,3 +1,4 @@
+import { Pages } from "propylon/kit";
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { FastResponse } from "srvx";
 
@@ -11,8 +12,8 @@ const loadPages = (): Promise<typeof import("./assets.ts")> => import("./assets.
 const FOREVER = "public, max-age=31536000, immutable";
 
 /** `GET /ui`, every page below it, their files, and the way there for browsers that open an endpoint. */
-export function registerRoutes(gateway: Pick<PluginContext, "route" | "page">): void {
-  gateway.page(({ url }) => leadTo(new URL(url).pathname));
+export function registerRoutes(gateway: Pick<PluginContext, "route" | "add">): void {
+  gateway.add(Pages, ({ url }) => leadTo(new URL(url).pathname));
   gateway.route("GET", "/ui", PUBLIC, sendPage);
   gateway.route("GET", "/ui/**", PUBLIC, sendPage);
   gateway.route("GET", "/ui/assets/:file", PUBLIC, sendAsset);

@@ -22,7 +22,7 @@ const STEPS = [
   [/^gateway\.use$/],
   [/^gateway\.tool$/, /^registerTools$/],
   [/^gateway\.route$/, /^registerRoutes$/],
-  [/^gateway\.panel$/, /^registerPanels$/],
+  [/^registerPanels$/],
   [/^gateway\.hook$/],
   [/^gateway\.onStart$/],
 ] as const;

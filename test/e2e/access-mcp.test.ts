@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { Client } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
@@ -36,20 +37,18 @@ const tool = definePlugin({
 const people = definePlugin({
   name: "people",
   setup: (gateway) =>
-    gateway.authenticator(
-      "people",
-      ({ headers }): Identity | undefined => {
+    gateway.add(Authenticators, {
+      name: "people",
+      authenticate: ({ headers }): Identity | undefined => {
         if (headers["authorization"] === "Bearer ada")
           return { id: "ada", kind: "user", roles: new Set() };
         if (headers["authorization"] === "Bearer eve")
           return { id: "eve", kind: "user", roles: new Set(["viewer"]) };
         return undefined;
       },
-      {
-        challenge: () => "Bearer",
-        admits: (_principal: Principal, access: string) => access === "principal",
-      },
-    ),
+      challenge: () => "Bearer",
+      admits: (_principal: Principal, access: string) => access === "principal",
+    }),
 });
 
 async function start(plugins: readonly PluginEntry[] = []) {

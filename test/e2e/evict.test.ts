@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { request } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
@@ -312,15 +313,16 @@ describe("a credential that expires", () => {
   const people = definePlugin({
     name: "people",
     setup: (gateway) =>
-      gateway.authenticator(
-        "people",
-        ({ headers }): Identity | undefined => {
+      gateway.add(Authenticators, {
+        name: "people",
+        authenticate: ({ headers }): Identity | undefined => {
           const token = String(headers["authorization"]).slice("Bearer ".length);
           if (!/^\d+$/.test(token)) return undefined;
           return { id: "ada", kind: "user", roles: new Set(["caller"]), expiresAt: Number(token) };
         },
-        { challenge: () => "Bearer", admits: () => true },
-      ),
+        challenge: () => "Bearer",
+        admits: () => true,
+      }),
   });
 
   it.each(Object.entries(STREAMS))("ends %s, with a reason", async (_what, opener) => {

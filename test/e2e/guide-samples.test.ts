@@ -15,7 +15,7 @@ const AROUND: readonly (readonly [begin: RegExp, before: string, behind: string]
   [/^export default/, 'import { definePlugin } from "propylon"; import { z } from "zod";\n', ""],
   [
     /^gateway\./,
-    'import type { PluginContext } from "propylon";\nexport function part(gateway: PluginContext<unknown>): void {\n',
+    'import type { PluginContext } from "propylon"; import { Panels } from "propylon/panels";\nexport function part(gateway: PluginContext<unknown>): void {\n',
     "}",
   ],
 ];
@@ -63,6 +63,7 @@ plugins:
   ./plugins/visits.ts: {}
   ./plugins/doorman.ts: {}
   ./plugins/phrases.ts: {}
+  ./plugins/quotas.ts: {}
   payloads: {}
 servers:
   welcome: { type: phrases, url: "http://127.0.0.1:9/welcome.json" }
@@ -112,6 +113,9 @@ describe("the samples of the guide for plugin authors", () => {
     ]);
     expect(await call("enter", { name: "Ada" })).toEqual([
       { type: "text", text: '{"name":"Ada","visits":1}' },
+    ]);
+    expect(await call("quotas", {})).toEqual([
+      { type: "text", text: '{"quotas":[{"name":"calls","perDay":1000}]}' },
     ]);
     const filled = await fetch(`${url}/shelves/top`, { method: "POST" });
     expect([filled.status, await filled.json()]).toEqual([200, { ok: true }]);

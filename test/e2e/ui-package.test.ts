@@ -28,6 +28,7 @@ const FILES = {
     peerDependencies: { propylon: "*" },
   }),
   "index.js": `import { definePlugin } from "propylon";
+import { Panels } from "propylon/panels";
 const READ = { access: "viewer", mutates: false, management: true };
 export default definePlugin({
   name: "acme-weather",
@@ -35,8 +36,8 @@ export default definePlugin({
     gateway.route("GET", "/_meta/weather", READ, () => ({ ok: true, cities: [{ name: "Oslo", degrees: 4 }] }));
     const columns = [{ label: "City", value: "/name" }, { label: "Degrees", value: "/degrees", as: "number" }];
     const table = { from: "GET /_meta/weather", rows: "/cities", columns };
-    gateway.panel({ id: "cities", title: "Weather", place: "page", access: "viewer", view: { table } });
-    gateway.panel({ id: "map", title: "Map", place: "page", access: "viewer", module: new URL("./panel.js", import.meta.url) });
+    gateway.add(Panels, { id: "cities", title: "Weather", place: "page", access: "viewer", view: { table } });
+    gateway.add(Panels, { id: "map", title: "Map", place: "page", access: "viewer", module: new URL("./panel.js", import.meta.url) });
   },
 });
 `,

@@ -1,3 +1,4 @@
+import { Checks } from "propylon";
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -12,8 +13,8 @@ it("is held back by a plugin's condition, which is asked each time, and leaves l
   const plugin = definePlugin({
     name: "p",
     setup(gateway) {
-      gateway.check("queue", () => reason);
-      gateway.check("disk", () => undefined);
+      gateway.add(Checks, { name: "queue", ask: () => reason });
+      gateway.add(Checks, { name: "disk", ask: () => undefined });
     },
   });
   const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
@@ -35,8 +36,11 @@ it("is not given by a condition that throws, and what it threw is told nobody", 
   const plugin = definePlugin({
     name: "p",
     setup: (gateway) =>
-      gateway.check("queue", () => {
-        throw new Error("canary");
+      gateway.add(Checks, {
+        name: "queue",
+        ask: () => {
+          throw new Error("canary");
+        },
       }),
   });
   const { url } = await setupGateway({ plugins: [plugin], client: false });
@@ -50,9 +54,9 @@ it("a check that warns is in the description as long as it says so, and holds no
   const plugin = definePlugin({
     name: "p",
     setup(gateway) {
-      gateway.check("key", () => said);
+      gateway.add(Checks, { name: "key", ask: () => said });
       // What a careless plugin in plain JavaScript returns: no promise says that all is well.
-      gateway.check("later", (async () => undefined) as never);
+      gateway.add(Checks, { name: "later", ask: (async () => undefined) as never });
     },
   });
   const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
@@ -70,10 +74,13 @@ it("a check that has the gateway described is not asked by that", async () => {
   const plugin = definePlugin({
     name: "p",
     setup: (gateway) =>
-      gateway.check("servers", () => {
-        asked++;
-        const { name } = gateway.control.describe();
-        return { message: `${name} has no servers.`, path: ["servers"], hint: "Add one." };
+      gateway.add(Checks, {
+        name: "servers",
+        ask: () => {
+          asked++;
+          const { name } = gateway.control.describe();
+          return { message: `${name} has no servers.`, path: ["servers"], hint: "Add one." };
+        },
       }),
   });
   const { gateway } = await setupGateway({ plugins: [plugin], client: false });

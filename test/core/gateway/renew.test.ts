@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { expect, it } from "vitest";
 import { createPrincipal, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { originOf } from "../../../core/call/principal.ts";
@@ -38,7 +39,8 @@ it("where everyone is let in, everyone has the rights of then", async () => {
 it("who came by an authenticator of a plugin is ended with it, as those who come now", async () => {
   const directory = definePlugin({
     name: "directory",
-    setup: (gateway) => gateway.authenticator("directory", () => undefined),
+    setup: (gateway) =>
+      gateway.add(Authenticators, { name: "directory", authenticate: () => undefined }),
   });
   const control = await start({ auth }, [directory]);
   const kept = { ref: "user:ada", roles: ["caller" as const], origin: "directory" };

@@ -1,3 +1,4 @@
+import { Pages } from "propylon/kit";
 import { get } from "node:http";
 import { expect, it } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
@@ -10,7 +11,7 @@ const lead = (name: string, setup?: (gateway: PluginContext) => void) =>
   definePlugin({
     name,
     setup(gateway: PluginContext) {
-      gateway.page(() => new Response(null, LEAD));
+      gateway.add(Pages, () => new Response(null, LEAD));
       gateway.tool("echo", { description: "", run: () => "hello" });
       setup?.(gateway);
     },
@@ -63,7 +64,7 @@ it("a page that fails is an error without its cause", async () => {
   const plugin = definePlugin({
     name: "pages",
     setup: (gateway: PluginContext) =>
-      gateway.page(() => {
+      gateway.add(Pages, () => {
         throw new Error("the secret cause");
       }),
   });

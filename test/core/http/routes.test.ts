@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
@@ -43,20 +44,18 @@ const web = definePlugin({
 const auth = definePlugin({
   name: "auth",
   setup: (gateway) =>
-    gateway.authenticator(
-      "roles",
-      async ({ headers }) => {
+    gateway.add(Authenticators, {
+      name: "roles",
+      authenticate: async ({ headers }) => {
         const token = headers["authorization"];
         if (token === undefined) return undefined;
         if (token === "Bearer wrong") throw new GatewayError("unauthorized", "Wrong token.");
         const role = String(token).slice(7) as "admin";
         return { id: role, kind: "user" as const, roles: new Set([role]) };
       },
-      {
-        challenge: (path) => `Bearer resource_metadata="${path}"`,
-        admits: ({ roles }, access) => access === "principal" || roles.has(access as "admin"),
-      },
-    ),
+      challenge: (path) => `Bearer resource_metadata="${path}"`,
+      admits: ({ roles }, access) => access === "principal" || roles.has(access as "admin"),
+    }),
 });
 
 const json = async (response: Response): Promise<unknown> => [

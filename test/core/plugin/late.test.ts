@@ -1,3 +1,4 @@
+import { Checks } from "propylon";
 import { expect, it } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -12,7 +13,7 @@ const LATE: Readonly<Record<string, Registering>> = {
   hook: (gateway) => gateway.hook("gateway:ready", () => {}),
   middleware: (gateway) => gateway.use("gate", (call, next) => next(call)),
   filter: (gateway) => gateway.filter(() => true),
-  check: (gateway) => gateway.check("late", () => undefined),
+  check: (gateway) => gateway.add(Checks, { name: "late", ask: () => undefined }),
   onStart: (gateway) => gateway.onStart(() => {}),
 };
 

@@ -1,12 +1,7 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import {
-  GatewayError,
-  makeCatalogue,
-  StatusTracker,
-  type Catalogue,
-  type ServerEvent,
-} from "../../../core/index.ts";
+import { GatewayError, type Catalogue, type ServerEvent } from "../../../core/index.ts";
+import { makeCatalogue, StatusTracker } from "../../../core/kit.ts";
 import { Refresher, type RefresherOptions } from "../../../core/kit.ts";
 
 interface Book {

@@ -1,6 +1,7 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { StatusTracker, type ServerEvent } from "../../../core/index.ts";
+import { type ServerEvent } from "../../../core/index.ts";
+import { StatusTracker } from "../../../core/kit.ts";
 
 function makeStanding() {
   const lines: Record<string, unknown>[] = [];

@@ -7,12 +7,12 @@ import {
   Answer,
   createGateway,
   definePlugin,
-  StatusTracker,
   type Catalogue,
   type Json,
   type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
+import { StatusTracker } from "../../../core/kit.ts";
 import { EMPTY_CATALOGUE } from "../../../core/kit.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 

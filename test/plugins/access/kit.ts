@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { z } from "zod";
 import {
   definePlugin,
@@ -30,13 +31,17 @@ export const crowd = (people: readonly Person[]) =>
     name: "crowd",
     setup(gateway) {
       const byToken = new Map(people.map((person) => [tokenOf(person), person]));
-      gateway.authenticator("crowd", ({ headers }) => {
-        const token = /^Bearer (crowd_\S+)$/.exec(String(headers["authorization"]))?.[1];
-        if (token === undefined) return undefined;
-        const person = byToken.get(token);
-        if (!person) throw new GatewayError("unauthorized", "The crowd does not know this token.");
-        const { kind, id, roles = ["caller"], libraries } = person;
-        return { kind, id, roles: new Set(roles), ...(libraries && { claims: { libraries } }) };
+      gateway.add(Authenticators, {
+        name: "crowd",
+        authenticate: ({ headers }) => {
+          const token = /^Bearer (crowd_\S+)$/.exec(String(headers["authorization"]))?.[1];
+          if (token === undefined) return undefined;
+          const person = byToken.get(token);
+          if (!person)
+            throw new GatewayError("unauthorized", "The crowd does not know this token.");
+          const { kind, id, roles = ["caller"], libraries } = person;
+          return { kind, id, roles: new Set(roles), ...(libraries && { claims: { libraries } }) };
+        },
       });
     },
   });

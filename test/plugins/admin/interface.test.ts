@@ -1,3 +1,4 @@
+import { Panels } from "propylon/panels";
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../core/http/key.ts";
@@ -14,8 +15,8 @@ const graph = definePlugin({
   name: "graph",
   setup(gateway: PluginContext) {
     const head = { place: "page", access: "operator" } as const;
-    gateway.panel({ ...head, id: "graph", title: "Graph", module: TEXT });
-    gateway.panel({
+    gateway.add(Panels, { ...head, id: "graph", title: "Graph", module: TEXT });
+    gateway.add(Panels, {
       ...head,
       id: "state",
       title: "State",

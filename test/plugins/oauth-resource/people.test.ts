@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
@@ -27,11 +28,13 @@ const jwt = { secret: SECRET, issuer: "own" };
 const directory = definePlugin({
   name: "directory",
   setup: (gateway) =>
-    gateway.authenticator("directory", ({ headers: { authorization } }) =>
-      authorization === "Bearer the-token-of-ada"
-        ? { id: "ada", kind: "user", roles: new Set(["caller"]) }
-        : undefined,
-    ),
+    gateway.add(Authenticators, {
+      name: "directory",
+      authenticate: ({ headers: { authorization } }) =>
+        authorization === "Bearer the-token-of-ada"
+          ? { id: "ada", kind: "user", roles: new Set(["caller"]) }
+          : undefined,
+    }),
 });
 
 async function refOf(url: string, token: string): Promise<string | number> {

@@ -1,3 +1,4 @@
+import { Panels } from "propylon/panels";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -53,7 +54,7 @@ function addWeather(gateway: PluginContext, cities: Cities): void {
     cities[decodeURIComponent(event.context.params!["city"]!)]!.degrees = sign * body.degrees;
     return { ok: true };
   });
-  gateway.panel({
+  gateway.add(Panels, {
     id: "cities",
     title: "Weather",
     place: "page",
@@ -107,14 +108,14 @@ it("12: described and module panels of a plugin work, and one that throws breaks
     name: "weather",
     setup(gateway) {
       addWeather(gateway, cities);
-      gateway.panel({
+      gateway.add(Panels, {
         id: "map",
         title: "Map",
         place: "overview",
         access: "viewer",
         module: draws,
       });
-      gateway.panel({
+      gateway.add(Panels, {
         id: "broken",
         title: "Broken",
         place: "overview",

@@ -1,3 +1,4 @@
+import { Authenticators } from "propylon";
 import { SignJWT } from "jose";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -134,9 +135,12 @@ describe("a gateway", () => {
     const directory = definePlugin({
       name: "directory",
       setup(gateway) {
-        gateway.authenticator("directory", () => {
-          asked++;
-          throw new GatewayError("unauthorized", "The directory does not know this token.");
+        gateway.add(Authenticators, {
+          name: "directory",
+          authenticate: () => {
+            asked++;
+            throw new GatewayError("unauthorized", "The directory does not know this token.");
+          },
         });
       },
     });

@@ -1,53 +1,38 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { GatewayError } from "../kit/errors.ts";
-import { problemText } from "../kit/problem-text.ts";
-import { admits } from "../http/guard.ts";
-import type { Access } from "../plugin/route.ts";
-import { shapeOf } from "../http/route-table.ts";
-import type { Json, Role } from "../kit/types.ts";
-import type {
-  CheckedPanel,
-  Panel,
-  PanelAccess,
-  PanelView,
-  RegisteredPanel,
-} from "../plugin/panel.ts";
-import { panelSchema } from "./panel-schema.ts";
-import type { RegisteredRoute } from "../plugin/route.ts";
+import { admits, type Access, GatewayError, type Json, type RouteMethod } from "propylon";
+import {
+  isZodSchema,
+  PERSON_ROLES,
+  type PersonRole,
+  problemText,
+  type ComposedGateway,
+  type Contribution,
+} from "propylon/kit";
+import type { CheckedPanel, Panel, PanelView } from "./panel.ts";
+import { panelSchema } from "./schema.ts";
 
 /** Largest module of a panel, in bytes. */
 const MAX_MODULE = 1_048_576;
 
 /**
- * Makes data of the plugins' panels, each checked against the routes that it asks.
+ * Makes data of a panel that was checked against the routes that it asks.
  *
- * @param routes those of the listener that serves the management
- * @throws {GatewayError} `invalid` for a panel that could not work, `exists` for two of one name
+ * @throws {GatewayError} `invalid` for a panel that could not work
  */
-export function checkPanels(
-  panels: readonly RegisteredPanel[],
-  routes: readonly RegisteredRoute[],
-): readonly CheckedPanel[] {
-  const taken = new Set<string>();
-  return panels.map(({ plugin, panel }) => {
-    const checked = check(plugin, panel, routes);
-    const name = `${plugin}/${checked.id}`;
-    if (taken.has(name))
-      throw new GatewayError("exists", `Plugin "${plugin}" has two panels "${checked.id}".`);
-    taken.add(name);
-    return checked;
-  });
-}
-
-function check(plugin: string, given: Panel, routes: readonly RegisteredRoute[]): CheckedPanel {
-  const parsed = panelSchema.safeParse(given);
-  if (!parsed.success) throw malformed(plugin, given, parsed.error);
+export function readPanel(
+  { plugin, value }: Contribution<Panel>,
+  gateway: ComposedGateway,
+): CheckedPanel | undefined {
+  // Without the management there are no routes that a panel could ask.
+  if (!gateway.config.management.enabled) return undefined;
+  const parsed = panelSchema.safeParse(value);
+  if (!parsed.success) throw malformed(plugin, value, parsed.error);
   const { id, title, description = null, place, access, view, module } = parsed.data;
   const head = { plugin, id, title, description, place, access };
   if (module !== undefined) return { ...head, module: readModule(module, nameOf(plugin, id)) };
-  for (const request of requestsOf(view, access)) checkRequest(request, head, routes);
+  for (const request of requestsOf(view, access)) checkRequest(request, head, gateway);
   return { ...head, view: toJson(view) };
 }
 
@@ -57,11 +42,11 @@ interface Request {
   readonly by: string;
   readonly route: string;
   readonly params: readonly string[];
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
   readonly mutates: boolean;
 }
 
-function requestsOf(view: PanelView, access: PanelAccess): readonly Request[] {
+function requestsOf(view: PanelView, access: PersonRole): readonly Request[] {
   if ("form" in view) {
     const { route, mutates = true, access: own = access } = view.form;
     return [{ by: "its form", route, params: [], access: own, mutates }];
@@ -84,7 +69,7 @@ function requestsOf(view: PanelView, access: PanelAccess): readonly Request[] {
 function checkRequest(
   request: Request,
   { plugin, id, place }: Pick<CheckedPanel, "plugin" | "id" | "place">,
-  routes: readonly RegisteredRoute[],
+  gateway: ComposedGateway,
 ): void {
   const { by, access, mutates } = request;
   const refuse = (problem: string, hint: string): never => {
@@ -92,9 +77,7 @@ function checkRequest(
   };
   const [method, path] = splitReference(request.route);
   const named = `${method} ${path}`;
-  const route = routes.find(
-    (each) => each.method === method && shapeOf(each.path) === shapeOf(path),
-  );
+  const route = gateway.route(method, path);
   if (!route)
     return refuse(
       `asks ${named}, which is not a route of this gateway`,
@@ -131,20 +114,18 @@ function checkRequest(
 }
 
 /** Method and path of a reference, without its query. */
-function splitReference(reference: string): readonly [method: string, path: string] {
+function splitReference(reference: string): readonly [method: RouteMethod, path: string] {
   const at = reference.indexOf(" ");
-  return [reference.slice(0, at), reference.slice(at + 1).replace(/\?.*$/, "")];
+  return [reference.slice(0, at) as RouteMethod, reference.slice(at + 1).replace(/\?.*$/, "")];
 }
 
 function parametersOf(path: string): readonly string[] {
   return path.split("/").flatMap((part) => (part.startsWith(":") ? [part.slice(1)] : []));
 }
 
-const PEOPLE: readonly Role[] = ["viewer", "caller", "operator", "admin"];
-
 /** Whether everybody whom one policy lets in is let in by the other. */
-function reaches(access: PanelAccess, route: Access): boolean {
-  return PEOPLE.every((role) => {
+function reaches(access: PersonRole, route: Access): boolean {
+  return PERSON_ROLES.every((role) => {
     const one = { roles: new Set([role]) };
     return !admits(one, access) || admits(one, route);
   });
@@ -175,13 +156,9 @@ function readText(file: URL, name: string): string {
 function toJson(view: PanelView): Json {
   return JSON.parse(
     JSON.stringify(view, (key, value: unknown) =>
-      key === "input" && isSchema(value) ? schemaOf(value) : value,
+      key === "input" && isZodSchema(value) ? schemaOf(value) : value,
     ),
   ) as Json;
-}
-
-function isSchema(value: unknown): value is z.ZodType {
-  return typeof value === "object" && value !== null && "_zod" in value;
 }
 
 function schemaOf(input: z.ZodType): Json {

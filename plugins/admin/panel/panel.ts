@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
-import type { Json } from "../kit/types.ts";
-import type { RouteMethod } from "./route.ts";
+import type { Json, RouteMethod } from "propylon";
+import type { PersonRole } from "propylon/kit";
 
 /**
  * A route as it is registered, method first; a query may follow.
@@ -15,13 +15,6 @@ export type RouteReference = `${RouteMethod} /${string}`;
  * @example const rows: Pointer = "/servers";
  */
 export type Pointer = string;
-
-/**
- * Who may see a panel, or use an action: one of the roles of people.
- *
- * @example const access: PanelAccess = "operator";
- */
-export type PanelAccess = "viewer" | "caller" | "operator" | "admin";
 
 /**
  * How a value is shown: `state` as a badge, `duration` is milliseconds, `time` ISO 8601, `code` in one width of letters.
@@ -57,7 +50,7 @@ interface PanelRequest {
   /** What is asked before. */
   readonly confirm?: string;
   /** Who may make it, where that takes more than the panel does; default: the panel's. */
-  readonly access?: PanelAccess;
+  readonly access?: PersonRole;
   /** Whether it changes anything, as its route says; default true. */
   readonly mutates?: boolean;
   /** Where its answer holds a secret: the page shows that until it is closed, and nowhere else. */
@@ -130,7 +123,7 @@ export type PanelView =
   | { readonly form: PanelRequest & { readonly input: ZodType; readonly submit: string } };
 
 /**
- * A part of a web interface that a plugin brings with `gateway.panel(panel)`: described, so that the interface draws it, or a module
+ * A part of a web interface that a plugin brings with `gateway.add(Panels, panel)`: described, so that the interface draws it, or a module
  * of its own.
  *
  * @example
@@ -149,7 +142,7 @@ export type Panel = {
   readonly description?: string;
   /** On the overview, on the page of each server, or on a page of its own. */
   readonly place: "overview" | "servers/detail" | "page";
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
 } & (
   | { readonly view: PanelView; readonly module?: undefined }
   | {
@@ -162,16 +155,10 @@ export type Panel = {
     }
 );
 
-/** A panel as registered. */
-export interface RegisteredPanel {
-  readonly plugin: string;
-  readonly panel: Panel;
-}
-
 /**
  * A panel that was checked, as data for an interface.
  *
- * @example const titles = gateway.control.panels.map(({ title }: CheckedPanel) => title);
+ * @example const titles = gateway.point(Panels).map(({ title }: CheckedPanel) => title);
  */
 export interface CheckedPanel {
   readonly plugin: string;
@@ -179,7 +166,7 @@ export interface CheckedPanel {
   readonly title: string;
   readonly description: string | null;
   readonly place: Panel["place"];
-  readonly access: PanelAccess;
+  readonly access: PersonRole;
   /** A {@link PanelView} as JSON: its `input` is JSON Schema. */
   readonly view?: Json;
   readonly module?: {

@@ -1,7 +1,7 @@
+import { type Panel, Panels } from "propylon/panels";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
-import type { Panel } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const TABLE = { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] };
@@ -40,7 +40,7 @@ const jobs = (...panels: readonly unknown[]) =>
       const change = { ...manage, access: "operator", mutates: true } as const;
       gateway.route("POST", "/_meta/jobs/:id/stop", change, () => ({}));
       gateway.route("GET", "/services", { access: "service", mutates: false }, () => ({}));
-      for (const panel of panels) gateway.panel(panel as Panel);
+      for (const panel of panels) gateway.add(Panels, panel as Panel);
     },
   });
 
@@ -49,7 +49,7 @@ const run = (...panels: readonly unknown[]) =>
 
 it("a panel becomes data, its schemas JSON Schema", async () => {
   const { gateway } = await run(JOBS);
-  expect(gateway.control.panels).toEqual([
+  expect(gateway.point(Panels)).toEqual([
     {
       plugin: "jobs",
       id: "jobs",
@@ -87,7 +87,7 @@ it("a gateway without management has no panels, and checks none", async () => {
     config: { management: { enabled: false } },
     client: false,
   });
-  expect(gateway.control.panels).toEqual([]);
+  expect(gateway.point(Panels)).toEqual([]);
 });
 
 const table = (more: object): object => ({ ...JOBS, view: { table: { ...TABLE, ...more } } });
@@ -206,5 +206,5 @@ it("takes the same shape of a path, a query, and a form that only asks", async (
       view: { fields: { from: "GET /_meta/jobs/:server", fields: [{ label: "All", value: "" }] } },
     },
   );
-  expect(gateway.control.panels.map(({ id }) => id)).toEqual(["jobs", "search", "one"]);
+  expect(gateway.point(Panels).map(({ id }) => id)).toEqual(["jobs", "search", "one"]);
 });

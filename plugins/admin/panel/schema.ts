@@ -1,24 +1,15 @@
 import { z, type ZodType } from "zod";
-import { METHODS } from "../http/route-table.ts";
-import { isObject } from "../kit/json.ts";
-import type { Panel } from "../plugin/panel.ts";
+import { isZodSchema, PERSON_ROLES } from "propylon/kit";
+import type { Panel } from "./panel.ts";
 
 const pointer = z.string().regex(/^(?:\/.*)?$/, "must be a JSON pointer such as /servers");
 const reference = z
   .string()
-  .regex(
-    new RegExp(`^(?:${METHODS.join("|")}) /`),
-    "must be a method and a path, as in GET /_meta/servers",
-  );
-/** Who may see something; a zod twin of `PanelAccess`. */
-export const accessSchema = z.enum(["viewer", "caller", "operator", "admin"]);
+  .regex(/^[A-Z]+ \//, "must be a method and a path, as in GET /_meta/servers");
+const accessSchema = z.enum(PERSON_ROLES);
 const label = z.string().min(1).max(100);
 
-/** A zod object of this copy of the library or another. */
-export const zodSchema = z.custom<ZodType>(
-  (value) => isObject(value) && isObject(value["_zod"]),
-  "must be a zod schema",
-);
+const zodSchema = z.custom<ZodType>(isZodSchema, "must be a zod schema");
 
 const column = z.strictObject({
   label,

@@ -1,0 +1,10 @@
+import type { ZodType } from "zod";
+
+/**
+ * Whether a value is a zod schema, of this copy of the library or another.
+ *
+ * @example const schemaSchema = z.custom<ZodType>(isZodSchema, "must be a zod schema");
+ */
+export function isZodSchema(value: unknown): value is ZodType {
+  return typeof value === "object" && value !== null && "_zod" in value;
+}

@@ -1,0 +1,73 @@
+import type {
+  Authenticate,
+  Authenticator,
+  AuthenticatorOptions,
+  FindCredential,
+} from "./authentication.ts";
+import type { Check } from "./plugin-checks.ts";
+import { definePoint } from "./point.ts";
+import type { PageHandler } from "./route.ts";
+
+/** What a plugin adds to {@link Authenticators}. */
+interface AddedAuthenticator extends AuthenticatorOptions {
+  /** Unique in the gateway, in lower case with hyphens; `GET /_meta` shows it. */
+  readonly name: string;
+  readonly authenticate: Authenticate;
+}
+
+/**
+ * Those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators of plugins
+ * in the order of the plugins, each until one knows the credentials; see {@link Authenticate}. When the plugin leaves, what its
+ * principals have open ends.
+ *
+ * @example
+ * gateway.add(Authenticators, {
+ *   name: "directory",
+ *   authenticate({ headers }) {
+ *     const token = /^Bearer (dir_\S+)$/.exec(String(headers["authorization"]))?.[1];
+ *     if (token === undefined) return undefined; // not mine
+ *     const person = directory.find(token);
+ *     if (!person) throw new GatewayError("unauthorized", "The directory does not know this token.");
+ *     return { id: person.id, kind: "user", roles: new Set(["caller"]), expiresAt: person.until };
+ *   },
+ * });
+ */
+export const Authenticators = definePoint<AddedAuthenticator, Authenticator>("authenticators", {
+  read: ({ plugin, value }) => ({ ...value, plugin }),
+});
+
+/**
+ * What is wrong with a plugin. Each check is asked each time that somebody looks; its answer holds nothing private.
+ *
+ * - `undefined`: all is well.
+ * - A sentence: something is missing without which this gateway should get no traffic. `GET /readyz` of every listener is 503
+ *   meanwhile and tells it with `?verbose`. `/livez` does not change, so nothing is restarted for it. A throw counts as missing.
+ * - A {@link PluginWarning}: it works but should not stay so. `propylon check`, the start-up summary and status pages show it.
+ *
+ * @example
+ * gateway.add(Checks, { name: "queue", ask: () => (queue.isConnected ? undefined : "The queue is away.") });
+ */
+export const Checks = definePoint<Check, Check>("checks");
+
+/**
+ * What finds a stand-in for the credentials of requests to routes that bring none, e.g. a session for its cookie. Never asked at MCP
+ * endpoints, nor where everyone is let in. One at most.
+ *
+ * @example
+ * gateway.add(StandIns, ({ headers }, route) => (route.startsWith("/ui") ? sessions.get(headers["cookie"]) : undefined));
+ */
+export const StandIns = definePoint<FindCredential, FindCredential>("stand-ins", {
+  only: (one, other) => `Plugins "${one}" and "${other}" both stand in for credentials.`,
+});
+
+/**
+ * What answers browsers that open an MCP endpoint of the first listener (`GET` with `text/html`), or its root where no route is. MCP
+ * clients notice nothing. One at most. Asked before anybody is known, so that people without credentials can be led to where they
+ * sign in. Redirect by a relative path: a proxy may have taken a prefix off.
+ *
+ * @example gateway.add(Pages, () => new Response(null, { status: 302, headers: { location: "ui/" } }));
+ */
+export const Pages = definePoint<PageHandler, PageHandler>("pages", {
+  only: (one, other) =>
+    `Browsers get two pages at an endpoint: of plugin "${one}" and of plugin "${other}".`,
+});
