@@ -316,7 +316,7 @@ export type {
   StoreNeed,
 } from "./plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning, WorkerStatus } from "./plugin/description.ts";
-export { Pages, StandIns } from "./plugin/kernel-points.ts";
+export { type AuthenticatorDefinition, Pages, StandIns } from "./plugin/kernel-points.ts";
 export type { Check } from "./plugin/plugin-checks.ts";
 export type { ComposedGateway, Contribution, Point, PointRules } from "./plugin/point.ts";
 export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";

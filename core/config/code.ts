@@ -12,6 +12,7 @@ import { Places } from "./config.ts";
 const SHARED = [
   "propylon",
   "propylon/kit",
+  "propylon/panels",
   "propylon/plugins/agents",
   "zod",
   "prom-client",
@@ -30,7 +31,7 @@ export interface CodeModule {
  * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
  * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
  *
- * `propylon`, its agents, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a second copy would
+ * `propylon`, its agents and panels, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a second copy would
  * have its own classes.
  */
 export async function importCode(file: string): Promise<CodeModule> {

@@ -21,7 +21,7 @@ import { GatewayError } from "../kit/errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import { checkMetrics } from "./metrics.ts";
 import { DeclaredEvents } from "./declared-events.ts";
-import { Authenticators, StandIns } from "../plugin/kernel-points.ts";
+import { Authenticators, Checks, Pages, StandIns } from "../plugin/kernel-points.ts";
 import { findRoute, Points } from "./points.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
@@ -100,10 +100,9 @@ export function compile(input: CompileInput): Compiled {
   const { scopes, running, log } = input;
   const config = input.config.values;
   const servers = collectServers(input.config, scopes, input.servers);
-  const points = new Points(scopes, {
-    config,
-    route: (method, path) => findRoute(routes.get(defaultListener(config)), method, path),
-  });
+  const points = new Points(scopes, input.config, (method, path) =>
+    findRoute(routes.get(defaultListener(config)), method, path),
+  );
   const chain = createChain(config.auth, points.of(Authenticators), input.guesses);
   const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];
@@ -133,6 +132,9 @@ export function compile(input: CompileInput): Compiled {
     : new Map<string, CompiledEndpoint>();
   const routes = assignRoutes(config, scopes, endpoints);
   const sockets = assignSockets(config, scopes, endpoints);
+  // By the rules of the kernel, whatever rules those have who added.
+  points.of(Checks);
+  points.of(Pages);
   points.readAll();
   const allowance = createAllowance({ config, scopes });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);

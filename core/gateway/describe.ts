@@ -6,6 +6,12 @@ import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";
 import type { Seat } from "./seat.ts";
 
+/** Where an MCP endpoint answers. */
+export type EndpointAddress = Pick<
+  GatewayDescription["endpoints"][number],
+  "name" | "url" | "listener"
+>;
+
 /** What runs, with what is wrong with it. */
 export interface Summary extends GatewayDescription {
   readonly warnings: readonly GatewayWarning[];

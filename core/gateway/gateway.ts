@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { CallInput } from "../call/call.ts";
@@ -16,21 +17,21 @@ import type { ConfigFile } from "../loading/file.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
 import type { ConfigWatcher, WatchTimes } from "../loading/watch.ts";
-import { Backlog } from "../plugin/backlog.ts";
+import type { Backlog } from "../plugin/backlog.ts";
 import type { Control, Evicted, EvictOptions, ReloadPlan } from "../plugin/control.ts";
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { Leases } from "../plugin/leases.ts";
 import type { Point } from "../plugin/point.ts";
-import type { GatewayStore } from "../store/gateway-store.ts";
+import { GatewayStore } from "../store/gateway-store.ts";
 import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./changes.ts";
 import { composition, type PluginComposition } from "./composition.ts";
-import { describeGateway } from "./describe.ts";
+import { describeGateway, type EndpointAddress } from "./describe.ts";
 import { HookEmitter } from "./emitter.ts";
 import { evict } from "./evict.ts";
 import { checkAlone, createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
-import type { Generation } from "./generation.ts";
-import { createScopeHost, reportEvent } from "./hosts.ts";
+import type { Generation, SourceFiles } from "./generation.ts";
+import { createBacklog, createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
 import { callLocally } from "./local-call.ts";
 import { createControl } from "./management.ts";
@@ -42,9 +43,6 @@ import type { ScopeHost } from "./scope.ts";
 import type { Seat } from "./seat.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
 import { collectWarnings } from "./warnings.ts";
-
-/** Where an MCP endpoint answers. */
-type EndpointAddress = Pick<GatewayDescription["endpoints"][number], "name" | "url" | "listener">;
 
 /**
  * The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`.
@@ -65,8 +63,8 @@ export class Gateway {
   readonly dryRun: boolean;
   /** Where it is one of several processes. @internal */
   readonly seat: Seat | undefined;
-  /** @internal */
-  readonly store: GatewayStore;
+  /** In memory until the first config says where it is. @internal */
+  store: GatewayStore;
   /** @internal */
   readonly hooks: HookEmitter;
   /** @internal */
@@ -93,12 +91,14 @@ export class Gateway {
   isDraining = false;
   readonly #resolver: PluginResolver;
   readonly #untap: () => void;
+  /** @internal */
+  readonly [inspect.custom] = (): object => this.toJSON();
   #isListening = false;
   #turn: Promise<unknown> = Promise.resolve();
   #closing: Promise<void> | undefined;
 
   /** Use `createGateway`. */
-  private constructor(first: Config, options: StartedWith, log: Logger, store: GatewayStore) {
+  private constructor(first: Config, options: StartedWith, log: Logger) {
     const { file, dryRun = false, seat } = options;
     const { leases } = this;
     const hooks = new HookEmitter(log);
@@ -107,13 +107,10 @@ export class Gateway {
     this.file = file;
     this.dryRun = dryRun;
     this.seat = seat;
-    this.store = store;
+    this.store = GatewayStore.inMemory(log);
     this.hooks = hooks;
     this.retirement = new Retirement(log);
-    this.backlog = new Backlog(first.values.limits, (cut) => {
-      log.warn(cut, "an answer was cut off: its client does not read it");
-      hooks.emit("answer:cut", cut);
-    });
+    this.backlog = createBacklog(first.values.limits, log, hooks);
     this.guesses = new Guesses((by) => hooks.emit("auth:throttled", by));
     this.pool = new ServerPool({ log, onEvent: (name, event) => reportEvent(this, name, event) });
     this.sockets = new Sockets(log, { leases, backlog: this.backlog, keeper: seat?.keeper });
@@ -130,9 +127,9 @@ export class Gateway {
     const { config } = checked;
     checkAlone(config, options);
     const log = options.log ?? (await createLogger(config.values.log));
-    const store = await openStore(checked, options, log);
-    const gateway = new Gateway(config, options, log, store);
+    const gateway = new Gateway(config, options, log);
     try {
+      gateway.store = await openStore(checked, options, log);
       await changeConfig(gateway, () => Promise.resolve(checked));
       takePart(gateway);
       return gateway;
@@ -157,10 +154,13 @@ export class Gateway {
   }
 
   /** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
-  get sources(): { readonly texts: readonly string[]; readonly code: readonly string[] } {
-    const of = (kind: "text" | "code"): readonly string[] =>
-      this.current.scopes.flatMap(({ sources }) => sources.of(kind));
-    return { texts: of("text"), code: of("code") };
+  get sources(): SourceFiles {
+    return this.current.sources;
+  }
+
+  /** Without the config, in which secrets stand. */
+  toJSON(): object {
+    return { name: this.name, generation: this.generation };
   }
 
   /** Counts applied configs, from 1. */

@@ -19,6 +19,12 @@ interface CallInFlight {
   readonly started: number;
 }
 
+/** Absolute paths of files that plugins read beside the config: texts, and modules without what those import. */
+export interface SourceFiles {
+  readonly texts: readonly string[];
+  readonly code: readonly string[];
+}
+
 /** One applied config: what it was made from, what serves it, and how many calls it still has to finish. */
 export class Generation {
   readonly number: number;
@@ -59,6 +65,13 @@ export class Generation {
     this.selectors = parts.selectors ?? [];
     this.compiled = parts.compiled;
     this.running = parts.running;
+  }
+
+  /** Files that plugins read beside the config. */
+  get sources(): SourceFiles {
+    const of = (kind: "text" | "code"): readonly string[] =>
+      this.scopes.flatMap(({ sources }) => sources.of(kind));
+    return { texts: of("text"), code: of("code") };
   }
 
   /** What lets people in. */

@@ -4,7 +4,7 @@ import type { CallInput } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { VERSION } from "../kit/version.ts";
 import type { ConfigFile } from "../loading/file.ts";
-import type { Backlog } from "../plugin/backlog.ts";
+import { Backlog } from "../plugin/backlog.ts";
 import type { Control } from "../plugin/control.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { Leases } from "../plugin/leases.ts";
@@ -30,6 +30,18 @@ export interface Hosting {
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
   readonly point: ScopeHost["point"];
+}
+
+/** Answers that clients do not read; of each that is cut off the log and the hooks are told. */
+export function createBacklog(
+  limits: ConstructorParameters<typeof Backlog>[0],
+  log: Logger,
+  hooks: HookEmitter,
+): Backlog {
+  return new Backlog(limits, (cut) => {
+    log.warn(cut, "an answer was cut off: its client does not read it");
+    hooks.emit("answer:cut", cut);
+  });
 }
 
 /** The gateway as its endpoints see it. */
@@ -63,7 +75,7 @@ function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
 
 /** The gateway as its plugins see it. */
 export function createScopeHost(gateway: Hosting): ScopeHost {
-  const { log, cwd, file, hooks, kept, store, control } = gateway;
+  const { log, cwd, file, hooks, kept, control } = gateway;
   const write = createAudit(log, (mutation) => hooks.emit("mutation", mutation));
   return {
     log,
@@ -77,8 +89,8 @@ export function createScopeHost(gateway: Hosting): ScopeHost {
     call: (input) => gateway.call(input),
     point: (point) => gateway.point(point),
     onEvent: (name, event) => reportEvent(gateway, name, event),
-    store: (plugin) => store.scope(plugin),
-    database: (plugin, migrations) => store.database(plugin, migrations),
+    store: (plugin) => gateway.store.scope(plugin),
+    database: (plugin, migrations) => gateway.store.database(plugin, migrations),
     keep: (key, name, create, dispose) => kept.keep(key, name, create, dispose),
   };
 }

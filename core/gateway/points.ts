@@ -1,6 +1,7 @@
+import type { Config } from "../config/config.ts";
 import { shapeOf } from "../http/route-table.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
-import type { Added, ComposedGateway, Point } from "../plugin/point.ts";
+import type { Added, ComposedGateway, Point, PointRules } from "../plugin/point.ts";
 import type { RegisteredRoute } from "../plugin/route.ts";
 import type { Scope } from "./scope.ts";
 import { blame } from "./setup.ts";
@@ -8,11 +9,19 @@ import { blame } from "./setup.ts";
 /** What plugins added, as the owners of the points read it. */
 export class Points {
   readonly #added = new Map<string, Added[]>();
-  readonly #read = new Map<string, readonly unknown[]>();
+  /** What was read, by the rules by which it was: two copies of a package may have other rules for one id. */
+  readonly #read = new Map<PointRules<never, unknown>, readonly unknown[]>();
   readonly #gateway: ComposedGateway;
+  readonly #config: Config;
 
-  constructor(scopes: readonly Pick<Scope, "added">[], gateway: ComposedGateway) {
-    this.#gateway = gateway;
+  /** @param route finds a route of the first listener */
+  constructor(
+    scopes: readonly Pick<Scope, "added">[],
+    config: Config,
+    route: ComposedGateway["route"],
+  ) {
+    this.#config = config;
+    this.#gateway = { config: config.values, route };
     for (const each of scopes.flatMap(({ added }) => added)) {
       const others = this.#added.get(each.point.id);
       if (others) others.push(each);
@@ -26,53 +35,65 @@ export class Points {
    * @throws {GatewayError} the first time: `exists` for what may be there once and is there twice, naming both plugins; and what the
    * point refuses
    */
-  of<R>({ id }: Point<never, R>): readonly R[] {
-    let values = this.#read.get(id);
+  of<R>({ id, rules }: Point<never, R>): readonly R[] {
+    let values = this.#read.get(rules);
     if (values === undefined) {
-      values = readAdded(this.#added.get(id) ?? [], this.#gateway);
-      this.#read.set(id, values);
+      values = Object.freeze(this.#readAdded(this.#added.get(id) ?? [], rules as Rules));
+      this.#read.set(rules, values);
     }
     return values as readonly R[];
   }
 
-  /** Reads what was not read yet; throws as {@link of}. */
+  /** Reads what was not read yet, by the rules of everybody who added; throws as {@link of}. */
   readAll(): void {
-    for (const [first] of this.#added.values()) this.of(first!.point);
+    for (const added of this.#added.values()) for (const { point } of added) this.of(point);
+  }
+
+  #readAdded(added: readonly Added[], rules: Rules): unknown[] {
+    const [first, second] = added;
+    if (rules.only && first && second)
+      throw new GatewayError(
+        "exists",
+        this.#attempt(second, () => rules.only!(first.plugin, second.plugin)),
+        { hint: "Take one of them out of plugins." },
+      );
+    const read = added.map((each) => ({
+      each,
+      value: rules.read ? this.#attempt(each, () => rules.read!(each, this.#gateway)) : each.value,
+    }));
+    const kept = read.filter(({ value }) => value !== undefined);
+    if (rules.nameOf)
+      checkNames(kept.map(({ each }) => [each, this.#attempt(each, () => rules.nameOf!(each))]));
+    return kept.map(({ value }) => value);
+  }
+
+  /** The rules of a point say what is wrong in their own words; what breaks in them is told of the plugin whose value they met. */
+  #attempt<R>({ key, plugin, point }: Added, work: () => R): R {
+    try {
+      return refusePromise(work());
+    } catch (error) {
+      if (isGatewayError(error)) throw error;
+      const at = { key, config: this.#config };
+      throw blame(plugin, `adds to ${point.id} what cannot be used`, error, at);
+    }
   }
 }
 
-function readAdded(added: readonly Added[], gateway: ComposedGateway): readonly unknown[] {
-  const [first, second] = added;
-  if (!first) return [];
-  const { rules } = first.point;
-  if (rules.only && second)
-    throw new GatewayError("exists", rules.only(first.plugin, second.plugin), {
-      hint: "Take one of them out of plugins.",
-    });
-  if (rules.nameOf) checkNames(added, (each) => attempt(each, () => rules.nameOf!(each)));
-  if (!rules.read) return added.map(({ value }) => value);
-  return added
-    .map((each) => attempt(each, () => rules.read!(each, gateway)))
-    .filter((value) => value !== undefined);
+type Rules = PointRules<unknown, unknown>;
+
+/** A config is compiled at once, and a rejection that nobody waits for ends the process. */
+function refusePromise<R>(value: R): R {
+  if (!(value instanceof Promise)) return value;
+  value.catch(() => {});
+  throw new Error("the rules of the point answer with a promise, and must answer at once");
 }
 
-/** The rules of a point say what is wrong in their own words; what breaks in them is told of the plugin whose value they met. */
-function attempt<R>({ plugin, point }: Added, work: () => R): R {
-  try {
-    return work();
-  } catch (error) {
-    if (isGatewayError(error)) throw error;
-    throw blame(plugin, `adds to ${point.id} what cannot be used`, error);
-  }
-}
-
-function checkNames(added: readonly Added[], nameOf: (each: Added) => string): void {
+function checkNames(named: readonly (readonly [Added, string])[]): void {
   const owners = new Map<string, string>();
-  for (const each of added) {
-    const name = nameOf(each);
+  for (const [{ plugin }, name] of named) {
     const owner = owners.get(name);
-    if (owner !== undefined) throw addedTwice(name, owner, each.plugin);
-    owners.set(name, each.plugin);
+    if (owner !== undefined) throw addedTwice(name, owner, plugin);
+    owners.set(name, plugin);
   }
 }
 

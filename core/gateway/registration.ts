@@ -158,12 +158,13 @@ async function acceptOrClose(accept: Accepting, socket: Socket, log: Logger): Pr
   }
 }
 
-function add({ name: plugin, added }: Scope, point: Point, value: unknown): void {
-  if (typeof point?.id !== "string" || value === undefined)
+function add({ key, name: plugin, added }: Scope, point: Point, value: unknown): void {
+  const isPoint = typeof point?.id === "string" && typeof point.rules === "object";
+  if (!isPoint || value === undefined)
     throw new GatewayError("invalid", "gateway.add takes a point and then a value.", {
       hint: "Import the point from the package of the plugin that owns it.",
     });
-  added.push({ plugin, point, value });
+  added.push({ key, plugin, point, value });
 }
 
 function extend(scope: Scope, { listeners = {}, endpoints = {} }: ConfigExtension): void {

@@ -54,7 +54,7 @@ interface Prepared {
   readonly changes: ReloadPlan;
 }
 
-/** A generation that is set up and does not serve yet. It ends with exactly one `commit` or `abort`. */
+/** A generation that is set up and does not serve yet. It is put into force, taken back, or given up where it is in force already. */
 export class Candidate {
   readonly generation: Generation;
   /** What putting it into force changes. */

@@ -7,8 +7,24 @@ import type { Generation } from "./generation.ts";
 import type { Seat } from "./seat.ts";
 import { unknownNamesOf } from "./unknown-names.ts";
 
-/** What works in a generation but should not stay so; asks the checks of all plugins. */
-export function collectWarnings(generation: Generation, seat?: Seat): GatewayWarning[] {
+/** Those whose warnings are being collected. */
+const collecting = new WeakSet<Generation>();
+
+/**
+ * What works in a generation but should not stay so; asks the checks of all plugins. A check that asks for it meanwhile gets none:
+ * two of them would ask each other without end.
+ */
+export function collectWarnings(generation: Generation, seat?: Seat): readonly GatewayWarning[] {
+  if (collecting.has(generation)) return [];
+  collecting.add(generation);
+  try {
+    return collect(generation, seat);
+  } finally {
+    collecting.delete(generation);
+  }
+}
+
+function collect(generation: Generation, seat: Seat | undefined): GatewayWarning[] {
   const { config, compiled, selectors } = generation;
   return [
     ...listenerWarnings(compiled.open, config),

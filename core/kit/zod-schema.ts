@@ -1,4 +1,5 @@
 import type { ZodType } from "zod";
+import { isObject } from "./json.ts";
 
 /**
  * Whether a value is a zod schema, of this copy of the library or another.
@@ -6,5 +7,5 @@ import type { ZodType } from "zod";
  * @example const schemaSchema = z.custom<ZodType>(isZodSchema, "must be a zod schema");
  */
 export function isZodSchema(value: unknown): value is ZodType {
-  return typeof value === "object" && value !== null && "_zod" in value;
+  return isObject(value) && isObject(value["_zod"]);
 }

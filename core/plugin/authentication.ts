@@ -54,7 +54,7 @@ export interface StandIn {
 }
 
 /**
- * Finds what stands in for the credentials of a request to a route; see `PluginContext.credential`.
+ * Finds what stands in for the credentials of a request to a route; see {@link StandIns}.
  *
  * @param route path of the route as it is registered
  * @throws {GatewayError} `forbidden` for a request that must not have it
@@ -65,7 +65,7 @@ export type FindCredential = (credentials: Credentials, route: string) => StandI
 /**
  * What else an authenticator may decide.
  *
- * @example gateway.authenticator("directory", authenticate, { challenge: () => 'Bearer realm="directory"' });
+ * @example gateway.add(Authenticators, { name: "directory", authenticate, challenge: () => 'Bearer realm="directory"' });
  */
 export interface AuthenticatorOptions {
   /**

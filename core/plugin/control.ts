@@ -50,7 +50,7 @@ export interface Control {
   readonly generation: number;
   /** What runs, as data. */
   describe(): GatewayDescription;
-  /** What works but should not stay so. All checks of plugins are asked for it, so no check may ask for it. */
+  /** What works but should not stay so. All checks of plugins are asked for it; a check that asks for it meanwhile gets none. */
   warnings(): readonly GatewayWarning[];
   /** Those of {@link Control.describe}, without the rest. */
   readonly authenticators: GatewayDescription["authenticators"];

@@ -26,7 +26,7 @@ export interface GatewayWarning {
  *
  * @example
  * const warning: PluginWarning = { message: "The key is a default.", path: ["plugins", "mine"], hint: "Set key." };
- * gateway.check("key", () => (config.key === DEFAULT ? warning : undefined));
+ * gateway.add(Checks, { name: "key", ask: () => (config.key === DEFAULT ? warning : undefined) });
  */
 export type PluginWarning = Omit<GatewayWarning, "code">;
 

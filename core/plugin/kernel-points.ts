@@ -1,3 +1,4 @@
+import { GatewayError } from "../kit/errors.ts";
 import type {
   Authenticate,
   Authenticator,
@@ -5,11 +6,16 @@ import type {
   FindCredential,
 } from "./authentication.ts";
 import type { Check } from "./plugin-checks.ts";
-import { definePoint } from "./point.ts";
+import { type Contribution, definePoint, type Point } from "./point.ts";
 import type { PageHandler } from "./route.ts";
 
-/** What a plugin adds to {@link Authenticators}. */
-interface AddedAuthenticator extends AuthenticatorOptions {
+/**
+ * What a plugin adds to {@link Authenticators}.
+ *
+ * @example
+ * const nobody: AuthenticatorDefinition = { name: "nobody", authenticate: () => undefined };
+ */
+export interface AuthenticatorDefinition extends AuthenticatorOptions {
   /** Unique in the gateway, in lower case with hyphens; `GET /_meta` shows it. */
   readonly name: string;
   readonly authenticate: Authenticate;
@@ -32,9 +38,25 @@ interface AddedAuthenticator extends AuthenticatorOptions {
  *   },
  * });
  */
-export const Authenticators = definePoint<AddedAuthenticator, Authenticator>("authenticators", {
-  read: ({ plugin, value }) => ({ ...value, plugin }),
-});
+export const Authenticators: Point<AuthenticatorDefinition, Authenticator> = definePoint(
+  "authenticators",
+  {
+    read({ plugin, value }) {
+      if (typeof value?.name !== "string" || typeof value.authenticate !== "function")
+        throw misshapen(plugin, "an authenticator", '{ name: "mine", authenticate }');
+      return {
+        name: value.name,
+        plugin,
+        authenticate: value.authenticate.bind(value),
+        ...(value.challenge && { challenge: value.challenge.bind(value) }),
+        ...(value.stepUp && { stepUp: value.stepUp.bind(value) }),
+        ...(value.admits && { admits: value.admits.bind(value) }),
+        ...(value.isSigned && { isSigned: value.isSigned.bind(value) }),
+        ...(value.refusal && { refusal: value.refusal.bind(value) }),
+      };
+    },
+  },
+);
 
 /**
  * What is wrong with a plugin. Each check is asked each time that somebody looks; its answer holds nothing private.
@@ -47,7 +69,13 @@ export const Authenticators = definePoint<AddedAuthenticator, Authenticator>("au
  * @example
  * gateway.add(Checks, { name: "queue", ask: () => (queue.isConnected ? undefined : "The queue is away.") });
  */
-export const Checks = definePoint<Check, Check>("checks");
+export const Checks: Point<Check, Check> = definePoint("checks", {
+  read({ plugin, value }) {
+    if (typeof value?.name !== "string" || typeof value.ask !== "function")
+      throw misshapen(plugin, "a check", '{ name: "queue", ask: () => undefined }');
+    return value;
+  },
+});
 
 /**
  * What finds a stand-in for the credentials of requests to routes that bring none, e.g. a session for its cookie. Never asked at MCP
@@ -56,8 +84,9 @@ export const Checks = definePoint<Check, Check>("checks");
  * @example
  * gateway.add(StandIns, ({ headers }, route) => (route.startsWith("/ui") ? sessions.get(headers["cookie"]) : undefined));
  */
-export const StandIns = definePoint<FindCredential, FindCredential>("stand-ins", {
+export const StandIns: Point<FindCredential, FindCredential> = definePoint("stand-ins", {
   only: (one, other) => `Plugins "${one}" and "${other}" both stand in for credentials.`,
+  read: (added) => functionOf(added, "a stand-in for credentials"),
 });
 
 /**
@@ -67,7 +96,20 @@ export const StandIns = definePoint<FindCredential, FindCredential>("stand-ins",
  *
  * @example gateway.add(Pages, () => new Response(null, { status: 302, headers: { location: "ui/" } }));
  */
-export const Pages = definePoint<PageHandler, PageHandler>("pages", {
+export const Pages: Point<PageHandler, PageHandler> = definePoint("pages", {
   only: (one, other) =>
     `Browsers get two pages at an endpoint: of plugin "${one}" and of plugin "${other}".`,
+  read: (added) => functionOf(added, "a page"),
 });
+
+/** Plugins in files are run without a look at their types, so what the types demand is demanded here again. */
+function functionOf<T>({ plugin, value }: Contribution<T>, what: string): T {
+  if (typeof value === "function") return value;
+  throw misshapen(plugin, what, "a function");
+}
+
+function misshapen(plugin: string, what: string, form: string): GatewayError {
+  return new GatewayError("invalid", `What plugin "${plugin}" adds is not ${what}.`, {
+    hint: `Write gateway.add(point, ${form}).`,
+  });
+}

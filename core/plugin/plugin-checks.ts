@@ -41,9 +41,9 @@ export function warningsOf(checks: readonly Check[]): GatewayWarning[] {
 }
 
 /** What is said, if it can be: what it threw is told nobody, and a promise comes too late. */
-function attempt({ ask }: Check): ReturnType<Check["ask"]> {
+function attempt(check: Check): ReturnType<Check["ask"]> {
   try {
-    const found = ask();
+    const found = check.ask();
     const isSaid = typeof found === "object" ? typeof found?.message === "string" : true;
     return isSaid ? found : UNSAID;
   } catch {

@@ -29,7 +29,7 @@ export interface PointRules<T, R> {
    */
   only?(one: string, other: string): string;
   /**
-   * Names a value, with its article where that reads well: no two values of the point may have one name. Default: none has a name.
+   * Names a value that is kept, with its article where that reads well: no two may have one name. Default: none has a name.
    * @example nameOf: ({ value }) => `the quota "${value.name}"`
    */
   nameOf?(added: Contribution<T>): string;
@@ -53,6 +53,8 @@ export interface Contribution<T> {
 
 /** A value as a plugin added it, with the point that it belongs to. */
 export interface Added extends Contribution<unknown> {
+  /** Of the plugin in the config. */
+  readonly key: string;
   readonly point: Point;
 }
 

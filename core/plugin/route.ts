@@ -199,7 +199,7 @@ export interface Socket {
 export type NodeHandler = (req: IncomingMessage, res: ServerResponse, principal: Principal) => void;
 
 /**
- * Answers browsers; see `PluginContext.page`. Nobody is known yet, so the answer is the same for all.
+ * Answers browsers; see {@link Pages}. Nobody is known yet, so the answer is the same for all.
  *
  * @example const page: PageHandler = () => new Response(null, { status: 302, headers: { location: "ui/" } });
  */

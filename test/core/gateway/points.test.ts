@@ -1,10 +1,16 @@
+import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import {
   type AnyPlugin,
+  Authenticators,
+  Checks,
+  type Credentials,
   definePlugin,
   definePoint,
+  type Identity,
   type PluginContext,
 } from "../../../core/index.ts";
+import { Pages, StandIns } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 interface Quota {
@@ -110,6 +116,92 @@ it.each([
   ],
 ])("refuses %s", async (_, plugins, message) => {
   await expect(run(...plugins)).rejects.toThrow(message);
+});
+
+it.each([
+  ["a promise", () => Promise.reject(new Error("canary")), "and must answer at once"],
+  ["a name that is a promise", undefined, "and must answer at once"],
+])(
+  "a rule that answers with %s refuses the config, and ends no process",
+  async (_, read, words) => {
+    const late = Promise.reject(new Error("canary"));
+    late.catch(() => {});
+    const nameOf = read ? undefined : () => late as never;
+    const point = definePoint<number>("late", {
+      ...(read && { read: read as never }),
+      ...(nameOf && { nameOf }),
+    });
+    await expect(run(plugin("a", (gateway) => gateway.add(point, 1)))).rejects.toThrow(words);
+  },
+);
+
+it("a point that lies about its rules gets around none of the kernel's", async () => {
+  const pages = definePoint<unknown>("pages");
+  const authenticators = definePoint<unknown>("authenticators");
+  const page = (name: string) => plugin(name, (gateway) => gateway.add(pages, () => "page"));
+  await expect(run(page("a"), page("b"))).rejects.toThrow("Browsers get two pages");
+  const authenticate = () => undefined;
+  const { gateway } = await run(
+    plugin("a", (each) => each.add(authenticators, { name: "mine", authenticate, plugin: "core" })),
+  );
+  expect(gateway.describe().authenticators).toEqual([{ name: "mine", plugin: "a" }]);
+});
+
+it.each([
+  [Checks, null, "is not a check"],
+  [Checks, (): undefined => undefined, "is not a check"],
+  [Authenticators, (): undefined => undefined, "is not an authenticator"],
+  [Authenticators, { authenticate: (): undefined => undefined }, "is not an authenticator"],
+  [Pages, {}, "is not a page"],
+  [StandIns, "x", "is not a stand-in for credentials"],
+  [{ id: "x" }, 1, "gateway.add takes a point and then a value"],
+])("a plugin without types cannot add what is none: %#", async (point, value, words) => {
+  const careless = plugin("a", (gateway) => gateway.add(point as never, value));
+  await expect(run(careless)).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining(words) as string,
+  });
+});
+
+it("objects keep their methods: a check and an authenticator may be classes", async () => {
+  class Depth {
+    readonly name = "depth";
+    readonly #limit = 3;
+    ask(): string | undefined {
+      return this.#limit > 2 ? "It is too deep." : undefined;
+    }
+  }
+  class Directory {
+    readonly name = "directory";
+    readonly #people = new Map([["Bearer ada", "ada"]]);
+    authenticate({ headers }: Credentials): Identity | undefined {
+      const id = this.#people.get(String(headers["authorization"]));
+      return id === undefined ? undefined : { id, kind: "user", roles: new Set(["viewer"]) };
+    }
+  }
+  const { url } = await run(
+    plugin("a", (gateway) => {
+      gateway.add(Checks, new Depth());
+      gateway.add(Authenticators, new Directory());
+      const look = { access: "viewer", mutates: false } as const;
+      gateway.route("GET", "/me", look, ({ context }) => context.principal.ref);
+    }),
+  );
+  expect(await (await fetch(`${url}/readyz?verbose`)).text()).toContain("It is too deep.");
+  const me = await fetch(`${url}/me`, { headers: { authorization: "Bearer ada" } });
+  expect([me.status, await me.text()]).toEqual([200, "user:ada"]);
+});
+
+it("what is read cannot be changed by whoever reads it, and a gateway shows no secret of its config", async () => {
+  const secret = "a-secret-key-of-16-characters";
+  const { gateway } = await setupGateway({
+    plugins: [adding("a", CALLS)],
+    config: { auth: { apiKey: secret } },
+    client: false,
+  });
+  expect(() => (gateway.point(Quotas) as string[]).pop()).toThrow(TypeError);
+  expect(JSON.stringify(gateway)).toBe('{"name":"propylon","generation":1}');
+  expect(inspect(gateway, { depth: 9, showHidden: true })).not.toContain(secret);
 });
 
 it("what is added after the setup is refused, not lost", async () => {

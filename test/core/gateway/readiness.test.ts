@@ -1,6 +1,6 @@
 import { Checks } from "propylon";
 import { expect, it } from "vitest";
-import { definePlugin } from "../../../core/index.ts";
+import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ask = async (url: string, path = "/readyz?verbose"): Promise<[number, string]> => {
@@ -89,4 +89,28 @@ it("a check that has the gateway described is not asked by that", async () => {
   expect(asked).toBe(0);
   expect(gateway.warnings().map(({ message }) => message)).toEqual([`${name} has no servers.`]);
   expect(asked).toBe(1);
+});
+
+it("checks that ask for all warnings do not ask each other without end", async () => {
+  let asked = 0;
+  const curious = (name: string) => ({
+    name,
+    ask: () => {
+      asked++;
+      return void context.control.warnings();
+    },
+  });
+  let context!: PluginContext;
+  const plugin = definePlugin({
+    name: "p",
+    setup(gateway: PluginContext) {
+      context = gateway;
+      for (const name of ["a", "b", "c"]) gateway.add(Checks, curious(name));
+    },
+  });
+  const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
+  asked = 0;
+  expect(gateway.warnings()).toEqual([]);
+  expect(asked).toBe(3);
+  expect((await ask(url))[0]).toBe(200);
 });

@@ -1,7 +1,10 @@
 import { type Panel, Panels } from "propylon/panels";
-import { expect, it } from "vitest";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { definePlugin, type PluginContext } from "../../../core/index.ts";
+import { createFileGateway, definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const TABLE = { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] };
@@ -207,4 +210,27 @@ it("takes the same shape of a path, a query, and a form that only asks", async (
     },
   );
   expect(gateway.point(Panels).map(({ id }) => id)).toEqual(["jobs", "search", "one"]);
+});
+
+it("a plugin file in a folder without node_modules adds a panel", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "panels-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const text = `import { definePlugin } from "propylon";
+import { Panels } from "propylon/panels";
+export default definePlugin({
+  name: "shelf",
+  setup(gateway) {
+    const look = { access: "viewer", mutates: false, management: true } as const;
+    gateway.route("GET", "/_meta/shelf", look, () => ({ rows: [] }));
+    const table = { from: "GET /_meta/shelf", rows: "/rows", columns: [{ label: "Id", value: "/id" }] } as const;
+    gateway.add(Panels, { id: "shelf", title: "Shelf", place: "page", access: "viewer", view: { table } });
+  },
+});
+`;
+  await writeFile(join(folder, "shelf.ts"), text);
+  const file = join(folder, "gateway.yaml");
+  await writeFile(file, "listeners: { main: { port: 0 } }\nplugins:\n  ./shelf.ts: {}\n");
+  const gateway = await createFileGateway(file);
+  onTestFinished(() => gateway.close({ grace: 0 }));
+  expect(gateway.point(Panels)).toMatchObject([{ plugin: "shelf", id: "shelf" }]);
 });
