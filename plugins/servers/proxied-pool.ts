@@ -54,6 +54,8 @@ const MAX_UNREAD = 16 * 1_048_576;
 class ReaderHandler implements Dispatcher.DispatchHandler {
   readonly #reader: ResponseReader;
   readonly #body = new Readable({ read: () => this.#goOn() });
+  /** What came with this read of the socket. */
+  readonly #chunks: Buffer[] = [];
   #turns: Turns | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #isPausable = false;
@@ -96,19 +98,34 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
     if (status >= 200) this.#reader.onResponseStart?.(status, pairsOf(headers));
   }
 
+  /** Chunks of one read of the socket go on as one: there may be 10,000 of one byte in it. */
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#body.destroyed || this.#body.push(chunk)) return;
+    if (this.#body.destroyed) return;
+    if (this.#chunks.push(chunk) === 1) queueMicrotask(() => this.#pass(controller));
+  }
+
+  #pass(controller: Dispatcher.DispatchController): void {
+    if (this.#take()) return;
     if (this.#isPausable) controller.pause();
     else if (this.#body.readableLength > MAX_UNREAD)
       controller.abort(new Error("it sends faster than it is read"));
   }
 
+  /** @returns whether more is wanted */
+  #take(): boolean {
+    const chunks = this.#chunks.splice(0);
+    if (chunks.length === 0 || this.#body.destroyed) return true;
+    return this.#body.push(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
+  }
+
   onResponseEnd(): void {
+    this.#take();
     this.#body.push(null);
   }
 
   /** What came before a connection broke is still read. */
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#take();
     this.#error = error;
     if (!this.#turns || this.#body.destroyed || this.#isHeld) {
       this.#body.destroy();

@@ -1,7 +1,8 @@
 import { expect, onTestFinished } from "vitest";
+import { createPrincipal } from "../../../core/call/principal.ts";
 import { createKey } from "../../../core/http/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
-import type { GatewayConfigInput } from "../../../core/index.ts";
+import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";
 import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
 import oauthClient from "../../../plugins/oauth-client/index.ts";
 import { GuardedServer, type GuardedOptions } from "../../fixtures/guarded-server.ts";
@@ -50,9 +51,10 @@ export async function setupRig({
     provider,
     server,
     status,
-    /** Waits until the server is in a state. */
+    /** Waits until the server is in a state, and a ready one until its tools are listed: an endpoint shows them a turn later. */
     becomes: async (state: string): Promise<void> => {
       await expect.poll(() => status().state).toBe(state);
+      if (state === "ready") await expect.poll(() => isListed(gateway)).toBe(true);
     },
     /** Logs the gateway in, as its operator does. */
     logIn: async (browser = new LoginBrowser(), headers: Record<string, string> = {}) => {
@@ -60,6 +62,14 @@ export async function setupRig({
       return { page: await browser.connect(link), id };
     },
   };
+}
+
+const ANYBODY = createPrincipal({ kind: "user", id: "anybody", roles: new Set(["caller"]) });
+
+/** Whether each endpoint shows the tools of the server. */
+function isListed({ servers, control, endpoints }: Gateway): boolean {
+  const [tool] = servers.get("guarded")!.catalogue.tools;
+  return !tool || control.endpointNames("guarded", tool.name, ANYBODY).length === endpoints.length;
 }
 
 /** Begins a login of the gateway's account, as its operator does. @returns its link, and its id */
