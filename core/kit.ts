@@ -17,7 +17,7 @@ export {
 export { BoundedLog, type LogFacts, type WriteLine } from "./kit/bounded-log.ts";
 export { Buckets } from "./kit/buckets.ts";
 export { FetchedValue, FetchFailure } from "./kit/fetched-value.ts";
-export { Checks, type ChecksOptions, type KnownFact } from "./kit/fact-checks.ts";
+export { FactChecks, type FactChecksOptions, type KnownFact } from "./kit/fact-checks.ts";
 export { Recent } from "./kit/recent.ts";
 export { Semaphore } from "./kit/semaphore.ts";
 
@@ -96,6 +96,7 @@ export type {
   PageHandler,
   WebSocketOptions,
 } from "./plugin/route.ts";
+export { ROUTE_METHODS } from "./plugin/route.ts";
 export {
   checkInput,
   createEtag,
@@ -155,7 +156,7 @@ export {
   toRpcError,
   wordsOf,
 } from "./kit/errors.ts";
-export { downSince } from "./server/status.ts";
+export { downSince, StatusTracker } from "./server/status.ts";
 export { networkFault, networkReason, serverFault, sizeFault, statusFault } from "./kit/faults.ts";
 
 // Files, children and the environment
@@ -278,12 +279,12 @@ export {
 export { fillTemplate, hasTemplate } from "./config/header-template.ts";
 export { readAuth, type ServerAuth } from "./config/server-auth.ts";
 export { maskerOf, maskSaid } from "./config/mask.ts";
-export { changedLists, LISTS, type ListName } from "./call/catalogue.ts";
+export { changedLists, LISTS, type ListName, makeCatalogue } from "./call/catalogue.ts";
 export { usableEntries } from "./server/entries.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";
 export { LeftOutLog } from "./server/left-out.ts";
 export { TOO_DEEP } from "./server/schema-flaws.ts";
-export type { RefreshedServerOptions } from "./server/refreshed-server.ts";
+export { RefreshedServer, type RefreshedServerOptions } from "./server/refreshed-server.ts";
 export { Refresher, type RefresherOptions } from "./server/refresher.ts";
 export {
   EMPTY_CATALOGUE,
@@ -320,9 +321,6 @@ export { type AuthenticatorDefinition, Pages, StandIns } from "./plugin/kernel-p
 export type { Check } from "./plugin/plugin-checks.ts";
 export type { ComposedGateway, Contribution, Point, PointRules } from "./plugin/point.ts";
 export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";
-export { makeCatalogue } from "./call/catalogue.ts";
-export { RefreshedServer } from "./server/refreshed-server.ts";
-export { StatusTracker } from "./server/status.ts";
 export { isZodSchema } from "./kit/zod-schema.ts";
 export type { EventKind, EventKinds } from "./plugin/event-kind.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";

@@ -82,8 +82,7 @@ function ownRule(allowance: Allowance): (call: Call) => Deadline {
 /** The rule that a plugin registered, if one did; one call has one deadline. */
 function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
   const rule = onlyOne(
-    scopes,
-    (scope) => scope.deadlines,
+    scopes.flatMap(({ name: plugin, deadlines }) => deadlines.map((value) => ({ plugin, value }))),
     (one, other) => `Plugins "${one}" and "${other}" both decide how long calls may run.`,
   );
   return rule && ((call) => rule.limit(call));

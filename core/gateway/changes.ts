@@ -212,7 +212,7 @@ function editable(gateway: Changing, expected?: string): ConfigFile {
   });
 }
 
-/** One change at a time, whoever asks for it; none once the gateway is closed. */
+/** Makes one change at a time, for all who ask. A closed gateway refuses it. */
 function change<T>(gateway: Changing, work: () => Promise<T>): Promise<T> {
   return gateway.inTurn(() => {
     if (gateway.isDraining) throw new GatewayError("draining", "The gateway is closed.");

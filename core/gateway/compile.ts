@@ -22,7 +22,7 @@ import { createGuard, type Guard } from "../http/guard.ts";
 import { checkMetrics } from "./metrics.ts";
 import { DeclaredEvents } from "./declared-events.ts";
 import { Authenticators, Checks, Pages, StandIns } from "../plugin/kernel-points.ts";
-import { findRoute, Points } from "./points.ts";
+import { Points } from "./points.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
@@ -38,6 +38,7 @@ import {
   assignRoutes,
   assignSockets,
   defaultListener,
+  findRoute,
   type SocketTable,
 } from "../http/route-table.ts";
 import type { RegisteredRoute } from "../plugin/route.ts";
@@ -122,8 +123,7 @@ export function compile(input: CompileInput): Compiled {
   const showsAnyone = combineFilters(filters, exposes);
   const shown = { selection, shows: showsAnyone, byPrincipal, isUnfiltered };
   const endpointServer = onlyOne(
-    scopes,
-    (scope) => (scope.endpointServer ? [scope.endpointServer] : []),
+    scopes.flatMap(({ name: plugin, endpointServer: value }) => (value ? [{ plugin, value }] : [])),
     (one, other) => `The endpoints are served twice: by plugin "${one}" and by plugin "${other}".`,
     "Switch one of them off, e.g. plugins: { mcp: false }.",
   );

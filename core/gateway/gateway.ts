@@ -17,7 +17,7 @@ import type { ConfigFile } from "../loading/file.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
 import type { ConfigWatcher, WatchTimes } from "../loading/watch.ts";
-import type { Backlog } from "../plugin/backlog.ts";
+import { Backlog } from "../plugin/backlog.ts";
 import type { Control, Evicted, EvictOptions, ReloadPlan } from "../plugin/control.ts";
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
@@ -31,7 +31,7 @@ import { HookEmitter } from "./emitter.ts";
 import { evict } from "./evict.ts";
 import { checkAlone, createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
 import type { Generation, SourceFiles } from "./generation.ts";
-import { createBacklog, createScopeHost, reportEvent } from "./hosts.ts";
+import { createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
 import { callLocally } from "./local-call.ts";
 import { createControl } from "./management.ts";
@@ -110,7 +110,10 @@ export class Gateway {
     this.store = GatewayStore.inMemory(log);
     this.hooks = hooks;
     this.retirement = new Retirement(log);
-    this.backlog = createBacklog(first.values.limits, log, hooks);
+    this.backlog = new Backlog(first.values.limits, (cut) => {
+      log.warn(cut, "an answer was cut off: its client does not read it");
+      hooks.emit("answer:cut", cut);
+    });
     this.guesses = new Guesses((by) => hooks.emit("auth:throttled", by));
     this.pool = new ServerPool({ log, onEvent: (name, event) => reportEvent(this, name, event) });
     this.sockets = new Sockets(log, { leases, backlog: this.backlog, keeper: seat?.keeper });
@@ -322,8 +325,7 @@ export class Gateway {
 
   /** Points every open listener at the current generation. */
   #serve(): void {
-    const { current } = this;
-    this.sockets.swap((listener) => appOf(this, current, listener));
+    this.sockets.swap((listener) => appOf(this, this.current, listener));
   }
 
   /**

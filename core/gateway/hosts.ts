@@ -4,7 +4,7 @@ import type { CallInput } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { VERSION } from "../kit/version.ts";
 import type { ConfigFile } from "../loading/file.ts";
-import { Backlog } from "../plugin/backlog.ts";
+import type { Backlog } from "../plugin/backlog.ts";
 import type { Control } from "../plugin/control.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { Leases } from "../plugin/leases.ts";
@@ -30,18 +30,6 @@ export interface Hosting {
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
   readonly point: ScopeHost["point"];
-}
-
-/** Answers that clients do not read; of each that is cut off the log and the hooks are told. */
-export function createBacklog(
-  limits: ConstructorParameters<typeof Backlog>[0],
-  log: Logger,
-  hooks: HookEmitter,
-): Backlog {
-  return new Backlog(limits, (cut) => {
-    log.warn(cut, "an answer was cut off: its client does not read it");
-    hooks.emit("answer:cut", cut);
-  });
 }
 
 /** The gateway as its endpoints see it. */

@@ -33,7 +33,7 @@ export async function callLocally(
   // Its face may have waited for a body, or for a server to connect.
   if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
   const answer = await generation.call(call);
-  // Whoever names a peer can answer; anybody else gets to see the question.
+  // A caller that names a peer can answer. Every other caller gets the question as its answer.
   if (!input.peer || !needsInput(answer)) return answer;
   return answerInputs(call, answer, (next) => generation.call(complete(next)));
 }

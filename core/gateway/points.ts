@@ -1,9 +1,7 @@
 import type { Config } from "../config/config.ts";
-import { shapeOf } from "../http/route-table.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { Added, ComposedGateway, Point, PointRules } from "../plugin/point.ts";
-import type { RegisteredRoute } from "../plugin/route.ts";
-import type { Scope } from "./scope.ts";
+import { onlyOne, type Scope } from "./scope.ts";
 import { blame } from "./setup.ts";
 
 /** What plugins added, as the owners of the points read it. */
@@ -50,13 +48,8 @@ export class Points {
   }
 
   #readAdded(added: readonly Added[], rules: Rules): unknown[] {
-    const [first, second] = added;
-    if (rules.only && first && second)
-      throw new GatewayError(
-        "exists",
-        this.#attempt(second, () => rules.only!(first.plugin, second.plugin)),
-        { hint: "Take one of them out of plugins." },
-      );
+    if (rules.only)
+      onlyOne(added, (one, other) => this.#attempt(added[1]!, () => rules.only!(one, other)));
     const read = added.map((each) => ({
       each,
       value: rules.read ? this.#attempt(each, () => rules.read!(each, this.#gateway)) : each.value,
@@ -103,14 +96,4 @@ function addedTwice(name: string, one: string, other: string): GatewayError {
       ? `Plugin "${one}" adds ${name} twice.`
       : `Plugins "${one}" and "${other}" both add ${name}.`;
   return new GatewayError("exists", message, { hint: "Give one of them another name." });
-}
-
-/** The route of a method and a path, whatever its parameters are called. */
-export function findRoute(
-  routes: readonly RegisteredRoute[] = [],
-  method: RegisteredRoute["method"],
-  path: string,
-): RegisteredRoute | undefined {
-  const shape = shapeOf(path);
-  return routes.find((route) => route.method === method && shapeOf(route.path) === shape);
 }

@@ -209,7 +209,7 @@ function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
   return FIXED.filter((key) => !isDeepStrictEqual(before[key], after[key]));
 }
 
-/** Plugins of a config that run as they were before their package was installed anew. */
+/** Plugins of a config that still run the code of the package that was replaced. */
 function replacedPlugins(file: ConfigFile | undefined, { plugins }: GatewayConfig): string[] {
   const used = (file?.replaced ?? []).filter((key) => (plugins[key] ?? false) !== false);
   return used.map((key) => `plugins.${key}`);

@@ -9,7 +9,7 @@ import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin-server.ts";
 import type { LocalDefinitions } from "../plugin/definitions.ts";
 import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
-import type { Added } from "../plugin/point.ts";
+import type { Added, Contribution } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
 import type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
@@ -149,16 +149,13 @@ export function createScope(
  * @throws {GatewayError} `exists` then
  */
 export function onlyOne<T>(
-  scopes: readonly Scope[],
-  of: (scope: Scope) => readonly T[],
+  [first, second]: readonly Contribution<T>[],
   clash: (one: string, other: string) => string,
   hint = "Take one of them out of plugins.",
 ): T | undefined {
-  const [first, second] = scopes.flatMap((scope) =>
-    of(scope).map((brought) => ({ name: scope.name, brought })),
-  );
-  if (first && second) throw new GatewayError("exists", clash(first.name, second.name), { hint });
-  return first?.brought;
+  if (first && second)
+    throw new GatewayError("exists", clash(first.plugin, second.plugin), { hint });
+  return first?.value;
 }
 
 /** The plugin's own tools, resources and prompts may come later: `changed()` of what they return builds them in. */

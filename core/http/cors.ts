@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { ROUTE_METHODS } from "../plugin/route.ts";
 
-const METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+const METHODS = [...ROUTE_METHODS, "OPTIONS"].join(", ");
 /** Headers a browser script may read: the session id, the challenge that starts a login, and when to come back. */
 const EXPOSED = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
 const PREFLIGHT_SECONDS = 600;

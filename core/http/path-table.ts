@@ -1,6 +1,5 @@
 import { addRoute, createRouter, findRoute } from "rou3";
-import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
-import { METHODS } from "./route-table.ts";
+import { type RegisteredRoute, type RegisteredSocket, ROUTE_METHODS } from "../plugin/route.ts";
 
 /** Stands where a method stands, for a path that accepts WebSocket connections; no request can have it as its method. */
 const SOCKET = "WEB SOCKET";
@@ -49,7 +48,7 @@ export class PathTable {
 
   /** The routes of a path, by the methods that it answers. */
   matchesAt(path: string): readonly RouteMatch[] {
-    return METHODS.flatMap((method) => {
+    return ROUTE_METHODS.flatMap((method) => {
       const match = this.route(method, path);
       return match ? [{ ...match, method }] : [];
     });

@@ -1,25 +1,16 @@
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type {
-  Access,
-  RegisteredRoute,
-  RegisteredSocket,
-  RouteMethod,
-  RouteOptions,
-  WebSocketOptions,
+import { ROLES } from "../kit/roles.ts";
+import {
+  type Access,
+  type RegisteredRoute,
+  type RegisteredSocket,
+  ROUTE_METHODS,
+  type RouteOptions,
+  type WebSocketOptions,
 } from "../plugin/route.ts";
 
-const ACCESS: readonly Access[] = [
-  "public",
-  "principal",
-  "viewer",
-  "caller",
-  "operator",
-  "service",
-  "admin",
-];
-/** Methods a route can have. */
-export const METHODS: readonly RouteMethod[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+const ACCESS: readonly Access[] = ["public", "principal", ...ROLES];
 
 /** Where an endpoint of the gateway is. */
 export interface EndpointPlace {
@@ -129,12 +120,22 @@ export function shapeOf(path: string): string {
   return segments.join("/").replace(/(?<=.)\/$/, "");
 }
 
+/** The route of a method and a path, whatever its parameters are called. */
+export function findRoute(
+  routes: readonly RegisteredRoute[] = [],
+  method: RegisteredRoute["method"],
+  path: string,
+): RegisteredRoute | undefined {
+  const shape = shapeOf(path);
+  return routes.find((route) => route.method === method && shapeOf(route.path) === shape);
+}
+
 /** Plugins may be plain JavaScript, so what the types demand is demanded here again. */
 function checkRoute({ path, method, options }: RegisteredRoute, what: string): void {
   if (!path.startsWith("/"))
     throw refusal(what, "has a path that does not start with a slash", `Write "/${path}".`);
-  if (!METHODS.includes(method))
-    throw refusal(what, "has an unknown method", `Methods: ${METHODS.join(", ")}.`);
+  if (!ROUTE_METHODS.includes(method))
+    throw refusal(what, "has an unknown method", `Methods: ${ROUTE_METHODS.join(", ")}.`);
   checkPolicy(options, what);
 }
 

@@ -18,9 +18,9 @@ export interface KnownFact<T> {
  * How to find something out.
  *
  * @example
- * const options: ChecksOptions<boolean> = { interval: 15_000, lasts: 60_000, known, ask: (name) => isUp(name) };
+ * const options: FactChecksOptions<boolean> = { interval: 15_000, lasts: 60_000, known, ask: (name) => isUp(name) };
  */
-export interface ChecksOptions<T> {
+export interface FactChecksOptions<T> {
   /** Milliseconds between two questions about a name. */
   readonly interval: number;
   /** Milliseconds after which what is known is too old to be told without asking. */
@@ -46,15 +46,15 @@ interface Question {
  * Facts by name that are found out by asking: told from memory, renewed in the background, one question per name at a time.
  *
  * @example
- * const checks = new Checks({ interval: 15_000, lasts: 60_000, known: new Map(), ask: (name) => isUp(name) });
+ * const checks = new FactChecks({ interval: 15_000, lasts: 60_000, known: new Map(), ask: (name) => isUp(name) });
  * const timer = setTicker(() => checks.renewDue(names), 1_000);
  */
-export class Checks<T> {
-  readonly #options: ChecksOptions<T>;
+export class FactChecks<T> {
+  readonly #options: FactChecksOptions<T>;
   readonly #asking = new Map<string, Question>();
   readonly #turns: Semaphore;
 
-  constructor(options: ChecksOptions<T>) {
+  constructor(options: FactChecksOptions<T>) {
     this.#options = options;
     this.#turns = new Semaphore(options.parallel ?? Infinity);
   }

@@ -166,7 +166,7 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   add<T>(point: Point<T>, value: NoInfer<T>): void;
   /**
    * What plugins have added to a point, in the order of the plugins, in the config in force: while a plugin is set up
-   * and started that is the one before, and at first there is none.
+   * and started, that is the config before. The first config has no values then.
    * @example const quotas = (): readonly Quota[] => gateway.point(Quotas);
    */
   point<R>(point: Point<never, R>): readonly R[];

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { H3Event } from "h3";
 import type { GatewayError } from "../kit/errors.ts";
 import type { Cancellation } from "../call/cancellation.ts";
+import type { Role } from "../kit/roles.ts";
 import type { Principal } from "../kit/types.ts";
 
 /**
@@ -11,14 +12,7 @@ import type { Principal } from "../kit/types.ts";
  *
  * @example const PAGE: { access: Access; mutates: boolean } = { access: "viewer", mutates: false };
  */
-export type Access =
-  | "public"
-  | "principal"
-  | "viewer"
-  | "caller"
-  | "operator"
-  | "service"
-  | "admin";
+export type Access = "public" | "principal" | Role;
 
 /**
  * The policy of a route.
@@ -128,11 +122,18 @@ export interface DirectAnswer {
 export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
 
 /**
+ * Methods that a route can have.
+ *
+ * @example const reference = new RegExp(`^(?:${ROUTE_METHODS.join("|")}) /`);
+ */
+export const ROUTE_METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] as const;
+
+/**
  * Methods a route can have.
  *
  * @example const WRITES: ReadonlySet<RouteMethod> = new Set(["POST", "PUT", "PATCH", "DELETE"]);
  */
-export type RouteMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type RouteMethod = (typeof ROUTE_METHODS)[number];
 
 /**
  * What a route handler receives: h3's event, with the principal that the access policy admitted. On a public route somebody

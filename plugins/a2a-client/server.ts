@@ -1,6 +1,5 @@
 import { type Answer, GatewayError, type Call, type Catalogue, type PluginContext } from "propylon";
-import { RefreshedServer } from "propylon/kit";
-import type { ProbeReport } from "propylon/kit";
+import { type ProbeReport, RefreshedServer } from "propylon/kit";
 import type { RemoteCard } from "./card.ts";
 import { CardReader } from "./cards.ts";
 import type { AgentClient } from "./agent-client.ts";

@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext, toGatewayError } from "propylon";
-import { Checks, FIRST_PROBLEM, httpServerSchema, setTicker, setTimer } from "propylon/kit";
+import { FactChecks, FIRST_PROBLEM, httpServerSchema, setTicker, setTimer } from "propylon/kit";
 import type { McpServersService, OwnServer } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
 import type { ConsoleChanges } from "./changes.ts";
@@ -43,14 +43,14 @@ export interface ConnectedAgent {
 export class ConnectedAgents {
   readonly #options: ConnectedAgentsOptions;
   readonly #connected = new Map<string, ConnectedAgent>();
-  readonly #checks: Checks<AgentHealth>;
+  readonly #checks: FactChecks<AgentHealth>;
   #timers: readonly NodeJS.Timeout[] = [];
   /** Agents beyond the limit. */
   leftOut = 0;
 
   constructor(options: ConnectedAgentsOptions) {
     this.#options = options;
-    this.#checks = new Checks({
+    this.#checks = new FactChecks({
       interval: options.interval,
       lasts: Infinity,
       known: new Map(),

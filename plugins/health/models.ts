@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { Checks, type KnownFact, setTimer } from "propylon/kit";
+import { FactChecks, type KnownFact, setTimer } from "propylon/kit";
 import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
 import type { HealthOptions } from "./options.ts";
 
@@ -12,7 +12,7 @@ export interface ModelHealth extends ModelPreflight {
 
 /** How the models of the agents are, without spending a token. */
 export class ModelChecks {
-  readonly checks: Checks<ModelHealth>;
+  readonly checks: FactChecks<ModelHealth>;
   readonly #agents: AgentsService | undefined;
   readonly #timeout: number;
 
@@ -22,7 +22,7 @@ export class ModelChecks {
   ) {
     this.#agents = agents;
     this.#timeout = config.timeout;
-    this.checks = new Checks({
+    this.checks = new FactChecks({
       interval: config.preflightInterval,
       lasts: 4 * config.preflightInterval + config.timeout,
       known: keep("models", () => new Map<string, KnownFact<ModelHealth>>()),

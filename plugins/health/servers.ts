@@ -1,5 +1,5 @@
 import { GatewayError, toGatewayError, type PluginContext, type Server } from "propylon";
-import { Checks, type KnownFact, type ProbeRung, setTimer } from "propylon/kit";
+import { FactChecks, type KnownFact, type ProbeRung, setTimer } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import type { HealthOptions } from "./options.ts";
 import type { ServerHealth } from "./service.ts";
@@ -20,7 +20,7 @@ export interface ServerChecksOptions {
 
 /** How the servers of the gateway are, by probing them. */
 export class ServerChecks {
-  readonly checks: Checks<ServerHealth>;
+  readonly checks: FactChecks<ServerHealth>;
   readonly #options: ServerChecksOptions;
   /** Round trips of the last probes that were answered, in milliseconds. */
   readonly #latencies: Map<string, readonly number[]>;
@@ -29,7 +29,7 @@ export class ServerChecks {
     const { keep, config } = options.gateway;
     this.#options = options;
     this.#latencies = keep("latencies", () => new Map());
-    this.checks = new Checks({
+    this.checks = new FactChecks({
       interval: config.interval,
       lasts: 4 * config.interval + config.timeout,
       known: keep("servers", () => new Map<string, KnownFact<ServerHealth>>()),

@@ -1,11 +1,14 @@
 import { z, type ZodType } from "zod";
-import { isZodSchema, PERSON_ROLES } from "propylon/kit";
+import { isZodSchema, PERSON_ROLES, ROUTE_METHODS } from "propylon/kit";
 import type { Panel } from "./panel.ts";
 
 const pointer = z.string().regex(/^(?:\/.*)?$/, "must be a JSON pointer such as /servers");
 const reference = z
   .string()
-  .regex(/^[A-Z]+ \//, "must be a method and a path, as in GET /_meta/servers");
+  .regex(
+    new RegExp(`^(?:${ROUTE_METHODS.join("|")}) /`),
+    "must be a method and a path, as in GET /_meta/servers",
+  );
 const accessSchema = z.enum(PERSON_ROLES);
 const label = z.string().min(1).max(100);
 

@@ -1,8 +1,12 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { GatewayError, type Catalogue, type ServerEvent } from "../../../core/index.ts";
-import { makeCatalogue, StatusTracker } from "../../../core/kit.ts";
-import { Refresher, type RefresherOptions } from "../../../core/kit.ts";
+import {
+  makeCatalogue,
+  Refresher,
+  type RefresherOptions,
+  StatusTracker,
+} from "../../../core/kit.ts";
 
 interface Book {
   readonly title: string;

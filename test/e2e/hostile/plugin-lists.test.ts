@@ -12,8 +12,7 @@ import {
   type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
-import { StatusTracker } from "../../../core/kit.ts";
-import { EMPTY_CATALOGUE } from "../../../core/kit.ts";
+import { EMPTY_CATALOGUE, StatusTracker } from "../../../core/kit.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const INPUT = { type: "object" };

@@ -103,6 +103,11 @@ it.each([
     table({ from: "GET /_meta/job" }),
     /its data asks GET \/_meta\/job, which is not a route/,
   ],
+  [
+    "a method that no route has",
+    table({ from: "FETCH /_meta/jobs" }),
+    /must be a method and a path/,
+  ],
   ["more rights than the panel", table({ from: "GET /_meta/jobs/:id" }), /takes the role operator/],
   ["a route for services", table({ from: "GET /services" }), /takes the role service/],
   ["data by POST", table({ from: "POST /_meta/jobs/search" }), /is not a GET/],
