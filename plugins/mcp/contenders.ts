@@ -67,14 +67,14 @@ export class Contenders {
   }
 
   /**
-   * Those who keep a server from the plain name of a thing. One that never said what it has keeps none from what runs in this
+   * Whether another server keeps one from the plain name of a thing. One that never said what it has keeps none from what runs in this
    * process, since the tool with which people log in at a server would else have no name until they did; nor from whose the name
    * was when clients were told, since it is given to nobody else.
    */
-  rivals(name: string, server: string, claimants: ReadonlySet<string>): readonly Contender[] {
+  hasRival(name: string, server: string, claimants: ReadonlySet<string>): boolean {
     const isSure = this.#isLocal.has(server) || claimants.has(server);
     const found = isSure ? this.known(name) : this.of(name);
-    return found.filter((other) => other.server !== server);
+    return found.some((other) => other.server !== server);
   }
 
   /** Whether the server that the endpoint belongs to has a thing of this name. */

@@ -56,8 +56,9 @@ export function exposeNames(
 class Naming {
   readonly #rule: NamingRule;
   readonly #context: NamingContext;
-  readonly #taken = new Map<string, Named>();
-  readonly #seen = new Map<string, string>();
+  readonly #taken = new Set<string>();
+  /** Names that are given, by server and by name there. */
+  readonly #given = new Map<string, Map<string, string>>();
 
   constructor(rule: NamingRule, context: NamingContext) {
     this.#rule = rule;
@@ -66,24 +67,35 @@ class Naming {
 
   name(item: Named): NameResult {
     const { server, name } = item;
-    const key = `${server}\n${name}`;
-    const twice = this.#seen.get(key);
+    let given = this.#given.get(server);
+    if (given === undefined) this.#given.set(server, (given = new Map()));
+    const twice = given.get(name);
     if (twice !== undefined) return collision(item, item.prefix, twice);
     const holder = this.#holder(item);
     if (holder !== undefined) return collision(item, holder, name);
-    for (const exposed of this.#wanted(item)) {
-      if (!this.#isFree(exposed, server)) continue;
-      this.#taken.set(exposed, item);
-      this.#seen.set(key, exposed);
-      return { exposed };
-    }
-    return { problem: `"${name}" of ${item.prefix} is left out: its names here are all taken.` };
+    const exposed = this.#firstFree(item);
+    if (exposed === undefined)
+      return { problem: `"${name}" of ${item.prefix} is left out: its names here are all taken.` };
+    this.#taken.add(exposed);
+    given.set(name, exposed);
+    return { exposed };
   }
 
-  #isFree(name: string, server: string): boolean {
+  #firstFree(item: Named): string | undefined {
+    const { server } = item;
+    const plain = this.#hasPlain(item) ? this.#fit(item.name, item) : undefined;
+    if (this.#isFree(plain, server)) return plain;
+    const full = this.#full(item);
+    if (this.#isFree(full, server)) return full;
+    return DIGITS.map((digits) => this.#short(this.#prefixed(item), item, digits)).find((short) =>
+      this.#isFree(short, server),
+    );
+  }
+
+  #isFree(name: string | undefined, server: string): name is string {
+    if (name === undefined || this.#taken.has(name)) return false;
     const claimants = this.#claimants(name);
-    const isClaimed = claimants.size > 1 || (claimants.size === 1 && !claimants.has(server));
-    return !this.#taken.has(name) && !isClaimed;
+    return claimants.size === 0 || (claimants.size === 1 && claimants.has(server));
   }
 
   /** Without prefixes the first server in the order of the config has a name; the others are left out. */
@@ -103,20 +115,13 @@ class Naming {
     return this.#rule.naming === "none" && contenders.isOwn(name) ? NOBODY : claimants(name);
   }
 
-  *#wanted(item: Named): Generator<string> {
-    if (this.#hasPlain(item)) yield this.#fit(item.name, item);
-    const full = this.#full(item);
-    if (full !== undefined) yield full;
-    for (const digits of DIGITS) yield this.#short(this.#prefixed(item), item, digits);
-  }
-
   #hasPlain({ server, name }: Named): boolean {
     const { contenders } = this.#context;
     if (this.#rule.naming === "server") return false;
     if (this.#rule.naming === "none") return this.#owner(name)?.server === server;
     // It could be the prefixed name of something else.
     if (contenders.prefixed(name).length > 0) return false;
-    return contenders.rivals(name, server, this.#claimants(name)).length === 0;
+    return !contenders.hasRival(name, server, this.#claimants(name));
   }
 
   #full(item: Named): string | undefined {

@@ -46,6 +46,12 @@ class Known {
   names: Record<NamedKind, ReadonlySet<string>> | undefined;
   hasResources = false;
   readonly told: Record<NamedKind, Set<string>> = byKind(() => new Set());
+  /** The server alone, which is the only one of almost every name. */
+  readonly alone: ReadonlySet<string>;
+
+  constructor(server: string) {
+    this.alone = new Set([server]);
+  }
 }
 
 /** How an endpoint keeps what it knows. */
@@ -65,7 +71,7 @@ export interface KnownListsOptions {
 export class KnownLists {
   readonly #servers = new Map<string, Known>();
   /** Servers by the names that clients were told. */
-  readonly #claims: Record<NamedKind, Map<string, Set<string>>> = byKind(() => new Map());
+  readonly #claims: Record<NamedKind, Map<string, ReadonlySet<string>>> = byKind(() => new Map());
   readonly #changed = new Set<string>();
   readonly #closed = new AbortController();
   #store: (KnownListsOptions & { readonly kv: Kv<KnownRecord> }) | undefined;
@@ -131,7 +137,7 @@ export class KnownLists {
 
   #known(server: string): Known {
     let known = this.#servers.get(server);
-    if (!known) this.#servers.set(server, (known = new Known()));
+    if (!known) this.#servers.set(server, (known = new Known(server)));
     return known;
   }
 
@@ -140,18 +146,21 @@ export class KnownLists {
     if (told[kind].has(name)) return false;
     told[kind].add(name);
     const claims = this.#claims[kind];
-    const claimants = claims.get(name) ?? new Set();
-    claims.set(name, claimants.add(server));
-    const [oldest] = told[kind];
-    if (told[kind].size > MAX_NAMES) this.#release(kind, oldest!, server);
+    const others = claims.get(name);
+    claims.set(name, others ? new Set([...others, server]) : this.#known(server).alone);
+    if (told[kind].size > MAX_NAMES) {
+      const [oldest] = told[kind];
+      this.#release(kind, oldest!, server);
+    }
     return true;
   }
 
   #release(kind: NamedKind, name: string, server: string): void {
     this.#servers.get(server)?.told[kind].delete(name);
-    const claimants = this.#claims[kind].get(name);
-    claimants?.delete(server);
-    if (claimants?.size === 0) this.#claims[kind].delete(name);
+    const claims = this.#claims[kind];
+    const others = [...(claims.get(name) ?? NOBODY)].filter((claimant) => claimant !== server);
+    if (others.length > 0) claims.set(name, new Set(others));
+    else claims.delete(name);
   }
 
   #forget(server: string): void {

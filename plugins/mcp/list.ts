@@ -84,7 +84,13 @@ export class List {
   }
 }
 
-const fragments = new WeakMap<object, Map<string, Fragment>>();
+/** What was serialised of an entry, under the name of then. */
+interface Serialised extends Fragment {
+  readonly name: string;
+}
+
+/** A list for each entry: almost every entry has one name, and as many maps are work for the garbage collector. */
+const fragments = new WeakMap<object, Serialised[]>();
 
 /**
  * Serialises a catalogue entry under a name of ours, once per entry and name: an unchanged tool costs nothing when its
@@ -95,19 +101,24 @@ export function toFragment(
   member: "name" | "uri" | "uriTemplate",
   name: string,
 ): Fragment {
-  let byName = fragments.get(entry);
-  if (byName === undefined) fragments.set(entry, (byName = new Map()));
-  let fragment = byName.get(name);
-  if (fragment === undefined) byName.set(name, (fragment = serialise(entry, member, name)));
+  const known = fragments.get(entry) ?? [];
+  const found = known.find((fragment) => fragment.name === name);
+  if (found) return found;
+  const fragment = serialise(entry, member, name);
+  if (known.push(fragment) === 1) fragments.set(entry, known);
   return fragment;
 }
 
-function serialise(entry: object, member: "name" | "uri" | "uriTemplate", name: string): Fragment {
+function serialise(
+  entry: object,
+  member: "name" | "uri" | "uriTemplate",
+  name: string,
+): Serialised {
   const isOwn = (entry as Json)[member] === name;
   const shown = isOwn ? entry : { ...entry, [member]: name };
   const modern = writeJson(shown);
   const output = (entry as Json)["outputSchema"] as Json | undefined;
   // Up to 2025-11-25 an output schema describes an object; clients of that time refuse the whole list otherwise.
-  if (output === undefined || output["type"] === "object") return { legacy: modern, modern };
-  return { legacy: writeJson({ ...shown, outputSchema: undefined }), modern };
+  if (output === undefined || output["type"] === "object") return { name, legacy: modern, modern };
+  return { name, legacy: writeJson({ ...shown, outputSchema: undefined }), modern };
 }

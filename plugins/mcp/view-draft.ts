@@ -1,7 +1,7 @@
 import type { Listed, Server, Tool } from "propylon";
 import { type EndpointContent, isObject } from "propylon/kit";
 import { type Contender, Contenders } from "./contenders.ts";
-import { exposeNames } from "./exposed-names.ts";
+import { exposeNames, type Named } from "./exposed-names.ts";
 import { isKnown, type NamedKind, type KnownLists } from "./known-lists.ts";
 import { List, type ListMethod, toFragment, type Fragment } from "./list.ts";
 import { resourceAlias } from "./resource-alias.ts";
@@ -16,10 +16,9 @@ export interface Route {
 }
 
 /** A thing of a server, with its name there; what is not listed still has a way to it. */
-interface Candidate<T> {
-  readonly server: Server;
+interface Candidate<T> extends Named {
+  readonly owner: Server;
   readonly entry: T;
-  readonly name: string;
   readonly isListed: boolean;
 }
 
@@ -97,7 +96,7 @@ export class ViewDraft {
       ({ tools }) => tools,
       ({ name }) => name,
     );
-    const usable = all.filter(({ server, entry }) => this.#hasSchema(server, entry));
+    const usable = all.filter(({ owner, entry }) => this.#hasSchema(owner, entry));
     const { tools, separator } = this.#content.config;
     const selection = new ToolSelection(tools, this.contenders.tool, separator);
     this.problems.push(...selection.problems);
@@ -121,7 +120,7 @@ export class ViewDraft {
       ({ uri }) => uri,
     );
     for (const candidate of all) {
-      const { server, name } = candidate;
+      const { owner: server, name } = candidate;
       const uri = this.#uri("resource", candidate);
       if (routes.has(uri)) this.#collides("resource", candidate);
       else {
@@ -140,11 +139,11 @@ export class ViewDraft {
       ({ uriTemplate }) => uriTemplate,
     );
     for (const candidate of all) {
-      const { server, name } = candidate;
+      const { owner, name } = candidate;
       const template = this.#uri("resourceTemplate", candidate);
       if (templates.owner(template)) this.#collides("resource template", candidate);
       else {
-        templates.add(template, server, name);
+        templates.add(template, owner, name);
         this.#show("resourceTemplate", candidate, candidate.entry, template);
       }
     }
@@ -201,13 +200,13 @@ export class ViewDraft {
     nameOf: (entry: T) => string,
   ): Candidate<T>[] {
     const contenders = new Map(this.contenders[kind].all.map((each) => [each.server, each]));
-    return this.#content.servers.flatMap((server) => {
-      const { may } = contenders.get(server.name)!;
-      return entriesOf(server.catalogue)
+    return this.#content.servers.flatMap((owner) => {
+      const { server, prefix, may } = contenders.get(owner.name)!;
+      return entriesOf(owner.catalogue)
         .filter((entry) => may(nameOf(entry)))
         .map((entry) => {
           const name = nameOf(entry);
-          return { server, entry, name, isListed: this.#shows(server, kind, name) };
+          return { owner, server, prefix, entry, name, isListed: this.#shows(owner, kind, name) };
         });
     });
   }
@@ -220,22 +219,19 @@ export class ViewDraft {
     const routes = new Map<string, Route>();
     const { config } = this.#content;
     // What is hidden keeps its name and its way, so that its neighbours keep theirs and the gate can say why it refuses.
-    const items = candidates.map(({ server, name }) => {
-      return { server: server.name, prefix: this.#prefix(server), name };
-    });
-    const names = exposeNames(items, config, {
+    const names = exposeNames(candidates, config, {
       contenders: this.contenders[kind],
       claimants: (name) => this.#claimants(kind, name),
     });
     names.forEach((result, index) => {
       const candidate = candidates[index]!;
-      const { server, name, entry, isListed } = candidate;
+      const { owner: server, name, entry, isListed } = candidate;
       if ("problem" in result) {
         if (isListed)
           this.problems.push(`${kind === "tool" ? "Tool" : "Prompt"} ${result.problem}`);
         return;
       }
-      if (how.selection?.has(items[index]!) === false) return;
+      if (how.selection?.has(candidate) === false) return;
       const route = kind === "tool" ? { server, name, tool: entry as Tool } : { server, name };
       routes.set(result.exposed, route);
       this.#show(kind, candidate, how.shownAs(entry), result.exposed);
@@ -251,7 +247,7 @@ export class ViewDraft {
     name: string,
   ): void {
     if (!isListed) return;
-    this.#known.claim(kind, name, server.name);
+    this.#known.claim(kind, name, server);
     this.#fragments[METHOD[kind]].push(toFragment(entry, MEMBER[kind], name));
   }
 
@@ -266,11 +262,11 @@ export class ViewDraft {
   #uri(kind: "resource" | "resourceTemplate", candidate: Candidate<unknown>): string {
     const { server, name, isListed } = candidate;
     const owner = this.contenders[kind].owner(name, this.#claimants(kind, name))?.server;
-    if (owner === server.name) return name;
-    const alias = resourceAlias(server.name, name);
+    if (owner === server) return name;
+    const alias = resourceAlias(server, name);
     if (isListed)
       this.problems.push(
-        `The ${kind === "resource" ? "resource" : "resource template"} "${name}" of ${server.name} is here as "${alias}": ${owner ?? "another server"} has it already, or may have.`,
+        `The ${kind === "resource" ? "resource" : "resource template"} "${name}" of ${server} is here as "${alias}": ${owner ?? "another server"} has it already, or may have.`,
       );
     return alias;
   }
@@ -287,7 +283,7 @@ export class ViewDraft {
 
   #collides(what: string, { server, name, isListed }: Candidate<unknown>): void {
     if (isListed)
-      this.problems.push(`The ${what} "${name}" of ${server.name} is left out: it lists it twice.`);
+      this.problems.push(`The ${what} "${name}" of ${server} is left out: it lists it twice.`);
   }
 }
 
