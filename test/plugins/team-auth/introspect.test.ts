@@ -221,7 +221,8 @@ describe("who asks", () => {
         await (await ask(rig, `token=${token}`, "search")).text();
         times[kind]!.push(performance.now() - begun);
       }
-    const medians = Object.values(times).map((all) => all.toSorted((a, b) => a - b)[30]!);
-    expect(Math.max(...medians) / Math.min(...medians)).toBeLessThan(1.6);
+    // What load adds lies on top, on one kind more than on another; who measures to guess takes the fast ones too.
+    const fast = Object.values(times).map((all) => all.toSorted((a, b) => a - b)[6]!);
+    expect(Math.max(...fast) / Math.min(...fast)).toBeLessThan(1.6);
   });
 });
