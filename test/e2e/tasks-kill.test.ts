@@ -53,7 +53,14 @@ it(
       listeners: { main: { port } },
       servers: { child: { command: process.execPath, args: [SERVER] }, far: { url } },
       // Those of the other server are told of when the server has begun them, and so outlive a kill.
-      plugins: { tasks: { after: 0, tools: { "far.*": { after: "1h" } } } },
+      plugins: {
+        tasks: {
+          after: 0,
+          tools: { "far.*": { after: "1h" } },
+          // One client has them all. Past this bound a call is no task, and "hang" is held for as long as calls may run.
+          maxTasksEach: KILLS * 3 * COUNT,
+        },
+      },
     }));
     const { send, begin, show } = clientOf(gateway.url);
     const hasTools = async (): Promise<boolean> => {
