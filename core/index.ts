@@ -16,14 +16,9 @@ export type { ServerConfig } from "./config/server-schema.ts";
 export { durationSchema, sizeSchema } from "./kit/units.ts";
 export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./kit/errors.ts";
 export { Gateway } from "./gateway/gateway.ts";
-export type { Control } from "./plugin/control.ts";
-export type {
-  CoreHooks,
-  GatewayHooks,
-  Mutation,
-  PluginHook,
-  ReloadReport,
-} from "./plugin/hooks.ts";
+export type { GatewayInfo } from "./plugin/gateway-info.ts";
+export { Management } from "./plugin/management-service.ts";
+export type { CoreHooks, GatewayHooks, Mutation, ReloadReport } from "./plugin/hooks.ts";
 export { createLogger } from "./config/log.ts";
 export type {
   Handle,

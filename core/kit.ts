@@ -306,7 +306,8 @@ export type {
 } from "./plugin/endpoint-server.ts";
 export { perGeneration } from "./gateway/per-generation.ts";
 export type { ConfigValue } from "./config/origin.ts";
-export type { ReloadPlan, RunningCall } from "./plugin/control.ts";
+export type { PluginHook } from "./plugin/hooks.ts";
+export type { ReloadPlan, RunningCall } from "./plugin/management-service.ts";
 export type {
   ConfigExtension,
   EndpointInput,
@@ -322,6 +323,7 @@ export type { Check } from "./plugin/plugin-checks.ts";
 export type { ComposedGateway, Contribution, Point, PointRules } from "./plugin/point.ts";
 export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";
 export { isZodSchema } from "./kit/zod-schema.ts";
-export type { EventKind, EventKinds } from "./plugin/event-kind.ts";
+export { type EventKind, EventKinds } from "./plugin/event-kind.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";
 export type { FilterOptions, PrincipalFilters } from "./plugin/filters.ts";
+export { VERSION } from "./kit/version.ts";

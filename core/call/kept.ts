@@ -15,7 +15,7 @@ export const keptPrincipalSchema = z.object({
   roles: z.array(z.enum(ROLES)).max(16),
   claims: boundedRecord(z.string(), z.unknown(), 10_000).exactOptional(),
   expiresAt: z.number().exactOptional(),
-  /** Name of the authenticator that vouched for it, for `Control.renew`. */
+  /** Name of the authenticator that vouched for it, for `GatewayInfo.renew`. */
   origin: z.string().exactOptional(),
 });
 
@@ -44,7 +44,7 @@ export function keepPrincipal(principal: Principal): KeptPrincipal {
 }
 
 /**
- * The principal that was written down, with the rights of then. Nobody vouches for it; for the rights of now see `Control.renew`.
+ * The principal that was written down, with the rights of then. Nobody vouches for it; for the rights of now see `GatewayInfo.renew`.
  *
  * @throws {GatewayError} `internal` for one that is none
  * @example const owner = restorePrincipal(record.owner);

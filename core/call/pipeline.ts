@@ -42,7 +42,7 @@ export interface DeadlineRule {
 /**
  * How long a call may run as far as its tool, its server and the gateway say, in milliseconds; the first that is set counts.
  *
- * @example const { tool, server, default: fallback }: Timeouts = gateway.control.timeouts(call);
+ * @example const { tool, server, default: fallback }: Timeouts = gateway.info.timeouts(call);
  */
 export interface Timeouts {
   /** `timeout` of a plugin's own tool. */

@@ -22,8 +22,8 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
     flags: [
       { flag: "--connect", description: "also connect to every server" },
       {
-        flag: "--explain <plugin>",
-        description: "print what a plugin brings, and how it is joined to the others",
+        flag: "--explain <name>",
+        description: "print what a plugin brings and how it is joined, or who takes a service",
       },
       { flag: "--json", description: "print JSON" },
     ],

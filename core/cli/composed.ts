@@ -73,10 +73,10 @@ function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {
 }
 
 /**
- * Prints what a plugin brings to a gateway and how it is joined to the others.
+ * Prints what a plugin brings to a gateway and how it is joined to the others, or who takes a service.
  *
- * @param name its name or key
- * @throws {GatewayError} `not_found` when the config has no such plugin
+ * @param name its name or key, or the id of a service
+ * @throws {GatewayError} `not_found` when the config has neither
  */
 export async function explain(
   name: string,
@@ -85,6 +85,11 @@ export async function explain(
 ): Promise<void> {
   const plugins = await composeConfig(file);
   const plugin = plugins.find((each) => each.name === name || each.key === name);
+  const service = serviceOf(name, plugins);
+  if (!plugin && service) {
+    console.log(json ? JSON.stringify(service, null, 2) : serviceText(service));
+    return;
+  }
   if (!plugin)
     throw new GatewayError("not_found", `The config has no plugin "${name}".`, {
       hint: choose(
@@ -93,6 +98,26 @@ export async function explain(
       ),
     });
   console.log(json ? JSON.stringify(plugin, null, 2) : explanation(plugin, plugins));
+}
+
+interface TakenService {
+  readonly service: string;
+  readonly from: string | undefined;
+  /** Names of the plugins that take it. */
+  readonly takenBy: readonly string[];
+}
+
+function serviceOf(id: string, plugins: readonly ComposedPlugin[]): TakenService | undefined {
+  const taken = plugins.flatMap(({ name, injects }) =>
+    injects.filter(({ service }) => service === id).map(({ from }) => ({ name, from })),
+  );
+  if (taken.length === 0) return undefined;
+  return { service: id, from: taken[0]!.from, takenBy: taken.map(({ name }) => name) };
+}
+
+function serviceText({ service, from, takenBy }: TakenService): string {
+  const origin = section("comes from", [from ?? "nobody has it"]);
+  return [`service ${service}`, ...origin, ...section("taken by", takenBy)].join("\n");
 }
 
 /** A plugin as text: a line for each thing that it has. */
@@ -191,7 +216,9 @@ export function mermaid(plugins: readonly PluginComposition[]): string {
     ),
     ...plugins.flatMap(({ name, injects }) =>
       injects.flatMap(({ service, from }) =>
-        from === undefined ? [] : [`  ${id.get(from)} -- "${quoted(service)}" --> ${id.get(name)}`],
+        from !== undefined && id.has(from)
+          ? [`  ${id.get(from)} -- "${quoted(service)}" --> ${id.get(name)}`]
+          : [],
       ),
     ),
     ...plugins.flatMap(({ name, servers }) =>

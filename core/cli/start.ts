@@ -64,6 +64,6 @@ export async function runGateway(
 }
 
 /** A failure was told already: by the log and the hook. */
-async function reload({ control }: Gateway): Promise<void> {
-  await control.reload().catch(() => {});
+async function reload({ management }: Gateway): Promise<void> {
+  await management.reload().catch(() => {});
 }

@@ -259,7 +259,7 @@ export const configObject = z.strictObject({
 /**
  * A gateway config as the program uses it: defaults filled in, durations in ms, sizes in bytes.
  *
- * @example const { publicUrl } = gateway.control.effectiveConfig() as GatewayConfig;
+ * @example const { publicUrl } = gateway.info.effectiveConfig() as GatewayConfig;
  */
 export type GatewayConfig = z.output<typeof configObject>;
 /**

@@ -34,7 +34,7 @@ export function coreStages(
   return stages;
 }
 
-/** What the config and the tools themselves say about how long a call may run; see `Control.timeouts`. */
+/** What the config and the tools themselves say about how long a call may run; see `GatewayInfo.timeouts`. */
 export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
 
 /** Reads the allowance off a config and its plugins. */

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { ConfigFile } from "../loading/file.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/write.ts";
-import type { ReloadPlan } from "../plugin/control.ts";
+import type { ReloadPlan } from "../plugin/management-service.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";

@@ -20,8 +20,9 @@ import {
 import { GatewayError } from "../kit/errors.ts";
 import { createGuard, type Guard } from "../http/guard.ts";
 import { checkMetrics } from "./metrics.ts";
-import { DeclaredEvents } from "./declared-events.ts";
 import { Authenticators, Checks, Pages, StandIns } from "../plugin/kernel-points.ts";
+import { EventKinds } from "../plugin/event-kind.ts";
+import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import { Points } from "./points.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
@@ -82,8 +83,8 @@ export interface Compiled {
   readonly hooks: readonly HookListener[];
   /** What plugins added to points. */
   readonly points: Points;
-  /** Kinds of events that plugins declare; `undefined`: none does. */
-  readonly events: DeclaredEvents | undefined;
+  /** Kinds of events that plugins declare, by their names. */
+  readonly eventKinds: ReadonlyMap<string, DeclaredEventKind>;
   /** Decides who may use a route. */
   readonly guard: Guard;
   /** Whether everyone is let in. */
@@ -155,7 +156,7 @@ export function compile(input: CompileInput): Compiled {
     sockets,
     hooks: scopes.flatMap((scope) => scope.hooks),
     points,
-    events: eventsOf(scopes),
+    eventKinds: new Map(points.of(EventKinds).map((kind) => [kind.kind, kind])),
     guard,
     open,
     authenticators: chain?.links ?? [],
@@ -248,11 +249,6 @@ function combineFilters(
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
     // It has said that it does not look.
     forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
-}
-
-function eventsOf(scopes: readonly Scope[]): DeclaredEvents | undefined {
-  const declaring = scopes.filter(({ plugin }) => plugin.events);
-  return declaring.length === 0 ? undefined : new DeclaredEvents(declaring);
 }
 
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {

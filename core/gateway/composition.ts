@@ -2,7 +2,7 @@ import type { Generation } from "./generation.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { injections } from "./graph.ts";
 import type { Access } from "../plugin/route.ts";
-import type { Scope } from "./scope.ts";
+import { isOfGateway, type Scope } from "./scope.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 import type { Tool } from "../kit/types.ts";
 
@@ -15,7 +15,10 @@ export interface PluginComposition {
   readonly order: number;
   /** Id of the service it provides. */
   readonly provides: string | undefined;
-  /** Services it takes, and the plugin each comes from; `undefined` for an optional one that nobody provides. */
+  /**
+   * Services it takes, and the plugin each comes from; `the gateway` for those of its own, `undefined` for an optional one that nobody
+   * provides.
+   */
   readonly injects: readonly { readonly service: string; readonly from: string | undefined }[];
   /** Stages of the pipeline it joins, outermost first. */
   readonly stages: readonly Stage[];
@@ -45,7 +48,7 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
     provides: scope.plugin.provides?.id,
     injects: injections(scope.plugin).map(({ id }) => ({
       service: id,
-      from: scope.injected.get(id)?.name,
+      from: isOfGateway(id) ? "the gateway" : scope.injected.get(id)?.name,
     })),
     stages: stagesOf(scope),
     hooks: [...new Set(scope.hooks.map(({ hook }) => hook))].toSorted(),

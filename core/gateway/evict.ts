@@ -1,6 +1,6 @@
 import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
-import type { Evicted, EvictOptions } from "../plugin/control.ts";
+import type { Evicted, EvictOptions } from "../plugin/management-service.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";

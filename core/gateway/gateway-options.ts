@@ -24,7 +24,7 @@ export interface GatewayOptions {
   readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
   /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
   readonly file?: ConfigFile;
-  /** Only sets it up to be looked at; see `Control.dryRun`. Default: false. */
+  /** Only sets it up to be looked at; see `GatewayInfo.dryRun`. Default: false. */
   readonly dryRun?: boolean;
 }
 

@@ -18,7 +18,13 @@ import { parseConfig } from "../loading/parse.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
 import type { ConfigWatcher, WatchTimes } from "../loading/watch.ts";
 import { Backlog } from "../plugin/backlog.ts";
-import type { Control, Evicted, EvictOptions, ReloadPlan } from "../plugin/control.ts";
+import type { GatewayInfo } from "../plugin/gateway-info.ts";
+import type {
+  Evicted,
+  EvictOptions,
+  Management,
+  ReloadPlan,
+} from "../plugin/management-service.ts";
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { Leases } from "../plugin/leases.ts";
@@ -34,8 +40,8 @@ import type { Generation, SourceFiles } from "./generation.ts";
 import { createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
 import { callLocally } from "./local-call.ts";
-import { createControl } from "./management.ts";
-import { renderMetrics, renderTogether } from "./metrics.ts";
+import { createInfo } from "./info.ts";
+import { createManagement } from "./management.ts";
 import { openStore } from "./open-store.ts";
 import { ServerPool } from "./pool.ts";
 import { appOf, Candidate, emptyGeneration, Retirement } from "./reload.ts";
@@ -81,8 +87,10 @@ export class Gateway {
   readonly sockets: Sockets;
   /** @internal */
   readonly scopeHost: ScopeHost;
-  /** What management stands on: reload, plan, edit, describe, reconnect. */
-  readonly control: Control;
+  /** What it is, as every plugin sees it. */
+  readonly info: GatewayInfo;
+  /** What manages it: reload, plan, edit, reconnect, evict. */
+  readonly management: Management;
   /** @internal */
   readonly retirement: Retirement;
   /** What serves new work; a field, since every call reads it. @internal */
@@ -117,7 +125,8 @@ export class Gateway {
     this.guesses = new Guesses((by) => hooks.emit("auth:throttled", by));
     this.pool = new ServerPool({ log, onEvent: (name, event) => reportEvent(this, name, event) });
     this.sockets = new Sockets(log, { leases, backlog: this.backlog, keeper: seat?.keeper });
-    this.control = createControl(this);
+    this.info = createInfo(this);
+    this.management = createManagement(this);
     this.scopeHost = createScopeHost(this);
     this.#resolver = createResolver(options);
     this.current = emptyGeneration(first, log);
@@ -163,12 +172,7 @@ export class Gateway {
 
   /** Without the config, in which secrets stand. */
   toJSON(): object {
-    return { name: this.name, generation: this.generation };
-  }
-
-  /** Counts applied configs, from 1. */
-  get generation(): number {
-    return this.current.number;
+    return { name: this.name, generation: this.current.number };
   }
 
   /** Whether new work is being refused. */
@@ -274,7 +278,7 @@ export class Gateway {
     else this.current.places = candidate.places;
     this.file?.adopt(checked.config);
     const at = new Date().toISOString();
-    return { ...candidate.changes, applied: isApplied, generation: this.generation, at };
+    return { ...candidate.changes, applied: isApplied, generation: this.current.number, at };
   }
 
   /** What putting a config into force would change: it is prepared, and taken back. Nothing of it runs meanwhile. @internal */
@@ -345,12 +349,6 @@ export class Gateway {
   /** What plugins have added to a point, in the order of the plugins, in the config in force. */
   point<R>(point: Point<never, R>): readonly R[] {
     return this.current.compiled.points.of(point);
-  }
-
-  /** All plugins' metrics as one Prometheus text page, those of all workers together. */
-  async metrics(): Promise<string> {
-    const { seat, current } = this;
-    return seat ? renderTogether(await seat.metrics()) : renderMetrics(current.scopes);
   }
 
   /** What runs, as data for a start-up summary. */

@@ -1,5 +1,6 @@
 import { isDefault } from "../plugin/defaults.ts";
 import { GatewayError, type Place } from "../kit/errors.ts";
+import { isOfGateway } from "./scope.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Inject } from "../plugin/service.ts";
 
@@ -55,6 +56,7 @@ export function orderPlugins<N extends GraphNode>(
     if (path.includes(node)) refuseCycle([...path.slice(path.indexOf(node)), node], refuse);
     path.push(node);
     for (const { id, optional } of injections(node.plugin)) {
+      if (isOfGateway(id)) continue;
       const provider = providers.get(id);
       if (provider) visit(provider);
       else if (!optional) refuseWithout(node, id, refuse);
@@ -96,6 +98,10 @@ function providersOf<N extends GraphNode>(
   for (const node of sorted) {
     const id = node.plugin.provides?.id;
     if (id === undefined) continue;
+    if (isOfGateway(id)) {
+      const message = `Plugin "${node.plugin.name}" provides the service "${id}", which is the gateway's own.`;
+      refuse("exists", node, message, "Give the service another id.");
+    }
     const other = providers.get(id);
     if (other) {
       const message = `Plugins "${other.plugin.name}" and "${node.plugin.name}" both provide the service "${id}".`;

@@ -2,12 +2,15 @@ import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { CallInput } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
+import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
 import type { ConfigFile } from "../loading/file.ts";
 import type { Backlog } from "../plugin/backlog.ts";
-import type { Control } from "../plugin/control.ts";
+import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
+import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Leases } from "../plugin/leases.ts";
+import type { Management } from "../plugin/management-service.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";
@@ -25,7 +28,8 @@ export interface Hosting {
   readonly leases: Leases;
   readonly backlog: Backlog;
   readonly store: GatewayStore;
-  readonly control: Control;
+  readonly info: GatewayInfo;
+  readonly management: Management;
   readonly current: Generation;
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
@@ -63,17 +67,20 @@ function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
 
 /** The gateway as its plugins see it. */
 export function createScopeHost(gateway: Hosting): ScopeHost {
-  const { log, cwd, file, hooks, kept, control } = gateway;
+  const { log, cwd, file, hooks, kept, info, management } = gateway;
   const write = createAudit(log, (mutation) => hooks.emit("mutation", mutation));
   return {
     log,
     cwd,
-    control,
+    info,
+    management,
+    placeOf: (path) =>
+      placeText(gateway.current.places.place({ path, message: "", hint: "" }).place),
     endpointHost: (plugin) => createEndpointHost(gateway, plugin),
     relist: () => gateway.current.compiled.endpointServer.relist(),
     audit: (action) => write(toPluginMutation(action, [...(file?.secrets ?? [])])),
     emit: (name, ...args) => hooks.emit(name, ...args),
-    event: (plugin, kind, data) => tellEvent(gateway, { plugin, kind, data }),
+    event: (plugin, kind, data) => tellEvent(gateway, plugin, kind, data),
     call: (input) => gateway.call(input),
     point: (point) => gateway.point(point),
     onEvent: (name, event) => reportEvent(gateway, name, event),
@@ -93,21 +100,22 @@ export function reportEvent(
   else if (event.type === "changed") hooks.emit("server:catalogue", name, event.lists);
 }
 
+/** Kinds of which something was not as declared: a plugin may emit one with every call, and it is said once. */
+const FAULTY = new WeakSet<DeclaredEventKind>();
+
 /** One of a plugin that left, or that is not in force yet, is told to nobody. Without a listener it is not even looked at. */
-function tellEvent(
-  { current, hooks, log }: Hosting,
-  {
-    plugin,
-    kind,
-    data,
-  }: { readonly plugin: string; readonly kind: string; readonly data: unknown },
-): void {
-  const { events } = current.compiled;
-  if (!hooks.hears("plugin:event") || !events?.has(plugin, kind)) return;
+function tellEvent({ current, hooks, log }: Hosting, plugin: string, name: string, data: unknown) {
+  if (!hooks.hears("plugin:event")) return;
+  const kind = current.compiled.eventKinds.get(name);
+  if (kind?.plugin !== plugin) return;
   try {
-    hooks.emit("plugin:event", events.check(kind, data));
+    hooks.emit("plugin:event", kind.check(data));
   } catch (err) {
-    if (events.isFirstFault(kind))
-      log.warn({ err, plugin, kind }, "an event is not as its kind is declared; it is not told");
+    if (FAULTY.has(kind)) return;
+    FAULTY.add(kind);
+    log.warn(
+      { err, plugin, kind: name },
+      "an event is not as its kind is declared; it is not told",
+    );
   }
 }

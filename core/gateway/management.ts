@@ -1,70 +1,39 @@
-import { placeText, type ConfigPath } from "../config/issue.ts";
-import { writeConfig, writeServer } from "../config/written.ts";
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
-import type { Places } from "../config/config.ts";
-import type { Control, RunningCall } from "../plugin/control.ts";
-import { GatewayError } from "../kit/errors.ts";
-import { VERSION } from "../kit/version.ts";
 import { originsOf } from "../config/origin.ts";
-import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
+import { writeConfig, writeServer } from "../config/written.ts";
+import { GatewayError } from "../kit/errors.ts";
+import type { GatewayWarning } from "../plugin/description.ts";
+import type { Management, RunningCall } from "../plugin/management-service.ts";
 import { type Changing, edit, planEdit, planReload, reload, versionOf } from "./changes.ts";
-import { authenticatorsOf } from "./describe.ts";
 import type { Generation } from "./generation.ts";
-import type { Principal } from "../kit/types.ts";
-import { makePrincipal } from "../call/principal.ts";
-import { type KeptPrincipal, restorePrincipal } from "../call/kept.ts";
+import { renderMetrics, renderTogether } from "./metrics.ts";
+import type { Seat } from "./seat.ts";
 
 /** What management reaches of a gateway: always the current generation. */
 export interface Managed extends Changing {
-  readonly dryRun: boolean;
   readonly generations: readonly Generation[];
-  describe(): GatewayDescription;
   warnings(): readonly GatewayWarning[];
-  metrics(): Promise<string>;
-  readonly evict: Control["evict"];
+  readonly seat: Seat | undefined;
+  readonly evict: Management["evict"];
 }
 
-/** The gateway as its management plugins see it. */
-export function createControl(gateway: Managed): Control {
-  const { file, dryRun } = gateway;
-  const mask = (value: unknown): unknown => maskConfig(value, file?.secrets);
+/** The gateway as those who manage it reach it. */
+export function createManagement(gateway: Managed): Management {
+  const { file } = gateway;
   const compiled = (): Generation["compiled"] => gateway.current.compiled;
   return {
-    get servers() {
-      return compiled().servers;
-    },
     configFile: file?.path,
-    dryRun,
-    version: VERSION,
-    get settings() {
-      const { name, version, limits } = gateway.current.config;
-      return { name, version, limits };
-    },
-    get generation() {
-      return gateway.current.number;
-    },
-    get authenticators() {
-      return authenticatorsOf(gateway.current);
-    },
-    describe: () => gateway.describe(),
     warnings: () => gateway.warnings(),
-    get eventKinds() {
-      return compiled().events?.list ?? [];
-    },
-    renew: (record) => renew(compiled(), record),
-    refusal: (principal, policy) => compiled().guard.refusal(principal, policy),
-    shows: (item, principal) => compiled().shows(item, principal),
-    exists: (item, principal) => compiled().exists(item, principal),
-    exposes: (server, tool) => compiled().exposes(server, tool),
+    metrics: async () =>
+      gateway.seat
+        ? renderTogether(await gateway.seat.metrics())
+        : renderMetrics(gateway.current.scopes),
     endpointNames: (server, tool, principal) =>
       compiled().endpointServer.namesOf(server, tool, principal),
-    timeouts: (call) => compiled().allowance(call),
-    metrics: () => gateway.metrics(),
-    placeOf: (path) => placeOf(gateway.current.places, path),
-    effectiveConfig: () => maskGatewayConfig(writeConfig(gateway.current.config), file?.secrets),
     serverConfig(name) {
       const { servers } = gateway.current.config;
-      return Object.hasOwn(servers, name) ? mask(writeServer(servers[name]!)) : undefined;
+      if (!Object.hasOwn(servers, name)) return undefined;
+      return maskConfig(writeServer(servers[name]!), file?.secrets);
     },
     reload: () => reload(gateway),
     plan: () => planReload(gateway),
@@ -84,11 +53,6 @@ export function createControl(gateway: Managed): Control {
     tail: (server, lines) => tail(gateway, server, lines),
     evict: (match, reason, options) => gateway.evict(match, reason, options),
   };
-}
-
-function placeOf(places: Places, path: ConfigPath): string {
-  const { place } = places.place({ path, message: "", hint: "" });
-  return placeText(place);
 }
 
 /** Calls of the current generation, and of old ones that have not ended yet. */
@@ -128,7 +92,7 @@ function tail({ current, file }: Changing, name: string, lines: number) {
 async function reconnect(
   { servers }: Pick<Generation["compiled"], "servers">,
   name: string,
-): ReturnType<Control["reconnect"]> {
+): ReturnType<Management["reconnect"]> {
   const server = servers.get(name);
   if (!server) throw new GatewayError("not_found", `No server named "${name}".`);
   await server.reconnect?.();
@@ -142,20 +106,4 @@ async function reconnect(
     },
     hint: "Check the server itself; the gateway keeps trying.",
   });
-}
-
-/** Somebody with the rights of now; see `Control.renew`. */
-function renew(
-  { open, authenticators }: Pick<Generation["compiled"], "open" | "authenticators">,
-  record: KeptPrincipal,
-): Principal | undefined {
-  const { ref, expiresAt, origin } = record;
-  if (expiresAt !== undefined && expiresAt <= Date.now()) return undefined;
-  const principal = restorePrincipal(record);
-  if (open) return principal;
-  if (origin === undefined) return principal.kind === "anonymous" ? undefined : principal;
-  const link = authenticators.find(({ name }) => name === origin);
-  if (link?.renew) return link.renew(ref);
-  // As if it came now: what ends such a credential ends this, too.
-  return link && makePrincipal(principal, origin);
 }

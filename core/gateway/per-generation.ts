@@ -1,13 +1,13 @@
-import type { Control } from "../plugin/control.ts";
+import type { GatewayInfo } from "../plugin/gateway-info.ts";
 
 /** What {@link perGeneration} needs of a plugin's context. */
 export interface GenerationContext {
-  readonly control: Pick<Control, "generation">;
+  readonly info: Pick<GatewayInfo, "generation">;
   hook(name: "gateway:ready", listener: () => void): void;
 }
 
 /**
- * Works something out once for each config in force, e.g. a URL from `control.describe()`: the description and the masked config
+ * Works something out once for each config in force, e.g. a URL from `info.describe()`: the description and the masked config
  * grow with the gateway, and a request must not pay for that. What was worked out before the listeners were open is worked out
  * again, because a port that the system picks is not known before.
  *
@@ -18,14 +18,14 @@ export interface GenerationContext {
  * @returns the value for the config in force
  *
  * @example
- * const urlOf = perGeneration(gateway, () => gateway.control.describe().listeners[0].url);
+ * const urlOf = perGeneration(gateway, () => gateway.info.describe().listeners[0].url);
  */
 export function perGeneration<T>(context: GenerationContext, make: () => T): () => T {
-  const { control } = context;
+  const { info } = context;
   let known: { readonly generation: number; readonly value: T } | undefined;
   context.hook("gateway:ready", () => (known = undefined));
   return () => {
-    const { generation } = control;
+    const { generation } = info;
     if (known?.generation !== generation) known = { generation, value: make() };
     return known.value;
   };

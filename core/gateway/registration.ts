@@ -18,7 +18,7 @@ import { injections } from "./graph.ts";
 import { checkEmitted } from "../plugin/hooks.ts";
 import type { PluginContext } from "../plugin/plugin-context.ts";
 import type { Point } from "../plugin/point.ts";
-import type { Scope, ScopeHost } from "./scope.ts";
+import { isOfGateway, ownService, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Answers requests, or accepts WebSocket connections. */
 type Answering = RouteHandler | Accepting;
@@ -29,7 +29,10 @@ type Accepting = (socket: Socket) => unknown;
 /** What `setup` receives: every registration lands in the scope's lists. */
 export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
   const { key, name, plugin, injected, sources } = scope;
-  const services = injections(plugin).map(({ field, id }) => [field, injected.get(id)?.service]);
+  const services = injections(plugin).map(({ field, id }) => [
+    field,
+    isOfGateway(id) ? ownService(id, scope, host) : injected.get(id)?.service,
+  ]);
   const members: PluginContext = {
     config,
     services: Object.fromEntries(services) as PluginContext["services"],
@@ -42,8 +45,9 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       folder: host.cwd,
       read: (path) => sources.read(path),
       import: (path) => sources.import(path),
+      placeOf: host.placeOf,
     },
-    control: host.control,
+    info: host.info,
     get store() {
       return host.store(name);
     },
@@ -81,7 +85,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     emit(hook, ...args) {
       checkEmitted(name, hook);
       host.emit(hook, ...args);
-      if (plugin.events && Object.hasOwn(plugin.events, hook)) host.event(name, hook, args[0]);
+      host.event(name, hook, args[0]);
     },
     call: host.call,
     audit: (action, target, details, on) =>

@@ -12,7 +12,7 @@ import type { SocketPlan, Sockets } from "../http/listeners.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import type { ConfigFile } from "../loading/file.ts";
 import { selectorsOf } from "../loading/selectors.ts";
-import type { ReloadPlan } from "../plugin/control.ts";
+import type { ReloadPlan } from "../plugin/management-service.ts";
 import type { Leases } from "../plugin/leases.ts";
 import { Checks, Pages } from "../plugin/kernel-points.ts";
 import type { Check } from "../plugin/plugin-checks.ts";

@@ -7,7 +7,8 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin-server.ts";
-import type { LocalDefinitions } from "../plugin/definitions.ts";
+import type { LocalDefinitions, PluginFiles } from "../plugin/definitions.ts";
+import { Management } from "../plugin/management-service.ts";
 import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
 import type { Added, Contribution } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
@@ -73,9 +74,11 @@ export interface Scope extends Registrations {
 }
 
 /** The parts of the gateway that a plugin reaches through its context. */
-export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control" | "point"> & {
+export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> & {
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
+  readonly management: Management;
+  readonly placeOf: PluginFiles["placeOf"];
   readonly log: Logger;
   /** The gateway as the endpoints that a plugin serves see it. */
   endpointHost(plugin: string): EndpointHost;
@@ -99,6 +102,21 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "control" | "point
     dispose?: (value: T) => void | Promise<void>,
   ): T;
 };
+
+/** Services of the gateway itself, by id: made for each plugin that injects one. */
+const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
+  [Management.id, (_, host) => host.management],
+]);
+
+/** Whether a service is the gateway's own, which no plugin provides. */
+export function isOfGateway(id: string): boolean {
+  return OWN.has(id);
+}
+
+/** What a plugin gets for a service of the gateway. */
+export function ownService(id: string, scope: Scope, host: ScopeHost): unknown {
+  return OWN.get(id)!(scope, host);
+}
 
 const emptyRegistrations = (): Registrations => ({
   routes: [],

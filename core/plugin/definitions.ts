@@ -287,4 +287,9 @@ export interface PluginFiles {
    * @example const { default: agent } = await gateway.files.import("./agents/review.ts");
    */
   import(path: string): Promise<Readonly<Record<string, unknown>>>;
+  /**
+   * Where something of the config in force stands, as `gateway.yaml:7:5`; the path alone where no file has it. A plugin's options are
+   * found below `["plugins", <its key>]`, also those of a section. A reload that moves lines and nothing else changes it.
+   */
+  placeOf(path: readonly (string | number)[]): string;
 }

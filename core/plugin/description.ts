@@ -4,7 +4,7 @@ import type { ServerStatus } from "../call/server.ts";
 /**
  * Something that works but that whoever runs the gateway should know. Holds no secret.
  *
- * @example const warnings: readonly GatewayWarning[] = gateway.control.warnings();
+ * @example const warnings: readonly GatewayWarning[] = gateway.management.warnings();
  */
 export interface GatewayWarning {
   /**

@@ -1,4 +1,4 @@
-import type { Control } from "./control.ts";
+import type { GatewayInfo } from "./gateway-info.ts";
 import type { Call, CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
@@ -58,8 +58,8 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly store: Store;
   /** Opens tables of the plugin's own in the database of the store, for what people search and administer. */
   readonly database: OpenDatabase;
-  /** The gateway as a whole: its servers, what it is and shows, and for `onStart` and later how to change it. */
-  readonly control: Control;
+  /** What the gateway is: its servers, what runs, what exists for whom. What changes it is the service `Management`. */
+  readonly info: GatewayInfo;
   /**
    * Adds a tool to the plugin's own server.
    * @example

@@ -2,9 +2,9 @@ import type { Json } from "../kit/types.ts";
 import type { PersonRole } from "../kit/roles.ts";
 
 /**
- * A kind of events that plugins declared, as data.
+ * A kind of events that a plugin declared; but for `check` it is data.
  *
- * @example const names = gateway.control.eventKinds.map(({ kind }: DeclaredEventKind) => kind);
+ * @example const names = gateway.point(EventKinds).map(({ kind }: DeclaredEventKind) => kind);
  */
 export interface DeclaredEventKind {
   readonly kind: string;
@@ -15,6 +15,11 @@ export interface DeclaredEventKind {
   readonly owner: string | null;
   /** JSON Schema of the data. */
   readonly schema: Json;
+  /**
+   * The event that tells of some data.
+   * @throws {GatewayError} `invalid` for data that is not as declared, or too large
+   */
+  check(data: unknown): PluginEvent;
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { OptionReference, OptionSelector, StoreAbility, StoreNeed } from "./definitions.ts";
 import type { CommandDefinition } from "./command.ts";
-import type { EventKinds } from "./event-kind.ts";
 import type { EndpointHost, EndpointServer } from "./endpoint-server.ts";
 import type { PluginContext } from "./plugin-context.ts";
 import type { Inject, Service } from "./service.ts";
@@ -47,14 +46,6 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * up for them, not even this plugin. Import what only they need when they run.
    */
   readonly commands?: Readonly<Record<string, CommandDefinition>>;
-  /**
-   * Kinds of events that people and programs may follow, by the name of the hook that tells them: lower-case words joined by `_`.
-   * What `gateway.emit` tells of one goes to the reader of an event stream who may see it, checked by its schema; where nobody
-   * listens that costs two questions. Unique in a gateway.
-   * @example
-   * events: { shelf: { description: "A shelf was filled.", access: "viewer", data: z.strictObject({ shelf: z.string().max(100) }) } }
-   */
-  readonly events?: EventKinds;
   /** Names of servers and listeners in the options. Those that do not exist are told at their place by every check. */
   references?(config: C): readonly OptionReference[];
   /**

@@ -1,14 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { Logger } from "pino";
+import { backoffDelay, type BackoffPolicy } from "../kit/backoff.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import { pause, within } from "../kit/timers.ts";
 import type { StoreDriver } from "./driver.ts";
 
 /** A driver that does not answer for so long counts as away, in milliseconds. */
 const ANSWER_MS = 5_000;
-/** How often a store that is away is tried, in milliseconds. */
-const RETRY_MS = 500;
+/** How a store that is away is tried, in milliseconds: most are away for the moment that a new connection takes. */
+const RETRY: BackoffPolicy = { initial: 100, max: 750 };
 
 /** A driver in use: what goes wrong with it is told in one way, and once. */
 export class StoreConnection {
@@ -63,14 +64,14 @@ export class StoreConnection {
 
   /** Works again and again while the store is away. Rejects as the work does, and at the end of the gateway or of the signal. */
   async again<T>(work: () => Promise<T>, signal = this.closed): Promise<T> {
-    for (;;) {
+    for (let failures = 1; ; failures++) {
       try {
         return await work();
       } catch (error) {
         const isAway = isGatewayError(error) && error.code === "unavailable";
         if (!isAway || this.closed.aborted || signal.aborted) throw error;
         // Never at once: a store that refuses at once would keep everything else from running. Nor all together when it is back.
-        await pause(RETRY_MS * (0.5 + Math.random()), signal);
+        await pause(backoffDelay(failures, RETRY), signal);
       }
     }
   }
@@ -99,9 +100,9 @@ export class StoreConnection {
   }
 
   async #waitForIt(): Promise<void> {
-    while (this.#awaySince !== undefined && !this.closed.aborted) {
+    for (let failures = 1; this.#awaySince !== undefined && !this.closed.aborted; failures++) {
       // Those who wait for it do not come back all at once.
-      await pause(RETRY_MS * (0.5 + Math.random()), this.closed);
+      await pause(backoffDelay(failures, RETRY), this.closed);
       const probe = this.driver.get("core/probe", "probe");
       if (await answer(probe).then(isReached, isRefused)) this.#awaySince = undefined;
     }

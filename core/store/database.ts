@@ -17,7 +17,7 @@ export type Migration = (db: Kysely<any>) => Promise<unknown>;
  * Rejects with `invalid` with another store, and for tables that a later version of the plugin made; with `unavailable` while the
  * database is away, as every query does.
  *
- * In a dry run (`propylon check`, `propylon build`) no migration runs and every query finds no row; `gateway.control.dryRun` tells.
+ * In a dry run (`propylon check`, `propylon build`) no migration runs and every query finds no row; `gateway.info.dryRun` tells.
  *
  * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
  * numbers: add new ones at the end, and never change one that was released

@@ -122,5 +122,7 @@ function offered(
 }
 
 async function metricNames(gateway: Gateway): Promise<readonly string[]> {
-  return (await gateway.metrics()).split("\n").filter((line) => line.startsWith("# TYPE "));
+  return (await gateway.management.metrics())
+    .split("\n")
+    .filter((line) => line.startsWith("# TYPE "));
 }

@@ -57,7 +57,7 @@ export class Card {
   }
 
   #sheet(of: readonly Skill[]): Sheet {
-    const { generation } = this.#gateway.control;
+    const { generation } = this.#gateway.info;
     const url = this.#place.url();
     if (this.#cached?.generation !== generation || this.#cached.url !== url)
       this.#cached = { generation, url, bySkills: new Map() };
@@ -74,8 +74,8 @@ export class Card {
   }
 
   #write(url: string, of: readonly Skill[]): AgentCard {
-    const { config, control } = this.#gateway;
-    const { name = control.describe().name, description, version, provider } = config;
+    const { config, info } = this.#gateway;
+    const { name = info.describe().name, description, version, provider } = config;
     const { documentationUrl, iconUrl, inputModes, outputModes } = config;
     const skills = of.map((skill) => describeSkill(skill));
     return {
@@ -105,7 +105,7 @@ export class Card {
 
   /** Whether messages need credentials. */
   get #isGuarded(): boolean {
-    const { routes } = this.#gateway.control.describe();
+    const { routes } = this.#gateway.info.describe();
     const { listener, path } = this.#place;
     return routes.some(
       (route) =>

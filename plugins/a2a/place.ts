@@ -39,12 +39,12 @@ export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
 
 function findListener({
   config,
-  control,
+  info,
   extend,
-}: Pick<PluginContext<A2aOptions>, "config" | "control" | "extend">): string {
+}: Pick<PluginContext<A2aOptions>, "config" | "info" | "extend">): string {
   if (typeof config.listener === "string") return config.listener;
   const { host, port = readPort(environment, "A2A_PORT") ?? PORT } = config.listener;
-  const { listeners = {} } = control.effectiveConfig() as {
+  const { listeners = {} } = info.effectiveConfig() as {
     listeners?: Record<string, ListenerInput>;
   };
   const shared = Object.entries(listeners).find(
@@ -67,11 +67,11 @@ function share([name, { host, port }]: [string, ListenerInput], wanted: string):
 
 /** Without a slash at its end. */
 function urlOf(
-  { config, control }: Pick<PluginContext<A2aOptions>, "config" | "control">,
+  { config, info }: Pick<PluginContext<A2aOptions>, "config" | "info">,
   listener: string,
 ): string {
-  const { listeners } = control.describe();
-  const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+  const { listeners } = info.describe();
+  const { publicUrl } = info.effectiveConfig() as { publicUrl?: string };
   const found = listeners.find(({ name }) => name === listener);
   const isFirst = found !== undefined && found === listeners[0];
   const own = new URL(found?.url ?? `http://127.0.0.1:${PORT}`);

@@ -55,7 +55,7 @@ export async function serveRuntime(
     const call: PluginContext["call"] = (input) => gateway.call(input);
     const giveBack = handler.adopt({ options: config.tasks, skills, call, log: gateway.log });
     // One that is only looked at opens no store, and takes no tasks.
-    const isHandedOut = config.execution === "queue" && !gateway.control.dryRun;
+    const isHandedOut = config.execution === "queue" && !gateway.info.dryRun;
     const takeTasks = isHandedOut ? handler.handOut(queueOf(gateway)) : undefined;
     await conversations.load(config.sessions);
     await handler.load();
@@ -79,9 +79,9 @@ export async function serveRuntime(
 }
 
 /** @throws {GatewayError} `invalid` with a store that hands out no work */
-function queueOf({ store, control, log }: PluginContext): QueueDependencies {
+function queueOf({ store, info, log }: PluginContext): QueueDependencies {
   try {
-    return { queue: store.queue("tasks"), log, renew: (sender) => control.renew(sender) };
+    return { queue: store.queue("tasks"), log, renew: (sender) => info.renew(sender) };
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new GatewayError("invalid", `plugins.a2a.execution is queue. ${reason}`, {

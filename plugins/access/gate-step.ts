@@ -14,20 +14,20 @@ export function gateOf(
 }
 
 function verdictOf(
-  { control, services: { gating } }: LadderGateway,
+  { info, services: { gating } }: LadderGateway,
   principal: Principal,
   { server, tool, asker }: AccessQuestion,
 ): Verdict {
-  const found = control.servers.get(server);
+  const found = info.servers.get(server);
   if (!found) return fail(`There is no server ${server}.`, "Check its name in servers.");
   const item = { server, kind: "tool", name: tool } as const;
   // What is kept from whoever asks is not there for them: this answer must not tell what a call does not.
-  if (!found.catalogue.tools.some(({ name }) => name === tool) || !control.exists(item, asker))
+  if (!found.catalogue.tools.some(({ name }) => name === tool) || !info.exists(item, asker))
     return fail(
       `Server ${server} (${found.status.state}) has no tool ${tool}.`,
       "Use the name that the tool has at its own server.",
     );
-  if (!control.exists(item, principal))
+  if (!info.exists(item, principal))
     return fail(
       "A plugin keeps it from this principal.",
       "Look at plugins.gating.reserved and at plugins of your own.",
@@ -36,7 +36,7 @@ function verdictOf(
     return fail("The server is switched off.", `POST /_meta/servers/${server}/enable.`);
   if (gating && !gating.isToolEnabled(server, tool))
     return fail("The tool is switched off.", `POST /_meta/servers/${server}/tools/${tool}/enable.`);
-  if (!control.exposes(server, tool))
+  if (!info.exposes(server, tool))
     return fail("The config leaves the tool out.", `Change servers.${server}.tools.`);
   return { verdict: "pass", reason: "It is there and switched on." };
 }

@@ -38,7 +38,7 @@ export default definePlugin({
   provides: Access,
   setup(gateway) {
     const placeOf = (rule: number): string =>
-      gateway.control.placeOf(["plugins", "access", "rules", rule]);
+      gateway.files.placeOf(["plugins", "access", "rules", rule]);
     const rules = gateway.config.rules.map((options, index) => new Rule(options, index, placeOf));
     if (rules.length > 0) {
       gateway.filter((item, principal) => may(rules, principal, item).allowed, {

@@ -5,14 +5,14 @@ import type { AccessOptions, RuleOptions } from "./options.ts";
 /** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
 export function warnOfPlainNames({
   add,
-  control,
+  info,
   config,
-}: Pick<PluginContext<AccessOptions>, "add" | "control" | "config">): void {
+}: Pick<PluginContext<AccessOptions>, "add" | "info" | "config">): void {
   add(Checks, {
     name: "access-people",
     ask: () => {
-      const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-      if (!auth.jwt || !isJwtQualified(auth.jwt, control.authenticators)) return undefined;
+      const { auth } = info.effectiveConfig() as Pick<GatewayConfig, "auth">;
+      if (!auth.jwt || !isJwtQualified(auth.jwt, info.describe().authenticators)) return undefined;
       for (const [index, rule] of config.rules.entries()) {
         const name = plainNameIn(rule);
         if (name === undefined) continue;

@@ -15,7 +15,7 @@ export interface AccessQuestion {
 }
 
 /** The part of the gateway that a {@link Ladder} stands on. */
-export type LadderGateway = Pick<PluginContext, "control"> & {
+export type LadderGateway = Pick<PluginContext, "info"> & {
   readonly services: {
     readonly accounts: AccountsService | undefined;
     readonly gating: GatingService | undefined;

@@ -23,7 +23,7 @@ const querySchema = z.strictObject({
 
 /** Registers the explanation: of oneself for every caller, of others for operators. */
 export function registerRoutes(
-  gateway: Pick<PluginContext, "route" | "control">,
+  gateway: Pick<PluginContext, "route" | "info">,
   ladder: Ladder,
 ): void {
   const { accounts } = ladder.gateway.services;
@@ -40,7 +40,7 @@ export function registerRoutes(
       const subject =
         ref === asker.ref
           ? subjectOf(asker)
-          : await findSubject(ref, role, { control: gateway.control, accounts });
+          : await findSubject(ref, role, { info: gateway.info, accounts });
       return { ok: true, ...ladder.explain(subject, { ...asked, asker, showsRules: isOperator }) };
     },
   );

@@ -18,7 +18,7 @@ export interface ExplainedPrincipal {
 
 /** What finds a {@link ExplainedPrincipal}. */
 export interface AccountSources {
-  readonly control: PluginContext["control"];
+  readonly info: PluginContext["info"];
   readonly accounts: AccountsService | undefined;
 }
 
@@ -44,14 +44,14 @@ export function subjectOf(principal: Principal): ExplainedPrincipal {
 export async function findSubject(
   ref: string,
   roles: readonly Role[],
-  { control, accounts }: AccountSources,
+  { info, accounts }: AccountSources,
 ): Promise<ExplainedPrincipal> {
   const [, kind, id] = REF.exec(ref) ?? [];
   if (kind === undefined || id === undefined)
     throw new GatewayError("invalid", "The principal is not kind:id.", {
       hint: "Write e.g. team:kottos, user:ann or key:ci.",
     });
-  const account = (await accounts?.explain(ref)) ?? ofConfig(kind, id, control);
+  const account = (await accounts?.explain(ref)) ?? ofConfig(kind, id, info);
   const { libraries } = account ?? {};
   const principal = createPrincipal({
     id,
@@ -65,13 +65,9 @@ export async function findSubject(
 const NOT_HERE = { known: false, active: false, roles: [] };
 
 /** What the config says about somebody; nothing about those whom tokens vouch for. */
-function ofConfig(
-  kind: string,
-  id: string,
-  control: PluginContext["control"],
-): Account | undefined {
-  const { auth } = control.effectiveConfig() as Pick<GatewayConfig, "auth">;
-  if (kind === "anonymous") return anonymous(control, auth.strict);
+function ofConfig(kind: string, id: string, info: PluginContext["info"]): Account | undefined {
+  const { auth } = info.effectiveConfig() as Pick<GatewayConfig, "auth">;
+  if (kind === "anonymous") return anonymous(info, auth.strict);
   if (kind !== "key") return undefined;
   if (id === "api-key" && auth.apiKey !== undefined)
     return { known: true, active: true, roles: ROLES };
@@ -80,8 +76,8 @@ function ofConfig(
   return { ...NOT_HERE, reason: "auth.keys has no such key.", change: `Add auth.keys.${id}.` };
 }
 
-function anonymous(control: PluginContext["control"], isStrict: boolean): Account {
-  const isOpen = control.authenticators.length === 0;
+function anonymous(info: PluginContext["info"], isStrict: boolean): Account {
+  const isOpen = info.describe().authenticators.length === 0;
   if (isOpen) return { known: true, active: true, roles: ROLES };
   if (!isStrict) return { known: true, active: true, roles: ["viewer"] };
   return {

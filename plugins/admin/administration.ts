@@ -4,7 +4,9 @@ import {
   type Json,
   type PluginContext,
   type Principal,
+  type Management,
   type Server,
+  type Service,
   type Tool,
 } from "propylon";
 import { troubleFor } from "propylon/kit";
@@ -49,6 +51,9 @@ export interface ServerView {
   readonly health: ServerHealth | null;
 }
 
+/** The gateway for those who manage it. */
+export type AdminContext = PluginContext<unknown, { readonly management: Service<Management> }>;
+
 /** Plugins whose facts are shown with the servers. */
 export interface Companions {
   readonly gating: GatingService;
@@ -91,12 +96,12 @@ export interface PromptView {
 
 /** The parts of the gateway that are managed, looked up by name. */
 export class Administration {
-  readonly #gateway: PluginContext;
+  readonly #gateway: AdminContext;
   readonly #gating: GatingService;
   readonly #breaker: BreakerService | undefined;
   readonly #health: HealthService | undefined;
 
-  constructor(gateway: PluginContext, { gating, breaker, health }: Companions) {
+  constructor(gateway: AdminContext, { gating, breaker, health }: Companions) {
     this.#gateway = gateway;
     this.#gating = gating;
     this.#breaker = breaker;
@@ -105,8 +110,8 @@ export class Administration {
 
   /** Every server, in the order of the config, then those of plugins. */
   servers(asker: Principal): ServerView[] {
-    const running = [...this.#gateway.control.servers.values()];
-    const entries = this.#gateway.control.effectiveConfig() as { readonly servers: object };
+    const running = [...this.#gateway.info.servers.values()];
+    const entries = this.#gateway.info.effectiveConfig() as { readonly servers: object };
     const leftOut = Object.entries(entries.servers)
       .filter(([name]) => this.#isLeftOut(name))
       .map(([name, entry]) => leftOutView(name, entry as Entry, asker));
@@ -116,7 +121,11 @@ export class Administration {
   /** @throws {GatewayError} `not_found` */
   server(name: string, asker: Principal): ServerView {
     if (this.#isLeftOut(name))
-      return leftOutView(name, this.#gateway.control.serverConfig(name) as Entry, asker);
+      return leftOutView(
+        name,
+        this.#gateway.services.management.serverConfig(name) as Entry,
+        asker,
+      );
     return this.#view(this.find(name), asker);
   }
 
@@ -161,7 +170,7 @@ export class Administration {
 
   /** @throws {GatewayError} `not_found`, `disabled` for one that the config leaves out */
   find(name: string): Server {
-    const server = this.#gateway.control.servers.get(name);
+    const server = this.#gateway.info.servers.get(name);
     if (server) return server;
     if (this.#isLeftOut(name))
       throw new GatewayError("disabled", `The server "${name}" is switched off in the config.`, {
@@ -175,28 +184,26 @@ export class Administration {
 
   /**
    * Connects a server anew; calls go through again at once, whatever its circuit was.
-   * @throws {GatewayError} as `Control.reconnect`
+   * @throws {GatewayError} as `GatewayInfo.reconnect`
    */
   async reconnect(name: string): Promise<void> {
-    await this.#gateway.control.reconnect(name);
+    await this.#gateway.services.management.reconnect(name);
     this.#breaker?.reset(name);
   }
 
   /** Whether a server is an entry of the config. */
   isConfigured(name: string): boolean {
-    return this.#gateway.control.serverConfig(name) !== undefined;
+    return this.#gateway.services.management.serverConfig(name) !== undefined;
   }
 
   /** Tools that are reserved for others are in no list. */
   #toolsFor({ name: server, catalogue }: Server, asker: Principal): Tool[] {
-    const { control } = this.#gateway;
-    return catalogue.tools.filter(({ name }) =>
-      control.exists({ server, kind: "tool", name }, asker),
-    );
+    const { info } = this.#gateway;
+    return catalogue.tools.filter(({ name }) => info.exists({ server, kind: "tool", name }, asker));
   }
 
   #isLeftOut(name: string): boolean {
-    return !this.#gateway.control.servers.has(name) && this.isConfigured(name);
+    return !this.#gateway.info.servers.has(name) && this.isConfigured(name);
   }
 
   #view(server: Server, asker: Principal): ServerView {

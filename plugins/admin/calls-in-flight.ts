@@ -1,6 +1,7 @@
-import type { PluginContext } from "propylon";
+import type { Management, PluginContext } from "propylon";
 import { askOnce, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
 import { z } from "zod";
+import type { AdminContext } from "./administration.ts";
 
 /** How long another gateway may take, in milliseconds. */
 const ANSWER_MS = 2_000;
@@ -50,12 +51,12 @@ interface FleetPage extends Page {
 
 /** The calls that run at the gateways of a store, at this one alone where none is shared. */
 export class CallsInFlight {
-  readonly #control: PluginContext["control"];
+  readonly #management: Management;
   readonly #store: PluginContext["store"];
   readonly #lookups = new LookupQuota("calls of other gateways");
 
-  constructor({ control, store }: Pick<PluginContext, "control" | "store">) {
-    this.#control = control;
+  constructor({ services, store }: Pick<AdminContext, "services" | "store">) {
+    this.#management = services.management;
     this.#store = store;
   }
 
@@ -125,7 +126,7 @@ export class CallsInFlight {
   }
 
   #visible({ ref, isOperator }: Viewer): readonly RunningCall[] {
-    const calls = this.#control.calls();
+    const calls = this.#management.calls();
     return isOperator ? calls : calls.filter(({ principal }) => principal.ref === ref);
   }
 
@@ -136,7 +137,7 @@ export class CallsInFlight {
       call.principal.ref === viewer.ref
         ? "The call was cancelled by its caller."
         : "An operator cancelled the call.";
-    const isCancelled = this.#control.cancel(id, reason);
+    const isCancelled = this.#management.cancel(id, reason);
     return { server: call.server, tool: call.name, isCancelled };
   }
 

@@ -11,6 +11,7 @@ import {
   streamAnswer,
 } from "propylon/kit";
 import { z } from "zod";
+import type { AdminContext } from "./administration.ts";
 import { CallsInFlight, type Viewer } from "./calls-in-flight.ts";
 
 const MAX_PAGE = 1_000;
@@ -33,7 +34,7 @@ const callSchema = z.strictObject({
 });
 
 /** Calls while they run: which there are, the end of one, and a call by hand. Operators see all of them, others their own. */
-export function callRoutes(gateway: PluginContext): void {
+export function callRoutes(gateway: AdminContext): void {
   const look = { access: "caller", mutates: false, management: true } as const;
   const running = new CallsInFlight(gateway);
   gateway.onStart(() => running.serve());

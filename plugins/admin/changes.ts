@@ -59,11 +59,11 @@ export function changeRoutes(gateway: PluginContext, gating: GatingService): voi
 }
 
 /** Why a server is not well is for operators, and tools that are reserved for others are not there. */
-function stateFor({ control }: PluginContext, state: GatingState, asker: Principal): object {
+function stateFor({ info }: PluginContext, state: GatingState, asker: Principal): object {
   const servers = Object.entries(state.servers).map(([name, facts]) => {
     const { lastError = null, ...shown } = troubleFor(asker, facts);
     const tools = Object.entries(facts.tools).filter(([tool]) =>
-      control.exists({ server: name, kind: "tool", name: tool }, asker),
+      info.exists({ server: name, kind: "tool", name: tool }, asker),
     );
     return [name, { ...shown, lastError, tools: Object.fromEntries(tools) }] as const;
   });

@@ -18,12 +18,9 @@ export function clientRoutes(gateway: PluginContext): void {
   gateway.route("GET", "/_meta/clients", policy, (event) => describeClients(gateway, event));
 }
 
-function describeClients(
-  { control }: PluginContext,
-  { url: { searchParams } }: RouteEvent,
-): object {
+function describeClients({ info }: PluginContext, { url: { searchParams } }: RouteEvent): object {
   const { url, key } = checkInput(Object.fromEntries(searchParams), querySchema);
-  const { name, plugins } = control.describe();
+  const { name, plugins } = info.describe();
   return {
     ok: true,
     login: offersLogin(plugins.map((plugin) => plugin.name)),

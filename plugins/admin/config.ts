@@ -1,8 +1,8 @@
-import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { GatewayError, isGatewayError, type RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { additionSchema, toEntry } from "./addition.ts";
 import { ServerAddresses } from "./addresses.ts";
-import type { Administration, ServerView } from "./administration.ts";
+import type { AdminContext, Administration, ServerView } from "./administration.ts";
 import { checkCommand } from "./command.ts";
 import type { AdminOptions } from "./options.ts";
 import { whenSettled } from "./settling.ts";
@@ -13,21 +13,24 @@ const CHANGE = { access: "admin", mutates: true, management: true } as const;
 
 /** The config: where it is, what is in force, and the servers in it. */
 export function configRoutes(
-  gateway: PluginContext,
+  gateway: AdminContext,
   administration: Administration,
   options: AdminOptions,
 ): void {
-  const { control } = gateway;
+  const {
+    info,
+    services: { management },
+  } = gateway;
   const addresses = new ServerAddresses(options.allowedAddresses);
   const leaving = new AbortController();
   gateway.onDispose(() => leaving.abort());
   gateway.route("GET", "/_meta/config", READ, () => ({
     ok: true,
-    path: control.configFile ?? null,
+    path: management.configFile ?? null,
   }));
   gateway.route("GET", "/_meta/config/effective", { ...READ, access: "operator" }, () => ({
     ok: true,
-    config: control.effectiveConfig(),
+    config: info.effectiveConfig(),
   }));
   gateway.route("POST", "/_meta/servers", CHANGE, async (event) => {
     const how = { ...options, addresses, signal: leaving.signal };
@@ -38,7 +41,7 @@ export function configRoutes(
   gateway.route("DELETE", "/_meta/servers/:server", CHANGE, async (event) => {
     const name = pathParameter(event, "server");
     checkRemoval(administration, name);
-    const report = await control.edit([
+    const report = await management.edit([
       { path: ["servers", name], value: undefined, when: "present" },
     ]);
     return { ok: true, server: name, generation: report.generation };
@@ -54,7 +57,7 @@ interface AdditionOptions extends AdminOptions {
 
 /** Writes the entry down, applies it, and waits a moment so that the answer can say whether it works. */
 async function addServer(
-  gateway: PluginContext,
+  gateway: AdminContext,
   administration: Administration,
   { addresses, signal, ...options }: AdditionOptions,
   event: RouteEvent,
@@ -62,7 +65,7 @@ async function addServer(
   const addition = await readJson(event, additionSchema);
   const { name } = addition;
   event.context.target = { server: name };
-  if (gateway.control.servers.has(name) || administration.isConfigured(name))
+  if (gateway.info.servers.has(name) || administration.isConfigured(name))
     throw new GatewayError("exists", `There is a server "${name}" already.`, {
       hint: "Choose another name, or delete that one first.",
     });
@@ -71,18 +74,18 @@ async function addServer(
   const entry = { ...toEntry(addition), ...("url" in addition && addresses.entry) };
   await writeEntry(gateway, name, entry);
   if (!addition.enabled) return { name, enabled: false };
-  await whenSettled(gateway.control.servers.get(name), options.settleTimeout * 1_000, signal);
+  await whenSettled(gateway.info.servers.get(name), options.settleTimeout * 1_000, signal);
   return administration.server(name, event.context.principal);
 }
 
 /** @throws {GatewayError} `invalid` for an entry that the config refuses: it is the request that is wrong, and nothing failed here */
 async function writeEntry(
-  { control }: PluginContext,
+  { services }: AdminContext,
   name: string,
   entry: Record<string, unknown>,
 ): Promise<void> {
   try {
-    await control.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
+    await services.management.edit([{ path: ["servers", name], value: entry, when: "absent" }]);
   } catch (error) {
     if (!isGatewayError(error) || error.data?.["reason"] !== "invalid") throw error;
     const issues = (error.data["issues"] ?? []) as readonly ConfigProblem[];

@@ -1,6 +1,7 @@
-import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { GatewayError, type RouteEvent } from "propylon";
 import { isSmall, readJson, writeJson } from "propylon/kit";
 import { z } from "zod";
+import type { AdminContext } from "./administration.ts";
 import type { AdminOptions } from "./options.ts";
 
 const MAX_EDITS = 100;
@@ -36,54 +37,57 @@ const editsSchema = z.strictObject({
 });
 
 /** Where each value of the config comes from, what a change of the file would do, and the change itself. */
-export function editRoutes(gateway: PluginContext, options: AdminOptions): void {
-  const { control } = gateway;
+export function editRoutes(gateway: AdminContext, options: AdminOptions): void {
+  const {
+    info,
+    services: { management },
+  } = gateway;
   const look = { access: "operator", mutates: false, management: true } as const;
   const check = { ...look, access: "admin" } as const;
   gateway.route("GET", "/_meta/config/origin", look, ({ res }) => {
     const why = refusalOf(gateway, options);
-    const version = control.configVersion;
+    const version = management.configVersion;
     res.headers.set("etag", `"${version}"`);
     return {
       ok: true,
-      file: control.configFile ?? null,
-      generation: control.generation,
+      file: management.configFile ?? null,
+      generation: info.generation,
       version,
       editable: !why,
       why: why ? { message: why.message, hint: why.hint ?? null } : null,
-      values: control.configValues(),
+      values: management.configValues(),
     };
   });
   gateway.route("POST", "/_meta/config/check", check, async (event) => {
     permit(gateway, options);
     const { edits } = await readJson(event, editsSchema);
-    return { ok: true, ...(await control.checkEdit(edits)) };
+    return { ok: true, ...(await management.checkEdit(edits)) };
   });
   gateway.route("PUT", "/_meta/config", { ...check, mutates: true }, async (event) => {
     permit(gateway, options);
     const expected = expectedVersion(event);
     const { edits } = await readJson(event, editsSchema);
     event.context.target = { paths: edits.map(({ path }) => path.join(".")).join(" ") };
-    const report = await control.edit(edits, expected);
-    return { ok: true, ...report, version: control.configVersion };
+    const report = await management.edit(edits, expected);
+    return { ok: true, ...report, version: management.configVersion };
   });
 }
 
-function permit(gateway: PluginContext, options: AdminOptions): void {
+function permit(gateway: AdminContext, options: AdminOptions): void {
   const refusal = refusalOf(gateway, options);
   if (refusal) throw refusal;
 }
 
 /** Who writes the config decides which programs run, and which variables of the gateway they are given. */
 function refusalOf(
-  { control }: PluginContext,
+  { services }: AdminContext,
   { allowConfigEdits }: AdminOptions,
 ): GatewayError | undefined {
   if (!allowConfigEdits)
     return new GatewayError("read_only", "The config is not to be edited over the API.", {
       hint: "Set plugins.admin.allowConfigEdits: true, or edit the file.",
     });
-  if (control.configFile !== undefined) return undefined;
+  if (services.management.configFile !== undefined) return undefined;
   return new GatewayError("no_config_mode", "The gateway runs without a config file.", {
     hint: "Start it with propylon start <file>.",
   });

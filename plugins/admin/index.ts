@@ -1,4 +1,4 @@
-import { definePlugin, optional } from "propylon";
+import { definePlugin, Management, optional } from "propylon";
 import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";
@@ -19,7 +19,12 @@ export default definePlugin({
   name: "admin",
   config: optionsSchema,
   commands,
-  inject: { gating: Gating, breaker: optional(Breaker), health: optional(Health) },
+  inject: {
+    management: Management,
+    gating: Gating,
+    breaker: optional(Breaker),
+    health: optional(Health),
+  },
   setup(gateway) {
     const { services, config } = gateway;
     const administration = new Administration(gateway, services);

@@ -6,7 +6,8 @@ import {
   type Principal,
   type RouteEvent,
 } from "propylon";
-import { pathParameter, randomText } from "propylon/kit";
+import { EventKinds, pathParameter, randomText, VERSION } from "propylon/kit";
+import type { AdminContext } from "./administration.ts";
 import { Panels } from "./panel/index.ts";
 
 /** Whoever asks without credentials learns how to sign in, and nothing else. */
@@ -14,7 +15,7 @@ const OPEN = { access: "public", mutates: false, management: true } as const;
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
 /** What a web interface needs to know first, and the modules of its panels. */
-export function interfaceRoutes(gateway: PluginContext): void {
+export function interfaceRoutes(gateway: AdminContext): void {
   const instance = gateway.keep("instance", () => randomText(12));
   gateway.route("GET", "/_meta/ui", OPEN, ({ context }) =>
     describeInterface(gateway, context.principal, instance),
@@ -24,31 +25,34 @@ export function interfaceRoutes(gateway: PluginContext): void {
   );
 }
 
-function describeInterface(gateway: PluginContext, principal: Principal, instance: string): object {
-  const { control } = gateway;
-  const description = control.describe();
-  const mayLook = isLetIn(control, principal, "viewer");
-  const isOperator = isLetIn(control, principal, "operator");
+function describeInterface(gateway: AdminContext, principal: Principal, instance: string): object {
+  const {
+    info,
+    services: { management },
+  } = gateway;
+  const description = info.describe();
+  const mayLook = isLetIn(info, principal, "viewer");
+  const isOperator = isLetIn(info, principal, "operator");
   return {
     ok: true,
     name: description.name,
-    version: mayLook ? control.version : null,
+    version: mayLook ? VERSION : null,
     generation: mayLook ? description.generation : null,
     instance,
     principal: isNobody(principal) ? null : showPrincipal(principal),
     signIn: signInOf(description),
-    readOnly: mayLook ? readOnlyOf(control, description, isOperator) : null,
-    warnings: isOperator ? control.warnings() : [],
+    readOnly: mayLook ? readOnlyOf(gateway, description, isOperator) : null,
+    warnings: isOperator ? management.warnings() : [],
     plugins: mayLook ? description.plugins.map(({ name }) => name) : [],
     panels: mayLook ? panelsFor(gateway, principal) : [],
-    events: mayLook ? eventsFor(control, principal) : [],
-    routes: mayLook ? routesFor(control, principal, description) : [],
+    events: mayLook ? eventsFor(gateway, principal) : [],
+    routes: mayLook ? routesFor(info, principal, description) : [],
   };
 }
 
 /** As a route of that access decides: an authenticator may have rules of its own. */
-function isLetIn(control: PluginContext["control"], principal: Principal, access: Access): boolean {
-  return control.refusal(principal, { access, mutates: false }) === undefined;
+function isLetIn(info: PluginContext["info"], principal: Principal, access: Access): boolean {
+  return info.refusal(principal, { access, mutates: false }) === undefined;
 }
 
 function isNobody({ kind, roles }: Principal): boolean {
@@ -70,19 +74,19 @@ function signInOf({ authenticators, plugins }: GatewayDescription): object[] {
 
 /** Where it stands in the file is for those who may see the config. */
 function readOnlyOf(
-  control: PluginContext["control"],
+  { files }: AdminContext,
   { readOnly }: GatewayDescription,
   isOperator: boolean,
 ): object | null {
   if (!readOnly) return null;
   const { scope, message, hint, path } = readOnly;
-  return { scope, message, hint, place: isOperator ? control.placeOf(path) : null };
+  return { scope, message, hint, place: isOperator ? files.placeOf(path) : null };
 }
 
 function panelsFor(gateway: PluginContext, principal: Principal): object[] {
   return gateway
     .point(Panels)
-    .filter(({ access }) => isLetIn(gateway.control, principal, access))
+    .filter(({ access }) => isLetIn(gateway.info, principal, access))
     .map(({ plugin, id, module, ...panel }) => ({
       ...panel,
       id: `${plugin}/${id}`,
@@ -91,20 +95,20 @@ function panelsFor(gateway: PluginContext, principal: Principal): object[] {
     }));
 }
 
-function eventsFor(control: PluginContext["control"], principal: Principal): object[] {
-  return control.eventKinds.filter(({ access }) => isLetIn(control, principal, access));
+function eventsFor(gateway: PluginContext, principal: Principal): object[] {
+  return gateway.point(EventKinds).filter(({ access }) => isLetIn(gateway.info, principal, access));
 }
 
 /** The routes that a page of this listener can reach, with what stands in the way of whoever asks. */
 function routesFor(
-  control: PluginContext["control"],
+  info: PluginContext["info"],
   principal: Principal,
   { routes, listeners }: GatewayDescription,
 ): object[] {
   return routes
     .filter(({ listener }) => listener === listeners[0]?.name)
     .map(({ method, path, access, mutates, plugin, management, socket = false }) => {
-      const why = control.refusal(principal, { access, mutates, management }) ?? null;
+      const why = info.refusal(principal, { access, mutates, management }) ?? null;
       return { method, path, access, mutates, plugin, management, socket, allowed: !why, why };
     })
     .toSorted((a, b) => `${a.path} ${a.method}`.localeCompare(`${b.path} ${b.method}`));
@@ -114,7 +118,7 @@ function routesFor(
 function sendModule(gateway: PluginContext, event: RouteEvent): Response {
   const [plugin, id] = [pathParameter(event, "plugin"), pathParameter(event, "panel")];
   const panel = gateway.point(Panels).find((each) => each.plugin === plugin && each.id === id);
-  if (!panel?.module || !isLetIn(gateway.control, event.context.principal, panel.access))
+  if (!panel?.module || !isLetIn(gateway.info, event.context.principal, panel.access))
     throw new GatewayError("not_found", "There is no such panel.", {
       hint: "GET /_meta/ui lists those there are.",
     });

@@ -2,19 +2,19 @@ import { getQuery } from "h3";
 import { GatewayError, toGatewayError, type PluginContext, type Principal } from "propylon";
 import { pathParameter, checkInput, toEnvelope } from "propylon/kit";
 import { z } from "zod";
-import type { Administration } from "./administration.ts";
+import type { AdminContext, Administration } from "./administration.ts";
 
 const ACT = { access: "operator", mutates: true, management: true } as const;
 
 const reloadSchema = z.strictObject({ dry: z.enum(["0", "1", "true", "false"]).default("0") });
 
 /** Reading the config again, and connecting servers anew. */
-export function lifecycleRoutes(gateway: PluginContext, administration: Administration): void {
-  const { control } = gateway;
+export function lifecycleRoutes(gateway: AdminContext, administration: Administration): void {
+  const { management } = gateway.services;
   gateway.route("POST", "/_meta/reload", ACT, async (event) => {
     const { dry } = checkInput(getQuery(event), reloadSchema);
-    if (dry === "1" || dry === "true") return { ok: true, dry: true, ...(await control.plan()) };
-    return { ok: true, ...(await control.reload()) };
+    if (dry === "1" || dry === "true") return { ok: true, dry: true, ...(await management.plan()) };
+    return { ok: true, ...(await management.reload()) };
   });
   gateway.route("POST", "/_meta/reinit/:server", ACT, async (event) => {
     const name = pathParameter(event, "server");
@@ -33,7 +33,7 @@ async function reconnectAll(
   administration: Administration,
   asker: Principal,
 ): Promise<object> {
-  const names = [...gateway.control.servers.values()]
+  const names = [...gateway.info.servers.values()]
     .filter((server) => server.reconnect !== undefined)
     .map(({ name }) => name);
   const outcomes = await Promise.all(names.map((name) => attempt(administration, name)));

@@ -1,7 +1,7 @@
 import { admits, type PluginContext, type RouteEvent } from "propylon";
-import { checkInput, pathParameter } from "propylon/kit";
+import { checkInput, pathParameter, VERSION } from "propylon/kit";
 import { z } from "zod";
-import type { Administration } from "./administration.ts";
+import type { AdminContext, Administration } from "./administration.ts";
 
 const tailSchema = z.strictObject({
   lines: z.coerce.number().int().min(1).max(1_000).default(200),
@@ -10,7 +10,7 @@ const tailSchema = z.strictObject({
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
 /** What is there: servers, their tools, and the management API itself. */
-export function serverRoutes(gateway: PluginContext, administration: Administration): void {
+export function serverRoutes(gateway: AdminContext, administration: Administration): void {
   gateway.route("GET", "/_meta", READ, () => ({
     ok: true,
     authenticators: authenticators(gateway),
@@ -49,7 +49,7 @@ export function serverRoutes(gateway: PluginContext, administration: Administrat
 
 /** One server, for operators with its entry in the config, secrets masked. */
 function describe(
-  gateway: PluginContext,
+  gateway: AdminContext,
   administration: Administration,
   event: RouteEvent,
 ): object {
@@ -57,20 +57,22 @@ function describe(
   const { principal } = event.context;
   const view = administration.server(name, principal);
   // No mask knows every secret, so those who only look on see no entry at all.
-  const config = admits(principal, "operator") ? gateway.control.serverConfig(name) : undefined;
+  const config = admits(principal, "operator")
+    ? gateway.services.management.serverConfig(name)
+    : undefined;
   return { ...view, config: config ?? null };
 }
 
 /** What a tool is called at each MCP endpoint that the asker may use. */
 function namesOf(
-  gateway: PluginContext,
+  gateway: AdminContext,
   administration: Administration,
   event: RouteEvent,
 ): object[] {
   const server = pathParameter(event, "server");
   administration.find(server);
   const tool = pathParameter(event, "tool");
-  const found = gateway.control.endpointNames(server, tool, event.context.principal);
+  const found = gateway.services.management.endpointNames(server, tool, event.context.principal);
   const names = new Map(found.map(({ endpoint, name }) => [endpoint, name]));
   return endpoints(gateway).flatMap((endpoint) => {
     const name = names.get(endpoint.name);
@@ -80,31 +82,31 @@ function namesOf(
 
 /** What its child wrote last; of a server that has none, or that the config leaves out, nothing. */
 function stderrOf(
-  { control }: PluginContext,
+  { info, services }: AdminContext,
   administration: Administration,
   event: RouteEvent,
 ): object {
   const server = pathParameter(event, "server");
   const { lines } = checkInput(Object.fromEntries(event.url.searchParams), tailSchema);
   administration.server(server, event.context.principal);
-  const tail = control.servers.has(server) ? control.tail(server, lines) : undefined;
+  const tail = info.servers.has(server) ? services.management.tail(server, lines) : undefined;
   return { ok: true, server, available: tail !== undefined, lines: tail ?? [] };
 }
 
-function version({ control }: PluginContext): object {
-  const { name, workers } = control.describe();
+function version({ info }: PluginContext): object {
+  const { name, workers } = info.describe();
   return {
     name,
-    version: control.version,
-    generation: control.generation,
+    version: VERSION,
+    generation: info.generation,
     node: process.versions.node,
     ...(workers && { workers }),
   };
 }
 
 /** The MCP endpoints, as their paths: only who asks knows under which host. */
-function endpoints({ control }: PluginContext): (object & { readonly name: string })[] {
-  return control.describe().endpoints.map(({ name, url, open, servers, listener }) => ({
+function endpoints({ info }: PluginContext): (object & { readonly name: string })[] {
+  return info.describe().endpoints.map(({ name, url, open, servers, listener }) => ({
     name,
     path: new URL(url).pathname,
     listener,
@@ -114,15 +116,15 @@ function endpoints({ control }: PluginContext): (object & { readonly name: strin
 }
 
 /** Who is asked who makes a request, in order. */
-function authenticators({ control }: PluginContext): object[] {
-  return control
+function authenticators({ info }: PluginContext): object[] {
+  return info
     .describe()
     .authenticators.map(({ name, plugin }) => ({ name, plugin: plugin ?? null }));
 }
 
 /** The management routes of every plugin, with what each takes: the catalogue as it runs. */
-function managementRoutes({ control }: PluginContext): object[] {
-  return control
+function managementRoutes({ info }: PluginContext): object[] {
+  return info
     .describe()
     .routes.filter(({ path }) => path.startsWith("/_meta"))
     .map(({ method, path, access, mutates, plugin }) => ({ method, path, access, mutates, plugin }))

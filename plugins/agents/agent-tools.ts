@@ -20,7 +20,7 @@ export interface UsableTool {
 }
 
 /** The parts of the gateway that agents work with. */
-export type GatewayAccess = Pick<PluginContext, "control" | "call">;
+export type GatewayAccess = Pick<PluginContext, "info" | "call">;
 
 /** One tool call of an agent. */
 export interface AgentToolCall {
@@ -61,7 +61,7 @@ export class AgentTools {
   tools(): UsableTool[] {
     const { servers, agents } = this.#options;
     return [...servers, ...agents].flatMap((server) => {
-      const tools = this.#gateway.control.servers.get(server)?.catalogue.tools ?? [];
+      const tools = this.#gateway.info.servers.get(server)?.catalogue.tools ?? [];
       return tools
         .filter((tool) => this.may(server, tool.name) && this.#isShown(server, tool.name))
         .map((tool) => ({ server, tool }));
@@ -118,7 +118,7 @@ export class AgentTools {
 
   #isShown(server: string, name: string): boolean {
     const principal = createPrincipal(this.#principal([]));
-    return this.#gateway.control.shows({ server, kind: "tool", name }, principal);
+    return this.#gateway.info.shows({ server, kind: "tool", name }, principal);
   }
 
   #principal(via: readonly string[]): Identity {

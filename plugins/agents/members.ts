@@ -1,4 +1,4 @@
-import { toGatewayError, type Control, type PluginContext, Checks } from "propylon";
+import { toGatewayError, type GatewayInfo, type PluginContext, Checks } from "propylon";
 import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
@@ -62,7 +62,7 @@ async function createMember(
     driver,
     time: limitsOf(options, config).time,
     depth: config.maxDepth,
-    obstacle: () => findObstacle(options, gateway.control, members),
+    obstacle: () => findObstacle(options, gateway.info, members),
     progress,
     log: gateway.log,
   });
@@ -87,7 +87,7 @@ async function tryToDrive(create: () => Promise<Driven>): Promise<Driven | strin
 /** Why an agent cannot work just now: something that it depends on is down. */
 function findObstacle(
   { dependsOn, server }: AgentOptions,
-  { servers }: Pick<Control, "servers">,
+  { servers }: Pick<GatewayInfo, "servers">,
   members: ReadonlyMap<string, Member>,
 ): string | undefined {
   for (const name of server === undefined ? dependsOn : [server, ...dependsOn]) {

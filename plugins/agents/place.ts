@@ -30,11 +30,9 @@ export function placeAgent(agent: string, options: AgentOptions): AgentPlace {
 }
 
 /** Finds the URL of agents' endpoints, as things are at one moment. */
-export function createAtlas({
-  control,
-}: Pick<PluginContext, "control">): (place: AgentPlace) => string {
-  const { endpoints, listeners } = control.describe();
-  const { publicUrl } = control.effectiveConfig() as { publicUrl?: string };
+export function createAtlas({ info }: Pick<PluginContext, "info">): (place: AgentPlace) => string {
+  const { endpoints, listeners } = info.describe();
+  const { publicUrl } = info.effectiveConfig() as { publicUrl?: string };
   const urls = new Map(endpoints.map((endpoint) => [endpoint.name, endpoint]));
   return (place) => {
     const found = urls.get(place.name);
@@ -55,7 +53,7 @@ export function createAtlas({
 /** Before the gateway listens, or the config is in force. */
 function plannedUrl(
   { listener, endpoint }: AgentPlace,
-  listeners: ReturnType<PluginContext["control"]["describe"]>["listeners"],
+  listeners: ReturnType<PluginContext["info"]["describe"]>["listeners"],
 ): string {
   if (listener) {
     const { host = "127.0.0.1", port = 8080 } = listener;

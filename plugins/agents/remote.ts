@@ -56,7 +56,7 @@ export class RemoteDriver implements Driver {
 
   /** The one configured, else the one named after the agent, else the only one that takes a message. */
   #tool(): Tool {
-    const tools = this.#gateway.control.servers.get(this.#server)?.catalogue.tools ?? [];
+    const tools = this.#gateway.info.servers.get(this.#server)?.catalogue.tools ?? [];
     const wanted = this.#toolName ?? this.#agent;
     const takers = tools.filter(({ inputSchema }) => hasMessage(inputSchema));
     const found =

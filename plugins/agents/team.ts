@@ -26,13 +26,13 @@ export class Team implements AgentsService {
   readonly #offers: Offers;
 
   constructor(
-    gateway: Pick<PluginContext, "control" | "hook">,
+    gateway: Pick<PluginContext, "info" | "hook">,
     members: ReadonlyMap<string, Member>,
     offers: Offers,
   ) {
     // Asked for with every message of an agent, and the description grows with the gateway.
     this.#environment = perGeneration(gateway, () => ({
-      name: gateway.control.describe().name,
+      name: gateway.info.describe().name,
       urlOf: createAtlas(gateway),
     }));
     this.#members = members;

@@ -60,13 +60,13 @@ export class Circuits implements BreakerService {
 
   /** @throws {GatewayError} `not_found` */
   #find(server: string): Server {
-    const found = this.#gateway.control.servers.get(server);
+    const found = this.#gateway.info.servers.get(server);
     if (!found) throw new GatewayError("not_found", `No server named "${server}".`);
     return found;
   }
 
   #make(server: string): Circuit | undefined {
-    const found = this.#gateway.control.servers.get(server);
+    const found = this.#gateway.info.servers.get(server);
     if (!found || found.status.transport === "local") return undefined;
     const memory = this.#memories.get(server) ?? newMemory();
     const circuit = new Circuit(server, memory, this.#host);

@@ -10,7 +10,7 @@ export function registerRoutes(gateway: PluginContext, breaker: BreakerService):
     () => ({
       ok: true,
       breakers: Object.fromEntries(
-        [...gateway.control.servers.values()]
+        [...gateway.info.servers.values()]
           .filter(({ status }) => status.transport !== "local")
           .map(({ name }) => [name, breaker.statusOf(name)]),
       ),
@@ -22,7 +22,7 @@ export function registerRoutes(gateway: PluginContext, breaker: BreakerService):
     { access: "operator", mutates: true, management: true },
     ({ context }) => {
       const server = context.params?.["server"] ?? "";
-      if (!gateway.control.servers.has(server))
+      if (!gateway.info.servers.has(server))
         throw new GatewayError("not_found", `No server named "${server}".`);
       breaker.reset(server);
       return { ok: true, server, breaker: breaker.statusOf(server) };

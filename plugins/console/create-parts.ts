@@ -50,7 +50,7 @@ export function createParts(
     turns: registerTurns(gateway.metrics),
     desk: new Console({ ...shared, registry, keys, teams, agents }),
     async start(): Promise<void> {
-      if (gateway.control.dryRun) return;
+      if (gateway.info.dryRun) return;
       await database.open(gateway.database);
       await changes.start(store);
       await agents.start();

@@ -16,11 +16,12 @@ declare module "propylon" {
 }
 
 /** Kinds of events of the console. */
-export const events = {
-  console: {
+export const events = [
+  {
+    kind: "console",
     description: "Something in a part of the console is other than before.",
     access: "viewer",
     data: z.strictObject({ part: consolePartSchema, change: z.string().max(40) }),
     once: "change",
   },
-} as const;
+] as const;

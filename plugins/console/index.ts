@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { EventKinds } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
@@ -11,14 +12,14 @@ import { registerRoutes } from "./routes.ts";
 export type { ConsolePart } from "./changes.ts";
 export type { ConsoleChange } from "./events.ts";
 
-/** The control side of agent teams: instances, workspaces, and what is attached to what. */
+/** The info side of agent teams: instances, workspaces, and what is attached to what. */
 export default definePlugin({
   name: "console",
   config: optionsSchema,
   inject: { servers: McpServers },
   commands,
-  events,
   setup(gateway) {
+    for (const kind of events) gateway.add(EventKinds, kind);
     const metrics = registerMetrics(gateway.metrics);
     const parts = createParts(gateway, metrics, gateway.services.servers);
     registerHealthMetrics(gateway.metrics, parts.agents);

@@ -1,4 +1,5 @@
 import { definePlugin, Checks } from "propylon";
+import { EventKinds } from "propylon/kit";
 import { Channel } from "./channel.ts";
 import { optionsSchema } from "./options.ts";
 import { warningOf } from "./kinds.ts";
@@ -31,7 +32,7 @@ export default definePlugin({
     const bounds = { events: maxEvents, bytes: maxSize };
     registerRoutes(gateway, channel);
     registerSources(gateway, channel, bounds);
-    gateway.add(Checks, { name: "kinds", ask: () => warningOf(gateway.control.eventKinds) });
+    gateway.add(Checks, { name: "kinds", ask: () => warningOf(gateway.point(EventKinds)) });
     gateway.hook("gateway:drain", () => channel.close("shutdown"));
     gateway.onStart(() => channel.open(bounds));
   },

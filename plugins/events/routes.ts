@@ -1,5 +1,5 @@
 import { toGatewayError, type PluginContext, type Server, type Socket } from "propylon";
-import { withoutTrouble } from "propylon/kit";
+import { EventKinds, withoutTrouble } from "propylon/kit";
 import type { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";
@@ -19,13 +19,17 @@ const POLICY = { access: "viewer", mutates: false, management: true } as const;
 
 /** `GET /_meta/events`, as server-sent events and as a WebSocket. */
 export function registerRoutes(
-  gateway: Pick<PluginContext<EventsOptions>, "config" | "control" | "route">,
+  gateway: Pick<PluginContext<EventsOptions>, "config" | "info" | "point" | "route">,
   channel: Channel,
 ): void {
   const { maxQueue, maxStreams, heartbeatInterval } = gateway.config;
+  const topics = (): Topics => ({
+    refusal: (principal, policy) => gateway.info.refusal(principal, policy),
+    eventKinds: gateway.point(EventKinds),
+  });
   const join = (stream: Stream): void => channel.join(stream, heartbeatInterval, maxStreams);
   const greet = (stream: Stream): void =>
-    channel.greet(stream, snapshot(gateway.control.servers, stream.subscription.audience));
+    channel.greet(stream, snapshot(gateway.info.servers, stream.subscription.audience));
 
   const openStream = (subscription: Subscription): Response => {
     const outlet = new SseOutlet(() => channel.leave(stream));
@@ -36,16 +40,12 @@ export function registerRoutes(
   };
 
   const accept = (socket: Socket): void => {
-    const stream = new Stream(
-      new SocketOutlet(socket),
-      subscribe(socket, gateway.control),
-      maxQueue,
-    );
+    const stream = new Stream(new SocketOutlet(socket), subscribe(socket, topics()), maxQueue);
     join(stream);
     socket.onClose(() => channel.leave(stream));
     socket.onMessage((text) =>
       orClose(socket, () => {
-        channel.resubscribe(stream, subscribe(socket, gateway.control, text));
+        channel.resubscribe(stream, subscribe(socket, topics(), text));
         greet(stream);
       }),
     );
@@ -54,7 +54,7 @@ export function registerRoutes(
 
   gateway.route("GET", PATH, POLICY, ({ url, req, context }) => {
     const last = req.headers.get("last-event-id");
-    return openStream(subscriptionOf(url, context.principal, gateway.control, last));
+    return openStream(subscriptionOf(url, context.principal, topics(), last));
   });
   gateway.route("GET", PATH, { ...POLICY, websocket: true }, (socket) =>
     orClose(socket, () => accept(socket)),

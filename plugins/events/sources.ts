@@ -15,7 +15,7 @@ import { levelOf } from "./subscription.ts";
 
 /** Where events come from: the gateway's hooks. */
 export function registerSources(
-  gateway: Pick<PluginContext, "hook" | "control" | "use">,
+  gateway: Pick<PluginContext, "hook" | "info" | "use">,
   channel: Channel,
   bounds: RingBounds,
 ): void {
@@ -44,7 +44,7 @@ export function registerSources(
   });
   gateway.hook("server:catalogue", (server, lists) => {
     if (!lists.includes("tools") || !servers.meet(server)) return;
-    const tools = gateway.control.servers.get(server)!.catalogue.tools.length;
+    const tools = gateway.info.servers.get(server)!.catalogue.tools.length;
     publish("tool_list_changed", { server, tools });
   });
   gateway.hook("gating:changed", ({ server, tool, enabled, elsewhere }: FlagChange) => {
@@ -70,22 +70,22 @@ const CALLER = createPrincipal({ id: "caller", kind: "anonymous", roles: new Set
 
 /** A tool that is not there for callers is not told to them. */
 function accessOf(
-  { control }: Pick<PluginContext, "control">,
+  { info }: Pick<PluginContext, "info">,
   server: string,
   name: string | undefined,
 ): Partial<Pick<EventDetails, "access">> {
-  const isOpen = name === undefined || control.exists({ server, kind: "tool", name }, CALLER);
+  const isOpen = name === undefined || info.exists({ server, kind: "tool", name }, CALLER);
   return isOpen ? {} : { access: "operator" };
 }
 
 /** Tells which servers came and went, before anything else is told of them. */
 class ServerWatch {
-  readonly #gateway: Pick<PluginContext, "control">;
+  readonly #gateway: Pick<PluginContext, "info">;
   readonly #channel: Channel;
   readonly #publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void;
 
   constructor(
-    gateway: Pick<PluginContext, "control">,
+    gateway: Pick<PluginContext, "info">,
     channel: Channel,
     publish: <K extends TopicKind>(kind: K, data: EventData[K]) => void,
   ) {
@@ -97,13 +97,13 @@ class ServerWatch {
   /** Looks for differences to the last time; the first time there is nothing to tell. */
   compare(changed: readonly string[]): void {
     const { known } = this.#channel;
-    const names = [...this.#gateway.control.servers.keys()];
+    const names = [...this.#gateway.info.servers.keys()];
     if (known === undefined) {
       this.#channel.known = new Set(names);
       return;
     }
     for (const server of known) {
-      if (this.#gateway.control.servers.has(server)) continue;
+      if (this.#gateway.info.servers.has(server)) continue;
       known.delete(server);
       this.#publish("server_removed", { server });
     }
@@ -113,7 +113,7 @@ class ServerWatch {
 
   /** Whether a server is there; one that a reload just brought may speak before the reload is told. */
   meet(server: string): boolean {
-    if (!this.#gateway.control.servers.has(server)) return false;
+    if (!this.#gateway.info.servers.has(server)) return false;
     const { known } = this.#channel;
     if (known === undefined || known.has(server)) return true;
     known.add(server);

@@ -1,11 +1,13 @@
-import { type Control, GatewayError, type Principal } from "propylon";
-import { checkInput, PERSON_ROLES, type PersonRole } from "propylon/kit";
+import { GatewayError, type GatewayInfo, type Principal } from "propylon";
+import { checkInput, type DeclaredEventKind, PERSON_ROLES, type PersonRole } from "propylon/kit";
 import { z } from "zod";
 import { LEVELS, type Audience, type ChannelEvent, type EventLevel } from "./event.ts";
 import { KINDS, PASSING, RESTRICTED, TAKEN } from "./kinds.ts";
 
 /** What is there to be asked for, and who may see it. */
-export type Topics = Pick<Control, "eventKinds" | "refusal">;
+export interface Topics extends Pick<GatewayInfo, "refusal"> {
+  readonly eventKinds: readonly DeclaredEventKind[];
+}
 
 const requestSchema = (names: readonly string[]) =>
   z.strictObject({

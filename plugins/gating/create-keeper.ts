@@ -1,8 +1,8 @@
-import { GatewayError, type PluginContext } from "propylon";
+import { GatewayError } from "propylon";
+import type { GatingContext } from "./context.ts";
 import { StateFile } from "./file.ts";
 import { FlagRecords } from "./flag-records.ts";
 import type { StateKeeper } from "./keeper.ts";
-import type { GatingOptions } from "./options.ts";
 import { statePath } from "./path.ts";
 import type { FlagChange } from "./service.ts";
 
@@ -14,11 +14,11 @@ import type { FlagChange } from "./service.ts";
  * @throws {GatewayError} `invalid` for workers with a state file and a store that ends with the gateway
  */
 export function createKeeper(
-  { config, control, files, store, log }: PluginContext<GatingOptions>,
+  { config, info, files, services, store, log }: GatingContext,
   onChange: (changes: readonly FlagChange[]) => void,
 ): StateKeeper | undefined {
-  const path = statePath(config.state, files.folder, control.configFile);
-  const file = path === undefined ? undefined : new StateFile(path, control.dryRun);
+  const path = statePath(config.state, files.folder, services.management.configFile);
+  const file = path === undefined ? undefined : new StateFile(path, info.dryRun);
   if (store.shared && !store.durable) {
     if (file) throw nowhere();
     return new FlagRecords({ store, log, former: undefined, onChange });

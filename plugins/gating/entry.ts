@@ -1,13 +1,15 @@
-import type { PluginContext } from "propylon";
+import type { GatingContext } from "./context.ts";
 import type { Flag } from "./service.ts";
 
-type Gateway = Pick<PluginContext, "control" | "emit">;
+type Gateway = Pick<GatingContext, "info" | "emit" | "services">;
 
 /** Whether a server is in the config and left out there: its entry says `enabled: false`. */
-export function isLeftOut({ control }: Pick<Gateway, "control">, name: string): boolean {
+export function isLeftOut({ info, services }: Gateway, name: string): boolean {
   // Looking an entry up costs; what runs is not left out.
-  if (control.servers.has(name)) return false;
-  const entry = control.serverConfig(name) as { readonly enabled?: boolean } | undefined;
+  if (info.servers.has(name)) return false;
+  const entry = services.management.serverConfig(name) as
+    | { readonly enabled?: boolean }
+    | undefined;
   return entry?.enabled === false;
 }
 
@@ -15,7 +17,7 @@ export function isLeftOut({ control }: Pick<Gateway, "control">, name: string): 
  * Takes servers into the gateway that the config leaves out and that are to be switched on: no flag could, since they do not run.
  *
  * @returns the flags that this fulfilled
- * @throws {GatewayError} as `control.edit`; then nothing changed
+ * @throws {GatewayError} as `management.edit`; then nothing changed
  */
 export async function takeIn(
   gateway: Gateway,
@@ -27,7 +29,7 @@ export async function takeIn(
   );
   if (wanted.length === 0) return [];
   const names = [...new Set(wanted.map(({ server }) => server))];
-  await gateway.control.edit(
+  await gateway.services.management.edit(
     names.map((name) => ({ path: ["servers", name, "enabled"], value: true })),
   );
   const first = names.map((name) => wanted.find(({ server }) => server === name)!);

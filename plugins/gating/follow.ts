@@ -1,9 +1,10 @@
-import type { Server, PluginContext } from "propylon";
+import type { Server } from "propylon";
+import type { GatingContext } from "./context.ts";
 import { isKnownServer } from "./known.ts";
 import type { FlagStore } from "./flag-store.ts";
 
 /** Keeps the store up to date with the servers: what they have, how their connections go, and whether they are still there. */
-export function followServers(gateway: PluginContext, store: FlagStore): void {
+export function followServers(gateway: GatingContext, store: FlagStore): void {
   const compare = (server: Server | undefined): void => {
     if (server && isListed(server)) store.compare(server.name, server.catalogue.tools);
   };
@@ -12,8 +13,8 @@ export function followServers(gateway: PluginContext, store: FlagStore): void {
     else if (lastError !== undefined) store.note(name, { lastError, attempts });
   };
   const settle = (): void => {
-    store.prune((server) => isKnownServer(gateway.control, server));
-    for (const server of gateway.control.servers.values()) {
+    store.prune((server) => isKnownServer(gateway, server));
+    for (const server of gateway.info.servers.values()) {
       compare(server);
       // What was connected before its generation served told nobody.
       note(server.name, server.status);
@@ -21,11 +22,11 @@ export function followServers(gateway: PluginContext, store: FlagStore): void {
   };
   gateway.hook("gateway:ready", settle);
   gateway.hook("reload:done", settle);
-  gateway.hook("server:catalogue", (name) => compare(gateway.control.servers.get(name)));
+  gateway.hook("server:catalogue", (name) => compare(gateway.info.servers.get(name)));
   gateway.hook("server:state", (name, status) => {
     // A server that was taken out still reports its end.
-    if (!isKnownServer(gateway.control, name)) return;
-    compare(gateway.control.servers.get(name));
+    if (!isKnownServer(gateway, name)) return;
+    compare(gateway.info.servers.get(name));
     note(name, status);
   });
 }

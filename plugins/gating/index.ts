@@ -1,4 +1,4 @@
-import { definePlugin, type Handle } from "propylon";
+import { definePlugin, type Handle, Management } from "propylon";
 import { FlagStore } from "./flag-store.ts";
 import { createKeeper } from "./create-keeper.ts";
 import { isShown } from "./flags.ts";
@@ -18,6 +18,7 @@ export default definePlugin({
   name: "gating",
   config: optionsSchema,
   selects,
+  inject: { management: Management },
   provides: Gating,
   setup(gateway) {
     const { config } = gateway;
@@ -35,7 +36,7 @@ export default definePlugin({
         }),
       (kept) => kept.close(),
     );
-    const deadlineOf = createRule(config, (call) => gateway.control.timeouts(call));
+    const deadlineOf = createRule(config, (call) => gateway.info.timeouts(call));
     gateway.use(
       "gate",
       createGate(() => store.flags),

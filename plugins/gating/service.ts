@@ -54,7 +54,7 @@ export interface GatingService {
    * @param by `ref` of the principal, or the name of a plugin
    * @returns the flags that changed
    * @throws {GatewayError} `not_found` for a server or tool that does not exist; `io_error` or `unavailable` when the state cannot be written,
-   * and then nothing changed; `no_config_mode` and others of `control.edit` for a server that the config leaves out
+   * and then nothing changed; `no_config_mode` and others of `management.edit` for a server that the config leaves out
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]>;
   /** What is written down. */

@@ -1,14 +1,13 @@
-import type { PluginContext } from "propylon";
+import type { GatingContext } from "./context.ts";
 import { isLeftOut, takeIn } from "./entry.ts";
 import type { FlagStore } from "./flag-store.ts";
 import { isServerOn, isToolOn } from "./flags.ts";
 import { checkFlags } from "./known.ts";
-import type { GatingOptions } from "./options.ts";
 import type { GatingService } from "./service.ts";
 
 /** The switches as other plugins have them. */
 export function createService(
-  gateway: PluginContext<GatingOptions>,
+  gateway: GatingContext,
   store: FlagStore,
   deadlineOf: GatingService["deadlineOf"],
 ): GatingService {
@@ -16,7 +15,7 @@ export function createService(
     isServerEnabled: (server) => isServerOn(store.flags, server) && !isLeftOut(gateway, server),
     isToolEnabled: (server, tool) => isToolOn(store.flags, server, tool),
     async set(flags, by) {
-      checkFlags(gateway.control, store.flags, flags);
+      checkFlags(gateway, store.flags, flags);
       const entries = await takeIn(gateway, flags, by);
       const changed = await store.set(flags, by);
       return [...entries.filter((flag) => !changed.includes(flag)), ...changed];

@@ -1,4 +1,4 @@
-import { GatewayError, type Call, type Control } from "propylon";
+import { GatewayError, type Call, type GatewayInfo } from "propylon";
 import { parseDuration, type Timeouts } from "propylon/kit";
 import type { GatingOptions } from "./options.ts";
 import type { EffectiveDeadline } from "./service.ts";
@@ -24,7 +24,7 @@ export function clamp(requested: number, max: number): number {
  */
 export function createRule(
   { timeouts, mcpoCompat }: Pick<GatingOptions, "timeouts" | "mcpoCompat">,
-  allowance: Control["timeouts"],
+  allowance: GatewayInfo["timeouts"],
 ): (call: Timed) => EffectiveDeadline {
   const { max, overMax, idle } = timeouts;
   const servers = new Map(Object.entries(timeouts.servers));

@@ -34,15 +34,17 @@ const status = z.enum(["ok", "degraded", "error"]);
 const was = status.nullable();
 
 /** Kinds of events of the health plugin. Reasons are not told: they may quote what a child process wrote. */
-export const events = {
-  health: {
+export const events = [
+  {
+    kind: "health",
     description: "The verdict about a server that is probed is another one.",
     access: "viewer",
     data: z.strictObject({ server: name, status, was }),
   },
-  agent_state: {
+  {
+    kind: "agent_state",
     description: "The verdict about an agent is another one.",
     access: "viewer",
     data: z.strictObject({ agent: name, status, was }),
   },
-} as const;
+] as const;

@@ -9,7 +9,7 @@ import type { KnownVerdicts } from "./verdict-watch.ts";
 
 /** What {@link GatewayHealth} works with. */
 export interface GatewayHealthOptions {
-  readonly gateway: Pick<PluginContext<HealthOptions>, "control" | "config">;
+  readonly gateway: Pick<PluginContext<HealthOptions>, "info" | "config">;
   readonly agents: AgentsService | undefined;
   readonly servers: ServerChecks;
   readonly models: ModelChecks;
@@ -57,7 +57,7 @@ export class GatewayHealth implements HealthService {
 
   ofServer(server: string): ServerHealth | undefined {
     const { servers, gateway } = this.#options;
-    return gateway.control.servers.has(server) ? servers.of(server) : undefined;
+    return gateway.info.servers.has(server) ? servers.of(server) : undefined;
   }
 
   /** What is known of servers and agents at the moment, without waiting for anything. */
@@ -74,7 +74,7 @@ export class GatewayHealth implements HealthService {
     return {
       servers: new Map(probed),
       agents: new Map(agents),
-      isThere: (name) => gateway.control.servers.has(name),
+      isThere: (name) => gateway.info.servers.has(name),
     };
   }
 
@@ -125,7 +125,7 @@ export class GatewayHealth implements HealthService {
       failed: "transport",
       checkedAt: new Date().toISOString(),
     });
-    if (!gateway.control.servers.has(server)) return down("is not part of the gateway");
+    if (!gateway.info.servers.has(server)) return down("is not part of the gateway");
     if (!servers.isEnabled(server)) return down("is switched off");
     return servers.of(server) ?? down(this.#noAnswer);
   }
@@ -158,7 +158,7 @@ export class GatewayHealth implements HealthService {
 
   #isProbed(server: string): boolean {
     const { gateway, servers } = this.#options;
-    return gateway.control.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
+    return gateway.info.servers.get(server)?.probe !== undefined && servers.isEnabled(server);
   }
 }
 

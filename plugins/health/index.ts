@@ -1,4 +1,5 @@
 import { definePlugin, optional } from "propylon";
+import { EventKinds } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { Gating } from "propylon/plugins/gating";
 import { keepChecking } from "./background.ts";
@@ -20,10 +21,10 @@ export * from "./service.ts";
 export default definePlugin({
   name: "health",
   config: optionsSchema,
-  events,
   inject: { agents: optional(Agents), gating: optional(Gating) },
   provides: Health,
   setup(gateway) {
+    for (const kind of events) gateway.add(EventKinds, kind);
     const { agents, gating } = gateway.services;
     const durations = createProbeDurations(gateway.metrics);
     const servers = new ServerChecks({

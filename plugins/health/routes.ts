@@ -37,7 +37,7 @@ async function page(
   return {
     status,
     ...(mayKnow && message !== undefined && { message }),
-    generation: gateway.control.generation,
+    generation: gateway.info.generation,
     lastReload: lastReload(),
     servers: Object.fromEntries(upstreams(gateway).map((server) => [server.name, view(server)])),
     llm: model && viewOf(model, mayKnow),
@@ -56,7 +56,7 @@ async function details(
   return {
     ok: true,
     health: report,
-    generation: gateway.control.generation,
+    generation: gateway.info.generation,
     lastReload: lastReload(),
     agents: Object.fromEntries(await Promise.all(reports)),
     servers: Object.fromEntries(
@@ -69,8 +69,8 @@ async function details(
   };
 }
 
-function upstreams({ control }: Pick<PluginContext, "control">): Server[] {
-  return [...control.servers.values()].filter(({ status }) => status.transport !== "local");
+function upstreams({ info }: Pick<PluginContext, "info">): Server[] {
+  return [...info.servers.values()].filter(({ status }) => status.transport !== "local");
 }
 
 function view({ status: { state, transport } }: Server): object {

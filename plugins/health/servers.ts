@@ -10,7 +10,7 @@ const SAMPLES = 5;
 
 /** What {@link ServerChecks} works with. */
 export interface ServerChecksOptions {
-  readonly gateway: Pick<PluginContext<HealthOptions>, "control" | "config" | "log" | "keep">;
+  readonly gateway: Pick<PluginContext<HealthOptions>, "info" | "config" | "log" | "keep">;
   readonly gating: GatingService | undefined;
   /** A probe ended after so many milliseconds. */
   probed(server: string, duration: number): void;
@@ -39,7 +39,7 @@ export class ServerChecks {
 
   /** Names of the servers to probe: those that can be asked and are switched on. */
   get probed(): string[] {
-    return [...this.#options.gateway.control.servers.values()]
+    return [...this.#options.gateway.info.servers.values()]
       .filter((server) => server.probe !== undefined && this.isEnabled(server.name))
       .map(({ name }) => name);
   }
@@ -51,7 +51,7 @@ export class ServerChecks {
 
   /** What is known of a server; one that cannot be probed is what its status says. */
   of(server: string): ServerHealth | undefined {
-    const found = this.#options.gateway.control.servers.get(server);
+    const found = this.#options.gateway.info.servers.get(server);
     if (found === undefined || found.probe) return this.checks.latest(server);
     return fromStatus(found);
   }
@@ -75,7 +75,7 @@ export class ServerChecks {
   }
 
   async #ask(server: string, dispose: AbortSignal): Promise<ServerHealth | undefined> {
-    const found = this.#options.gateway.control.servers.get(server);
+    const found = this.#options.gateway.info.servers.get(server);
     if (!found?.probe) return undefined;
     const { log } = this.#options.gateway;
     const before = this.checks.latest(server);

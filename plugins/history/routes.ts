@@ -20,7 +20,7 @@ export interface History {
 
 /** Registers the history API below `/_meta/history`. */
 export function registerRoutes(
-  gateway: Pick<PluginContext, "route" | "call" | "control">,
+  gateway: Pick<PluginContext, "route" | "call" | "info">,
   { ring, secrets, recorder, journal }: History,
 ): void {
   const route = (
@@ -40,7 +40,7 @@ export function registerRoutes(
     const { principal } = event.context;
     if (isOperator(event)) return () => true;
     return ({ head: { server, tool: name, principal: ref } }) =>
-      ref === principal.ref || gateway.control.shows({ server, kind: "tool", name }, principal);
+      ref === principal.ref || gateway.info.shows({ server, kind: "tool", name }, principal);
   };
   const show = (entry: Entry, event: RouteEvent): object =>
     showEntry(entry, secrets, isOperator(event));

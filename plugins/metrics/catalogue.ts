@@ -1,4 +1,5 @@
 import type { PluginContext } from "propylon";
+import { VERSION } from "propylon/kit";
 import type { TableCounts, TaskService } from "propylon/plugins/tasks";
 import type { Exposition, Sample } from "./exposition.ts";
 import type { CallCounts } from "./counts.ts";
@@ -10,7 +11,7 @@ export interface Sources {
   readonly counts: CallCounts;
   readonly life: GatewayLife;
   readonly switches: Switches;
-  readonly gateway: Pick<PluginContext, "control">;
+  readonly gateway: Pick<PluginContext, "info">;
 }
 
 const WORKER_STATES = ["starting", "ready", "ended"] as const;
@@ -100,13 +101,13 @@ export function exposeTasks(page: Exposition, tasks: TaskService): void {
 
 /** Figures about upstreams, sessions and the configuration. */
 export function exposeGateway(page: Exposition, { life, gateway }: Sources): void {
-  const { control } = gateway;
+  const { info } = gateway;
   page.gauge(
     "upstream_state",
     "1 for the state that a server is in, 0 for the others.",
     ["server", "state"],
     function* () {
-      for (const [server, { status }] of gateway.control.servers)
+      for (const [server, { status }] of gateway.info.servers)
         for (const state of STATES) yield [{ server, state }, Number(state === status.state)];
     },
     "max",
@@ -122,7 +123,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "Messages of a server that were thrown away: invalid, too deep, or nobody's.",
     ["server"],
     function* () {
-      for (const [server, { dropped }] of gateway.control.servers)
+      for (const [server, { dropped }] of gateway.info.servers)
         if (dropped !== undefined) yield [{ server }, dropped];
     },
   );
@@ -154,14 +155,14 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "config_generation",
     "Counts applied configurations, from 1.",
     [],
-    () => [[{}, control.generation]],
+    () => [[{}, info.generation]],
     "max",
   );
   page.gauge(
     "propylon_build_info",
     "Version of the gateway.",
     ["version"],
-    () => [[{ version: control.version }, 1]],
+    () => [[{ version: VERSION }, 1]],
     "max",
   );
   page.gauge(
@@ -169,7 +170,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
     "Processes that serve together, by state; without workers there are none.",
     ["state"],
     function* () {
-      const { workers } = control.describe();
+      const { workers } = info.describe();
       for (const state of workers ? WORKER_STATES : [])
         yield [{ state }, workers!.all.filter((each) => each.state === state).length];
     },

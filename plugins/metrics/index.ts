@@ -1,4 +1,4 @@
-import { definePlugin, optional } from "propylon";
+import { definePlugin, Management, optional } from "propylon";
 import { Gating } from "propylon/plugins/gating";
 import { Tasks } from "propylon/plugins/tasks";
 import {
@@ -23,14 +23,14 @@ import { Switches } from "./switches.ts";
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,
-  inject: { gating: optional(Gating), tasks: optional(Tasks) },
+  inject: { management: Management, gating: optional(Gating), tasks: optional(Tasks) },
   setup(gateway) {
     const { config, services } = gateway;
     const { buckets } = config;
     // Figures live through reloads; other buckets need other histograms.
     const counts = gateway.keep(`counts ${buckets.join(" ")}`, () => new CallCounts(buckets));
     const life = gateway.keep(`life ${buckets.join(" ")}`, () => new GatewayLife(buckets));
-    const switches = new Switches(() => gateway.control.servers, services.gating);
+    const switches = new Switches(() => gateway.info.servers, services.gating);
     const sources: Sources = { counts, life, switches, gateway };
     const page = new Exposition(gateway.metrics, config.prefix);
     exposeCalls(page, sources);
@@ -43,11 +43,11 @@ export default definePlugin({
     registerRoutes(gateway, sources, fleet);
     life.watch(gateway);
     gateway.hook("reload:done", () => {
-      const isServer = (name: string): boolean => gateway.control.servers.has(name);
+      const isServer = (name: string): boolean => gateway.info.servers.has(name);
       counts.keep(isServer);
       life.keep(isServer);
     });
-    gateway.onStart(() => life.meet(gateway.control.servers));
+    gateway.onStart(() => life.meet(gateway.info.servers));
     gateway.onStart(() => fleet.serve());
   },
 });

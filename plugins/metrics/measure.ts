@@ -11,16 +11,16 @@ const NETWORK_TRANSPORT: Readonly<Record<string, string>> = {
 
 /** Times every call twice: outside everything, so that denials count, and where it leaves for a server. */
 export function measure(
-  gateway: Pick<PluginContext<MetricsOptions>, "config" | "control" | "use">,
+  gateway: Pick<PluginContext<MetricsOptions>, "config" | "info" | "use">,
   counts: CallCounts,
 ): void {
   const { maxTools, toolNames } = gateway.config;
   const labelling: Labelling = {
     maxTools,
     toolNames,
-    isServer: (name) => gateway.control.servers.has(name),
+    isServer: (name) => gateway.info.servers.has(name),
     transportOf: (server) =>
-      NETWORK_TRANSPORT[gateway.control.servers.get(server)?.status.transport ?? ""],
+      NETWORK_TRANSPORT[gateway.info.servers.get(server)?.status.transport ?? ""],
   };
   gateway.use("observe", (call, next) => {
     const started = performance.now();

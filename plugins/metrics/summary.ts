@@ -14,13 +14,13 @@ export function summarise({ counts, life, switches, gateway }: Sources): object 
     },
     tool_calls_in_flight: counts.inFlight,
     upstream_state: Object.fromEntries(
-      [...gateway.control.servers].map(([server, { status }]) => [server, status.state]),
+      [...gateway.info.servers].map(([server, { status }]) => [server, status.state]),
     ),
     upstream_reconnects_total: Object.fromEntries(life.reconnects),
     breaker_state: Object.fromEntries(life.circuits),
     sessions_open: Object.fromEntries(life.sessions()),
     config_reloads_total: { ...life.reloads },
-    config_generation: gateway.control.generation,
+    config_generation: gateway.info.generation,
     tools: [...counts.tools()].map(({ labels, calls, durations }) => ({
       ...labels,
       calls: { ...calls },

@@ -90,9 +90,9 @@ export function createDesk(
   };
 }
 
-function introductionOf({ control, config }: PluginContext<OauthClientOptions>): Introduction {
-  const { publicUrl } = control.effectiveConfig() as { readonly publicUrl?: string };
-  const own = control.describe().listeners[0]?.url ?? "http://localhost";
+function introductionOf({ info, config }: PluginContext<OauthClientOptions>): Introduction {
+  const { publicUrl } = info.effectiveConfig() as { readonly publicUrl?: string };
+  const own = info.describe().listeners[0]?.url ?? "http://localhost";
   const base = (publicUrl ?? own).replace(/\/$/, "");
   return {
     name: config.clientName,

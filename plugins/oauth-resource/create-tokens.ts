@@ -12,11 +12,11 @@ export function createTokens(
   gateway: PluginContext<OauthResourceOptions>,
   parts: Omit<TokenParts, "audiences" | "isCrowded" | "outages">,
 ): AccessTokens {
-  const { config, control, log } = gateway;
+  const { config, info, log } = gateway;
   const isShared = (): boolean =>
     parts.accounts !== undefined ||
     parts.issuers.all.length > 1 ||
-    isCrowded(AUTHENTICATOR, control.authenticators);
+    isCrowded(AUTHENTICATOR, info.describe().authenticators);
   return new AccessTokens({
     ...parts,
     audiences: config.audiences,

@@ -1,14 +1,15 @@
-import type { PluginContext, Principal } from "propylon";
+import type { Management, PluginContext, Principal } from "propylon";
 import type { AccessTokens } from "./tokens.ts";
 
 /** After a reload ends what was opened with a token of before, and is not for everyone any more who has one. */
 export function evictLost(
-  { hook, control }: Pick<PluginContext, "hook" | "control">,
+  { hook }: Pick<PluginContext, "hook">,
+  management: Pick<Management, "evict">,
   tokens: AccessTokens,
 ): void {
   hook("reload:done", () => {
     const isLost = (principal: Principal): boolean =>
       Array.isArray(principal.claims?.["audiences"]) && !tokens.accepts(principal);
-    control.evict(isLost, "The token does not count any more: the configuration has changed.");
+    management.evict(isLost, "The token does not count any more: the configuration has changed.");
   });
 }

@@ -1,4 +1,4 @@
-import { definePlugin, optional, Authenticators } from "propylon";
+import { Authenticators, definePlugin, Management, optional } from "propylon";
 import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";
@@ -24,10 +24,10 @@ export default definePlugin({
   name: "oauth-resource",
   config: optionsSchema,
   provides: OauthResource,
-  inject: { accounts: optional(Accounts) },
+  inject: { management: Management, accounts: optional(Accounts) },
   setup(gateway) {
     const { config } = gateway;
-    const { accounts } = gateway.services;
+    const { accounts, management } = gateway.services;
     const documents = new IssuerDocuments(config);
     const issuers = new TokenIssuers(config.issuers, documents);
     if (accounts) issuers.requireQualified();
@@ -52,7 +52,7 @@ export default definePlugin({
       issuers: () => issuers.all.map(({ url }) => url),
       scopes: scopes.known,
     });
-    evictLost(gateway, tokens);
+    evictLost(gateway, management, tokens);
     gateway.onStart(() => issuers.warm());
     gateway.onDispose(() => documents.close());
     return createResourceService(resources, scopes, issuers);

@@ -27,8 +27,8 @@ export interface Resources {
   readonly problems: readonly string[];
 }
 
-type Context = Pick<PluginContext<OauthResourceOptions>, "config" | "control" | "hook">;
-type Endpoints = ReturnType<PluginContext["control"]["describe"]>["endpoints"];
+type Context = Pick<PluginContext<OauthResourceOptions>, "config" | "info" | "hook">;
+type Endpoints = ReturnType<PluginContext["info"]["describe"]>["endpoints"];
 
 /** The resource that a path belongs to; `undefined` for an endpoint that takes keys only. */
 export function resourceOf(
@@ -80,9 +80,9 @@ export function findResources(context: Context): () => Resources {
   return perGeneration(context, () => readResources(context));
 }
 
-function readResources({ config, control }: Pick<Context, "config" | "control">): Resources {
-  const { listeners, endpoints } = control.describe();
-  const { publicUrl, listeners: configured } = control.effectiveConfig() as GatewayConfig;
+function readResources({ config, info }: Pick<Context, "config" | "info">): Resources {
+  const { listeners, endpoints } = info.describe();
+  const { publicUrl, listeners: configured } = info.effectiveConfig() as GatewayConfig;
   const first = listeners[0]!;
   const { origin, pathname } = new URL(publicUrl ?? first.url);
   const base = pathname.replace(/\/+$/, "");

@@ -5,7 +5,7 @@ import type { Resources } from "./resources.ts";
 
 /** Tells what should not stay as it is. */
 export function registerWarnings(
-  { add, control, config }: Pick<PluginContext<OauthResourceOptions>, "add" | "control" | "config">,
+  { add, info, config }: Pick<PluginContext<OauthResourceOptions>, "add" | "info" | "config">,
   resources: () => Resources,
   issuers: TokenIssuers,
 ): void {
@@ -14,7 +14,7 @@ export function registerWarnings(
     ask: () => {
       const nobody =
         issuers.all.length === 0 ? ["nobody's tokens count, as it has no issuers"] : [];
-      const [problem] = [...nobody, ...resources().problems, ...shadows(control, config)];
+      const [problem] = [...nobody, ...resources().problems, ...shadows(info, config)];
       if (problem === undefined) return undefined;
       return {
         message: `oauth-resource: ${problem}.`,
@@ -27,10 +27,10 @@ export function registerWarnings(
 
 /** What auth.jwt takes is never seen here, and it asks for no audience by itself. */
 function shadows(
-  control: PluginContext["control"],
+  info: PluginContext["info"],
   { issuers }: OauthResourceOptions,
 ): readonly string[] {
-  const { jwt } = (control.effectiveConfig() as GatewayConfig).auth;
+  const { jwt } = (info.effectiveConfig() as GatewayConfig).auth;
   const isShadow = Object.values(issuers).some(({ issuer }) => issuer === jwt?.issuer);
   return isShadow ? ["auth.jwt takes the tokens of one of its issuers before it does"] : [];
 }

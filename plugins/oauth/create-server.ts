@@ -110,7 +110,7 @@ export function createServer(
 /** Behind a proxy everybody would share one bound, and one of them could use it up. */
 function addressesOf(gateway: Context): (event: RouteEvent) => string {
   const proxies = perGeneration(gateway, () => {
-    const { auth } = gateway.control.effectiveConfig() as Pick<GatewayConfig, "auth">;
+    const { auth } = gateway.info.effectiveConfig() as Pick<GatewayConfig, "auth">;
     return new TrustedProxies(auth.trustedProxies);
   });
   return ({ req }) => {

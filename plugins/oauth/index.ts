@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, Management } from "propylon";
 import { BoundedLog } from "propylon/kit";
 import { OauthResource } from "propylon/plugins/oauth-resource";
 import { Authorization } from "./authorization.ts";
@@ -16,12 +16,12 @@ import { warnOfState } from "./warnings.ts";
 export default definePlugin({
   name: "oauth",
   config: optionsSchema,
-  inject: { resource: OauthResource },
+  inject: { management: Management, resource: OauthResource },
   setup(gateway) {
-    const { config, control, log, services } = gateway;
+    const { config, info, log, services } = gateway;
     const { parts, close } = createServer(gateway, services.resource, (grant, reason) => {
       counts.revoked();
-      control.evict(({ claims }) => claims?.["grant"] === grant, reason);
+      services.management.evict(({ claims }) => claims?.["grant"] === grant, reason);
     });
     const counts = registerMetrics(gateway.metrics, {
       grants: () => parts.grants.size,
@@ -47,7 +47,7 @@ export default definePlugin({
     const { verify } = parts.access;
     const leave = services.resource.accept({ name: config.name, url: parts.issuer, verify });
     // `propylon check` looks at the config alone.
-    gateway.onStart(() => (control.dryRun ? undefined : startUpkeep(parts, log)));
+    gateway.onStart(() => (info.dryRun ? undefined : startUpkeep(parts, log)));
     gateway.onDispose(async () => {
       leave();
       await close();

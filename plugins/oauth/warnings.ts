@@ -4,8 +4,8 @@ import { Checks, type GatewayConfig, type PluginContext } from "propylon";
 export function warnOfState({
   add,
   store,
-  control,
-}: Pick<PluginContext, "add" | "store" | "control">): void {
+  info,
+}: Pick<PluginContext, "add" | "store" | "info">): void {
   add(Checks, {
     name: "oauth-store",
     ask: () => {
@@ -20,7 +20,7 @@ export function warnOfState({
   add(Checks, {
     name: "oauth-url",
     ask: () => {
-      const { publicUrl } = control.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
+      const { publicUrl } = info.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
       if (publicUrl !== undefined) return undefined;
       return {
         message: "oauth: publicUrl is not set, so people can log in on this machine only.",

@@ -20,18 +20,18 @@ const invokeBody = z.strictObject({
 
 /** The handler that calls the tool which the path names, or the body of `/invoke`. */
 export function callTool(
-  gateway: Pick<PluginContext, "control" | "call">,
+  gateway: Pick<PluginContext, "info" | "call">,
   parts: Omit<InvocationHost, "call" | "timeouts">,
 ): RouteHandler {
   const host: InvocationHost = {
     ...parts,
     call: (input) => gateway.call(input),
-    timeouts: (call) => gateway.control.timeouts(call),
+    timeouts: (call) => gateway.info.timeouts(call),
   };
   return async (event) => {
     const [server, name] = targetOf(event.url.pathname, parts.options.root);
     const { principal } = event.context;
-    const found = findServer(gateway.control, server, principal);
+    const found = findServer(gateway.info, server, principal);
     const waited = isAwaited(found) ? await connected(host, event, found, name) : 0;
     const body = await readToolArguments(event);
     // A tool of that very name is not shadowed by the route.
@@ -39,12 +39,12 @@ export function callTool(
       return new Invocation(
         host,
         event,
-        findTool(gateway.control, found, name, principal),
+        findTool(gateway.info, found, name, principal),
         body,
         waited,
       ).run();
     const { tool, arguments: args } = checkInput(body, invokeBody);
-    const target = findTool(gateway.control, found, tool, principal);
+    const target = findTool(gateway.info, found, tool, principal);
     return new Invocation(host, event, target, args, waited).run();
   };
 }

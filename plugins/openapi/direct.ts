@@ -23,7 +23,7 @@ const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
  * goes the long way, and both answer alike.
  */
 export function callDirectly(
-  gateway: Pick<PluginContext, "control" | "call">,
+  gateway: Pick<PluginContext, "info" | "call">,
   options: Pick<OpenapiOptions, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
@@ -34,7 +34,7 @@ export function callDirectly(
     for (const header of SPECIAL) if (headers[header] !== undefined) return undefined;
     const { accept } = headers;
     if (accept !== undefined && prefersEvents(accept)) return undefined;
-    const found = gateway.control.servers.get(server);
+    const found = gateway.info.servers.get(server);
     const tool = found && toolsOf(found.catalogue).get(name);
     if (!found || !tool) return undefined;
     const target = { server: found, tool };
@@ -48,16 +48,16 @@ export function callDirectly(
 }
 
 async function answer(
-  gateway: Pick<PluginContext, "control" | "call">,
+  gateway: Pick<PluginContext, "info" | "call">,
   options: Pick<OpenapiOptions, "format" | "toolFailureStatus">,
   target: Target,
   { body, maxDepth, principal, cancellation }: DirectRequest,
   accept: string | undefined,
 ): Promise<DirectAnswer> {
   // In the router's order, so that a name which is not there for this caller looks like any other.
-  const { name: server } = findServer(gateway.control, target.server.name, principal);
+  const { name: server } = findServer(gateway.info, target.server.name, principal);
   const args = toObject(body.toString("utf8"), maxDepth);
-  findTool(gateway.control, target.server, target.tool.name, principal);
+  findTool(gateway.info, target.server, target.tool.name, principal);
   const reply = await gateway.call({
     server,
     name: target.tool.name,

@@ -1,5 +1,5 @@
-import type { Control, GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
-import { createEtag, perGeneration } from "propylon/kit";
+import type { GatewayInfo, GatewayConfig, Json, PluginContext, Principal, Server } from "propylon";
+import { createEtag, perGeneration, VERSION } from "propylon/kit";
 import {
   gatewayDocument,
   serverDocument,
@@ -28,13 +28,13 @@ const MAX_FORMS = 100;
 
 /** The gateway's OpenAPI documents as bytes, each written again only when what it shows changed. */
 export class Documents {
-  readonly #control: Pick<Control, "servers" | "shows">;
+  readonly #info: Pick<GatewayInfo, "servers" | "shows">;
   readonly #head: () => DocumentHead;
   /** By server name; `""` is the gateway's own. */
   readonly #kept = new Map<string, Kept>();
 
-  constructor(gateway: Pick<PluginContext, "control" | "hook">, options: OpenapiOptions) {
-    this.#control = gateway.control;
+  constructor(gateway: Pick<PluginContext, "info" | "hook">, options: OpenapiOptions) {
+    this.#info = gateway.info;
     this.#head = perGeneration(gateway, () => headOf(gateway, options));
   }
 
@@ -53,10 +53,10 @@ export class Documents {
 
   /** The document of all servers that have tools, as a principal sees them. */
   ofGateway(principal: Principal): Rendered {
-    const servers = [...this.#control.servers.values()].map((each) => this.#show(each, principal));
+    const servers = [...this.#info.servers.values()].map((each) => this.#show(each, principal));
     const head = this.#head();
     for (const name of this.#kept.keys())
-      if (name !== "" && !this.#control.servers.has(name)) this.#kept.delete(name);
+      if (name !== "" && !this.#info.servers.has(name)) this.#kept.delete(name);
     return this.#render("", head, servers, () =>
       gatewayDocument(
         head,
@@ -86,24 +86,21 @@ export class Documents {
 
   #show(server: Server, principal: Principal): ShownServer {
     const tools = server.catalogue.tools.filter(({ name: tool }) =>
-      this.#control.shows({ server: server.name, kind: "tool", name: tool }, principal),
+      this.#info.shows({ server: server.name, kind: "tool", name: tool }, principal),
     );
     return { server, tools };
   }
 }
 
-function headOf(
-  { control }: Pick<PluginContext, "control">,
-  options: OpenapiOptions,
-): DocumentHead {
-  const { name, routes } = control.describe();
-  const { publicUrl, listeners } = control.effectiveConfig() as GatewayConfig;
+function headOf({ info }: Pick<PluginContext, "info">, options: OpenapiOptions): DocumentHead {
+  const { name, routes } = info.describe();
+  const { publicUrl, listeners } = info.effectiveConfig() as GatewayConfig;
   const base = Object.values(listeners)[0]?.basePaths.join("") ?? "";
   const call = routes.find(({ plugin, path }) => plugin === "openapi" && path === "/:server/:tool");
   const { document, format, invokeAbove, jobs } = options;
   return {
     title: name,
-    version: control.version,
+    version: VERSION,
     baseUrl: publicUrl?.replace(/\/+$/, "") ?? base,
     open: call?.open ?? false,
     options: { document, format, invokeAbove, jobs },

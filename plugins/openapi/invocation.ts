@@ -3,7 +3,7 @@ import {
   toGatewayError,
   type CallInput,
   type Json,
-  type Control,
+  type GatewayInfo,
   type PluginContext,
   type Progress,
   type RouteEvent,
@@ -31,7 +31,7 @@ import { HttpPeer } from "./timing.ts";
 /** What an invocation needs of the plugin. */
 export interface InvocationHost {
   readonly call: PluginContext["call"];
-  readonly timeouts: Control["timeouts"];
+  readonly timeouts: GatewayInfo["timeouts"];
   readonly options: OpenapiOptions;
   readonly gating: GatingService | undefined;
   readonly limits: RateLimitsService | undefined;

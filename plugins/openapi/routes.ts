@@ -18,15 +18,15 @@ const PUBLIC = { access: "public", mutates: false } as const;
 
 /** `POST /:server/:tool` and the like, jobs, documents and their pages. */
 export function registerRoutes(
-  gateway: Pick<PluginContext, "route" | "control" | "hook" | "call">,
+  gateway: Pick<PluginContext, "route" | "info" | "hook" | "call">,
   parts: Omit<InvocationHost, "call" | "timeouts">,
 ): void {
   const { options, limits, tasks } = parts;
   const call = callTool(gateway, parts);
   const direct = callDirectly(gateway, options, limits);
-  const { control } = gateway;
+  const { info } = gateway;
   const exists: RouteOptions["exists"] = ({ server }, who) =>
-    who !== undefined && isServer(control, server!, who);
+    who !== undefined && isServer(info, server!, who);
   gateway.route("POST", "/:server/:tool", { ...CALLER, direct, exists }, call);
   gateway.route("POST", "/:server/invoke", { ...CALLER, exists }, call);
   if (options.root !== undefined) gateway.route("POST", "/:tool", CALLER, call);
@@ -62,13 +62,13 @@ async function findJob(tasks: TaskService, { context }: RouteEvent): Promise<Sha
 
 /** The OpenAPI documents, and the pages that show them. */
 function routeDocuments(
-  gateway: Pick<PluginContext, "route" | "control" | "hook">,
+  gateway: Pick<PluginContext, "route" | "info" | "hook">,
   options: OpenapiOptions,
 ): void {
   const documents = new Documents(gateway, options);
   gateway.route("GET", "/openapi.json", VIEWER, async (event) => {
-    const root = options.root === undefined ? undefined : gateway.control.servers.get(options.root);
-    await Promise.all((root ? [root] : [...gateway.control.servers.values()]).map(settled));
+    const root = options.root === undefined ? undefined : gateway.info.servers.get(options.root);
+    await Promise.all((root ? [root] : [...gateway.info.servers.values()]).map(settled));
     const { principal } = event.context;
     return sendDocument(
       event,
@@ -77,7 +77,7 @@ function routeDocuments(
   });
   gateway.route("GET", "/:server/openapi.json", VIEWER, async (event) => {
     const { principal } = event.context;
-    const server = findServer(gateway.control, serverOf(event), principal);
+    const server = findServer(gateway.info, serverOf(event), principal);
     await settled(server);
     return sendDocument(event, documents.ofServer(server, principal));
   });

@@ -1,7 +1,7 @@
 import {
   GatewayError,
   type Catalogue,
-  type Control,
+  type GatewayInfo,
   type Principal,
   type Server,
   type Tool,
@@ -30,7 +30,7 @@ export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
 }
 
 /** What finding something takes: what is there may depend on who looks. */
-export type Finder = Pick<Control, "servers" | "exists">;
+export type Finder = Pick<GatewayInfo, "servers" | "exists">;
 
 /**
  * The server of a path segment: by its name, or by its name behind an underscore. One of whose tools a principal sees none is not
@@ -38,20 +38,20 @@ export type Finder = Pick<Control, "servers" | "exists">;
  *
  * @throws {GatewayError} `not_found`
  */
-export function findServer(control: Finder, segment: string, principal: Principal): Server {
-  const { servers } = control;
+export function findServer(info: Finder, segment: string, principal: Principal): Server {
+  const { servers } = info;
   const server =
     servers.get(segment) ?? (segment.startsWith("_") ? servers.get(segment.slice(1)) : undefined);
-  if (server && isThere(control, server, principal)) return server;
+  if (server && isThere(info, server, principal)) return server;
   throw new GatewayError("not_found", `There is no server ${quote(segment)}.`, {
     hint: "GET /openapi.json lists the servers and their tools.",
   });
 }
 
 /** Whether a path segment names a server that is there for a principal. */
-export function isServer(control: Finder, segment: string, principal: Principal): boolean {
+export function isServer(info: Finder, segment: string, principal: Principal): boolean {
   try {
-    return findServer(control, segment, principal) !== undefined;
+    return findServer(info, segment, principal) !== undefined;
   } catch {
     return false;
   }

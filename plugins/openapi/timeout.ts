@@ -1,4 +1,4 @@
-import { GatewayError, type Call, type Control } from "propylon";
+import { GatewayError, type Call, type GatewayInfo } from "propylon";
 import { parseDuration } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 
@@ -50,7 +50,7 @@ export function effectiveTimeout(
 /** How long a call may take in all, in milliseconds: what it asks for, else what is set for its tool, server or gateway. */
 export function limitOf(
   gating: GatingService | undefined,
-  timeouts: Control["timeouts"],
+  timeouts: GatewayInfo["timeouts"],
   call: TimedCall,
 ): number {
   if (gating) return gating.deadlineOf(call).total;

@@ -46,12 +46,12 @@ interface BucketRequest {
  * @throws {GatewayError} `invalid` without an index that outlives the process: nobody would find its objects again
  */
 export function createBucket(
-  { config, store, control }: PluginContext<PayloadsOptions>,
+  { config, store, info }: PluginContext<PayloadsOptions>,
   onFailure: (operation: string, reason: string) => void,
 ): Bucket | undefined {
   if (!config.bucket) return undefined;
   // `propylon check` opens no store.
-  if (!store.durable && !control.dryRun)
+  if (!store.durable && !info.dryRun)
     throw new GatewayError(
       "invalid",
       "plugins.payloads.bucket needs a store that outlives the process.",

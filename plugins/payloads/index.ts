@@ -40,7 +40,7 @@ export default definePlugin({
     registerRoutes(gateway, store, findOwn);
     registerPanels(gateway);
     registerMetrics(gateway.metrics, store);
-    gateway.onStart(() => (gateway.control.dryRun ? undefined : store.load(bucket)));
+    gateway.onStart(() => (gateway.info.dryRun ? undefined : store.load(bucket)));
     return store;
   },
 });

@@ -130,10 +130,10 @@ function notAcceptable(): GatewayError {
  * status of a thousand agents asks for a thousand URLs.
  */
 export function urlMaker(gateway: PluginContext<PayloadsOptions>): (id: string) => string {
-  const { config, control } = gateway;
+  const { config, info } = gateway;
   const base = perGeneration(gateway, () => {
-    const written = (control.effectiveConfig() as { publicUrl?: string }).publicUrl;
-    const url = config.publicUrl ?? written ?? control.describe().listeners[0]!.url;
+    const written = (info.effectiveConfig() as { publicUrl?: string }).publicUrl;
+    const url = config.publicUrl ?? written ?? info.describe().listeners[0]!.url;
     return url.replace(/\/$/, "");
   });
   return (id) => `${base()}/api/agents/${encodeURIComponent(id)}/payload`;

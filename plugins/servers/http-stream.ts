@@ -43,7 +43,7 @@ export class HttpStream implements ResponseReader, SseSink {
   #lastEventId: string;
   #retry: number | undefined;
   /** From the first byte of the last attempt's request on. */
-  #control: RequestControl | undefined;
+  #info: RequestControl | undefined;
   #timer: NodeJS.Timeout | undefined;
   #attempts = 0;
   /** Attempts in a row without a message; events that only have an id hold a stream open, and cost as much as any. */
@@ -73,11 +73,11 @@ export class HttpStream implements ResponseReader, SseSink {
   abort(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#control?.abort();
+    this.#info?.abort();
   }
 
-  onRequestStart(control: RequestControl): void {
-    this.#control = control;
+  onRequestStart(info: RequestControl): void {
+    this.#info = info;
     if (this.#ended) this.abort();
   }
 
@@ -93,7 +93,7 @@ export class HttpStream implements ResponseReader, SseSink {
   onResponseData(chunk: Buffer): void {
     if (this.#ended || this.#status !== 200) return;
     this.#parser.push(chunk);
-    if (this.#exchange) holdBack(this.#exchange, this.#control!);
+    if (this.#exchange) holdBack(this.#exchange, this.#info!);
   }
 
   onResponseEnd(): void {
@@ -109,7 +109,7 @@ export class HttpStream implements ResponseReader, SseSink {
     this.#onOpened();
     if (this.#ended) return;
     // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
-    if (this.#exchange || this.#control) return this.#again();
+    if (this.#exchange || this.#info) return this.#again();
     this.#ended = true;
     this.#wire.receiver.lost(this.#wire.faults.network(error), "finish");
   }
@@ -130,13 +130,13 @@ export class HttpStream implements ResponseReader, SseSink {
       this.abort();
       this.#exchange.fail(error);
     } else {
-      this.#control?.abort(error);
+      this.#info?.abort(error);
     }
   }
 
   #open(): void {
     this.#status = 0;
-    this.#control = undefined;
+    this.#info = undefined;
     this.#parser = new SseParser(this, this.#wire.maxResult);
     this.#wire.dispatch(
       "GET",

@@ -6,7 +6,7 @@ import {
   sign,
 } from "node:crypto";
 import { type Fernet, FIRST_PROBLEM, type Kv, librariesOf } from "propylon/kit";
-import { type Call, type Control, type GatewayConfig, GatewayError, type Json } from "propylon";
+import { type Call, type GatewayInfo, type GatewayConfig, GatewayError, type Json } from "propylon";
 import { z } from "zod";
 import { withIdentity } from "./envelope.ts";
 import type { AssertionKeysService } from "./service.ts";
@@ -152,9 +152,9 @@ function unpublished(server: string): GatewayError {
 }
 
 /** Where clients reach the gateway, or its name. */
-export function issuerOf(control: Control): string {
-  const { publicUrl } = control.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
-  return publicUrl ?? control.settings.name;
+export function issuerOf(info: GatewayInfo): string {
+  const { publicUrl } = info.effectiveConfig() as Pick<GatewayConfig, "publicUrl">;
+  return publicUrl ?? info.settings.name;
 }
 
 function createStoredKey(): StoredKey {

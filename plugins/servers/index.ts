@@ -1,5 +1,5 @@
 import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import { httpServerSchema, perGeneration, stdioServerSchema } from "propylon/kit";
+import { httpServerSchema, perGeneration, stdioServerSchema, VERSION } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import { Endings } from "./endings.ts";
@@ -18,17 +18,17 @@ export default definePlugin({
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
   provides: McpServers,
   setup(gateway) {
-    const { log, files, control, store } = gateway;
-    const { name, version, limits } = control.settings;
+    const { log, files, info, store } = gateway;
+    const { name, version, limits } = info.settings;
     const assertions = createAssertions(gateway);
     const logins = new LoginSources();
     const placements = store.shared ? placementsOf(gateway) : undefined;
-    const issuer = perGeneration(gateway, () => issuerOf(control));
+    const issuer = perGeneration(gateway, () => issuerOf(info));
     const made = {
       log,
       endings: new Endings(gateway),
       cwd: files.folder,
-      clientInfo: { name, version: version ?? control.version },
+      clientInfo: { name, version: version ?? VERSION },
       maxDepth: limits.depth,
     };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {

@@ -11,16 +11,16 @@ export function isPlaced(config: UpstreamConfig): boolean {
 }
 
 /** Whether the gateway is several processes. */
-export function hasWorkers({ control }: Pick<PluginContext, "control">): boolean {
-  return (control.effectiveConfig() as EffectiveConfig).workers !== 1;
+export function hasWorkers({ info }: Pick<PluginContext, "info">): boolean {
+  return (info.effectiveConfig() as EffectiveConfig).workers !== 1;
 }
 
 /**
  * Warns of children of which each worker would start one of its own, where the config does not say that this is meant: what one of
  * them remembers, a call at another worker does not find.
  */
-export function checkPlacement({ control }: Pick<PluginContext, "control">) {
-  const { servers } = control.effectiveConfig() as EffectiveConfig;
+export function checkPlacement({ info }: Pick<PluginContext, "info">) {
+  const { servers } = info.effectiveConfig() as EffectiveConfig;
   const names = Object.entries(servers).flatMap(([name, entry]) =>
     isUndecided(entry) ? name : [],
   );

@@ -1,4 +1,4 @@
-import { definePlugin } from "propylon";
+import { definePlugin, Management } from "propylon";
 import { perGeneration, setTicker, StandIns } from "propylon/kit";
 import { printLink } from "./link.ts";
 import { optionsSchema } from "./options.ts";
@@ -16,25 +16,26 @@ const SWEEP_MS = 30_000;
 export default definePlugin({
   name: "sessions",
   config: optionsSchema,
+  inject: { management: Management },
   provides: Sessions,
   setup(gateway) {
-    const { control, config } = gateway;
+    const { info, config, services } = gateway;
     const sessions = gateway.keep(
       "sessions",
       () => new BrowserSessions(),
       (kept) => void kept.end(() => true),
     );
     sessions.onEnd = ({ id }) =>
-      void control.evict((principal) => sessionOf(principal) === id, SESSION_OVER);
+      void services.management.evict((principal) => sessionOf(principal) === id, SESSION_OVER);
     const publicUrl = perGeneration(
       gateway,
-      () => (control.effectiveConfig() as { readonly publicUrl?: string }).publicUrl,
+      () => (info.effectiveConfig() as { readonly publicUrl?: string }).publicUrl,
     );
     const parts = { sessions, publicUrl };
     gateway.add(StandIns, (credentials, route) => findStandIn(parts, config, credentials, route));
     registerRoutes(gateway, parts);
     const createCode = (): string => sessions.createCode();
-    gateway.hook("gateway:ready", () => printLink(control, createCode, publicUrl()));
+    gateway.hook("gateway:ready", () => printLink(info, createCode, publicUrl()));
     gateway.onStart(() => {
       const timer = setTicker(() => sessions.sweep(config.idleTimeout), SWEEP_MS).unref();
       return () => clearInterval(timer);

@@ -1,4 +1,4 @@
-import type { Control } from "propylon";
+import type { GatewayInfo } from "propylon";
 
 /** Where a person reads: a terminal. */
 export interface Screen {
@@ -13,14 +13,14 @@ export interface Screen {
  * @param publicUrl where people reach the gateway; default: its first listener
  */
 export function printLink(
-  control: Pick<Control, "describe" | "dryRun">,
+  info: Pick<GatewayInfo, "describe" | "dryRun">,
   createCode: () => string,
   publicUrl: string | undefined,
   screen: Screen = process.stdout,
 ): void {
-  const { plugins, authenticators, listeners } = control.describe();
+  const { plugins, authenticators, listeners } = info.describe();
   const hasPage = plugins.some(({ name }) => name === "ui");
-  if (control.dryRun || screen.isTTY !== true || !hasPage || authenticators.length === 0) return;
+  if (info.dryRun || screen.isTTY !== true || !hasPage || authenticators.length === 0) return;
   const base = (publicUrl ?? listeners[0]!.url).replace(/\/$/, "");
   screen.write(`\nSign in (once, within 60 s): ${base}/ui/#code=${createCode()}\n`);
 }

@@ -57,7 +57,7 @@ async function signIn(
       hint: "Send content-type: application/json and {}.",
     });
   const { code } = await readJson(event, signInSchema);
-  if (gateway.control.authenticators.length === 0)
+  if (gateway.info.describe().authenticators.length === 0)
     throw new GatewayError("invalid", "This gateway lets everybody in: no sign-in is needed.");
   const before = sessionOf(context.principal);
   const { cookie, session } = openSession(

@@ -42,8 +42,8 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
 }
 
 /** What is left of the process's own grace once a child had time to end. */
-function graceOf({ control }: PluginContext<SidecarOptions>, settings: Settings): number {
-  const { timeouts } = control.effectiveConfig() as { timeouts: { grace: string } };
+function graceOf({ info }: PluginContext<SidecarOptions>, settings: Settings): number {
+  const { timeouts } = info.effectiveConfig() as { timeouts: { grace: string } };
   const stop = settings.runtime.command ? settings.runtime.stopTimeout : 0;
   return Math.max(0, Math.min(settings.grace, parseDuration(timeouts.grace, "ms")! - stop));
 }

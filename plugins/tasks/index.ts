@@ -18,7 +18,7 @@ export default definePlugin({
       (kept) => kept.close(),
     );
     const service = registry.serve(gateway.config);
-    gateway.hook("gateway:ready", () => registry.resume(gateway.control));
+    gateway.hook("gateway:ready", () => registry.resume(gateway.info));
     gateway.hook("gateway:drain", () => registry.rest());
     gateway.onStart(async () => {
       service.calls.limits = callLimits(gateway.config);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   type Answer,
   type Call,
-  type Control,
+  type GatewayInfo,
   createPrincipal,
   GatewayError,
   type Json,
@@ -42,7 +42,7 @@ export class RestoredCall implements Peer {
   }
 
   /** Follows it to its end. Its time begins anew. Never rejects. */
-  async run({ servers, timeouts }: Pick<Control, "servers" | "timeouts">): Promise<void> {
+  async run({ servers, timeouts }: Pick<GatewayInfo, "servers" | "timeouts">): Promise<void> {
     this.#task.adopt({
       cancel: (reason) => this.#cancellation.abort(reason),
       answer: (responses) => {
@@ -75,7 +75,7 @@ export class RestoredCall implements Peer {
     this.#task.ask(this.#questions.open);
   }
 
-  async #outcome(servers: Control["servers"]): Promise<Answer | Error> {
+  async #outcome(servers: GatewayInfo["servers"]): Promise<Answer | Error> {
     const server = servers.get(this.#task.server);
     if (!server?.resume) return gone(this.#task);
     try {

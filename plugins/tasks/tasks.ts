@@ -1,4 +1,4 @@
-import type { Control, Principal } from "propylon";
+import type { GatewayInfo, Principal } from "propylon";
 import { LookupQuota, matchesWildcard, type Store } from "propylon/kit";
 import type { TasksOptions } from "./options.ts";
 import { OtherGateways } from "./other-gateways.ts";
@@ -32,9 +32,9 @@ export class TaskRegistry {
   }
 
   /** Waits for what servers went on with while there was no gateway. */
-  resume(control: Pick<Control, "servers" | "timeouts">): void {
+  resume(info: Pick<GatewayInfo, "servers" | "timeouts">): void {
     for (const table of this.#tables.values())
-      table.resume((task) => void new RestoredCall(task, task.origin!).run(control));
+      table.resume((task) => void new RestoredCall(task, task.origin!).run(info));
   }
 
   /** The gateway ends. */

@@ -36,17 +36,19 @@ export const MAX_TEXT = 300;
 const text = z.string().max(MAX_TEXT);
 
 /** Kinds of events of team-auth. Details of the audit are not told: whoever needs them reads the row. */
-export const events = {
-  audit: {
+export const events = [
+  {
+    kind: "audit",
     description: "Somebody changed who may see what: a new row of the audit of team-auth.",
     access: "operator",
     data: z.strictObject({ seq: z.int().min(1), actor: text, action: text, target: text }),
     once: "seq",
   },
-  team: {
+  {
+    kind: "team",
     description: "A team was changed.",
     access: "admin",
     data: z.strictObject({ seq: z.int().min(1), team: text, action: text }),
     once: "seq",
   },
-} as const;
+] as const;

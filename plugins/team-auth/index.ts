@@ -1,4 +1,5 @@
-import { definePlugin, Authenticators, Checks } from "propylon";
+import { Authenticators, Checks, definePlugin, Management } from "propylon";
+import { EventKinds } from "propylon/kit";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
@@ -16,10 +17,11 @@ export * from "./service.ts";
 export default definePlugin({
   name: "team-auth",
   config: optionsSchema,
+  inject: { management: Management },
   provides: Libraries,
   commands,
-  events,
   setup(gateway) {
+    for (const kind of events) gateway.add(EventKinds, kind);
     const failed = registerMetrics(gateway.metrics);
     const issuer = new Issuer(gateway, failed);
     const accounts = createBasicLogin(issuer, failed);
@@ -41,7 +43,7 @@ export default definePlugin({
     });
     gateway.add(Checks, { name: "team-auth", ask: () => issuer.check() });
     // `propylon check` looks at the config alone.
-    gateway.onStart(() => (gateway.control.dryRun ? undefined : issuer.open()));
+    gateway.onStart(() => (gateway.info.dryRun ? undefined : issuer.open()));
     return issuer.service;
   },
 });

@@ -4,7 +4,9 @@ import {
   GatewayError,
   type Identity,
   isGatewayError,
+  type Management,
   type PluginContext,
+  type Service,
 } from "propylon";
 import type { AccountsService } from "propylon/plugins/access";
 import { asProven, createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
@@ -28,9 +30,12 @@ import type { Database, Tables } from "./tables.ts";
 
 const REVOKED = "The credential was revoked.";
 
+/** What it works with. */
+type TeamAuthContext = PluginContext<TeamAuthOptions, { readonly management: Service<Management> }>;
+
 /** Who is let in, and the tables that say so; opened with the gateway. */
 export class Issuer {
-  readonly #gateway: PluginContext<TeamAuthOptions>;
+  readonly #gateway: TeamAuthContext;
   readonly #failed: (reason: RefusalReason) => void;
   readonly #seal: Fernet;
   #resolver: Resolver | undefined;
@@ -39,7 +44,7 @@ export class Issuer {
   #lease: Lease | undefined;
 
   /** @param failed told of every refusal */
-  constructor(gateway: PluginContext<TeamAuthOptions>, failed: (reason: RefusalReason) => void) {
+  constructor(gateway: TeamAuthContext, failed: (reason: RefusalReason) => void) {
     this.#gateway = gateway;
     this.#failed = failed;
     this.#seal = createSealer("team-auth", gateway.config.secretKeys);
@@ -185,7 +190,7 @@ export class Issuer {
   }
 
   #createReplica(db: Database, id: string, lease: Lease, applied: () => void): Replica {
-    const { control, store, log, config } = this.#gateway;
+    const { services, store, log, config } = this.#gateway;
     const { inFlight } = config.revocation;
     return new Replica({
       id,
@@ -195,11 +200,14 @@ export class Issuer {
       log,
       applied,
       evict: (all) =>
-        control.evict(all ? isOurs : this.#isDead, REVOKED, { inFlight, withdraw: true }),
+        services.management.evict(all ? isOurs : this.#isDead, REVOKED, {
+          inFlight,
+          withdraw: true,
+        }),
     });
   }
 
-  readonly #isDead: Parameters<PluginContext["control"]["evict"]>[0] = (principal) =>
+  readonly #isDead: Parameters<Management["evict"]>[0] = (principal) =>
     this.#resolver?.isDead(principal) ?? false;
 
   #createDirectory(db: Database, replica: Replica): Directory {
@@ -215,7 +223,7 @@ export class Issuer {
   }
 }
 
-const isOurs: Parameters<PluginContext["control"]["evict"]>[0] = (principal) =>
+const isOurs: Parameters<Management["evict"]>[0] = (principal) =>
   credentialOf(principal) !== undefined;
 
 function rulesOf({ issuer, audience, enforceAudience, perTurn }: TeamAuthOptions): JwtRules {

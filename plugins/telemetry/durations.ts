@@ -48,7 +48,7 @@ export function createDurations(pipeline: Pipeline | undefined): Durations {
 
 /** Times sessions of clients, and connections to servers. Their beginnings outlive a reload. */
 export function timeSessions(
-  gateway: Pick<PluginContext, "hook" | "keep" | "control">,
+  gateway: Pick<PluginContext, "hook" | "keep" | "info">,
   durations: () => Durations,
 ): void {
   const sessions = gateway.keep("sessions", () => new Map<string, number>());

@@ -19,7 +19,7 @@ export default definePlugin({
   packages: ({ endpoint }) => (endpoint === undefined ? undefined : SDK_PACKAGES),
   setup(gateway) {
     const { config, log } = gateway;
-    const { name } = gateway.control.effectiveConfig() as { name?: string };
+    const { name } = gateway.info.effectiveConfig() as { name?: string };
     const settings = readSettings(config, name ?? "propylon");
     const exports = gateway.keep("exports", () => new Exports());
     let pipeline: Pipeline | undefined;
@@ -30,7 +30,7 @@ export default definePlugin({
       exportsTraces: () => pipeline?.tracers !== undefined,
       durations: () => (durations ??= createDurations(pipeline)),
       get servers() {
-        return gateway.control.servers;
+        return gateway.info.servers;
       },
       captureArguments: config.captureArguments,
     };

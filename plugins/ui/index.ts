@@ -12,11 +12,11 @@ export default definePlugin({
   inject: { sessions },
   setup(gateway) {
     registerRoutes(gateway);
-    const { control, services } = gateway;
+    const { info, services } = gateway;
     gateway.add(Checks, {
       name: "ui-admin",
       ask: () => {
-        const { plugins } = control.effectiveConfig() as { plugins: Record<string, unknown> };
+        const { plugins } = info.effectiveConfig() as { plugins: Record<string, unknown> };
         if (Object.hasOwn(plugins, "admin")) return undefined;
         return {
           message: "ui: its pages have nothing to show without the plugin admin.",
@@ -29,7 +29,7 @@ export default definePlugin({
       name: "ui-sign-in",
       ask: () => {
         // Those of the config's `auth` have no plugin.
-        const wantsKey = control.authenticators.some(({ plugin }) => plugin === undefined);
+        const wantsKey = info.describe().authenticators.some(({ plugin }) => plugin === undefined);
         if (services.sessions || !wantsKey) return undefined;
         return {
           message: "ui: the gateway wants a key, and nobody can sign in from a browser.",

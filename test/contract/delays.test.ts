@@ -16,6 +16,7 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
     "core/server/refresher.test.ts",
     "of what cannot be reached is tried again soon, then ever later, up to a minute",
   ],
+  "core/store/connection.ts": TIMER,
   "core/workers/supervisor.ts": TIMER,
   "plugins/a2a/standard/push/outbox.ts": TIMER,
   "plugins/a2a/standard/push/webhook-records.ts": TIMER,

@@ -19,7 +19,7 @@ const openRoute = definePlugin({
   setup(gateway) {
     gateway.tool("count", {
       description: "How many servers there are.",
-      run: () => String(gateway.control.servers.size),
+      run: () => String(gateway.info.servers.size),
     });
   },
 });

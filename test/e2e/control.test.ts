@@ -26,13 +26,13 @@ export default {
           return { ok: false, code, message, place, hint };
         }
       });
-    route("/reload", () => gateway.control.reload());
-    route("/plan", () => gateway.control.plan());
+    route("/reload", () => gateway.management.reload());
+    route("/plan", () => gateway.management.plan());
     route("/reconnect", async (event) => {
-      const status = await gateway.control.reconnect((await event.req.json()).server);
-      return { state: status.state, generation: gateway.control.generation };
+      const status = await gateway.management.reconnect((await event.req.json()).server);
+      return { state: status.state, generation: gateway.info.generation };
     });
-    route("/edit", async (event) => gateway.control.edit(await event.req.json()));
+    route("/edit", async (event) => gateway.management.edit(await event.req.json()));
   },
 };
 `;
@@ -293,7 +293,7 @@ it(
 export default {
   name: "more",
   setup(gateway) {
-    gateway.route("POST", "/shown", { access: "public", mutates: false }, () => gateway.control.effectiveConfig());
+    gateway.route("POST", "/shown", { access: "public", mutates: false }, () => gateway.info.effectiveConfig());
     gateway.route("POST", "/change", { access: "public", mutates: true }, () => ({ changed: true }));
     gateway.route("GET", "/managed", { access: "public", mutates: false, management: true }, () => ({ managed: true }));
   },

@@ -39,8 +39,8 @@ it("mcp-01: while one of two servers starts, and after a restart, its tool is no
       },
       client: false,
     });
-    const { control } = gateway;
-    await until(() => control.servers.get("other")?.status.state === "ready");
+    const { info } = gateway;
+    await until(() => info.servers.get("other")?.status.state === "ready");
     const [all, selected] = await Promise.all(
       gateway.endpoints.map(({ url }) => connectClient(url)),
     );

@@ -31,7 +31,7 @@ export default definePlugin({
   name: "look",
   setup(gateway) {
     gateway.route("GET", "/counter", { access: "public", mutates: false }, () =>
-      gateway.control.servers.get("counter").status);
+      gateway.info.servers.get("counter").status);
   },
 });
 `;

@@ -158,7 +158,7 @@ describe("acceptance 5: reload under load", () => {
         const done = load.calls + 40;
         await expect.poll(() => load.calls, { interval: 5 }).toBeGreaterThan(done);
       }
-      expect(gateway.generation).toBe(RELOADS + 1);
+      expect(gateway.info.generation).toBe(RELOADS + 1);
       const replies = await Promise.all(long);
       await load.stop();
       expect(load.failures.slice(0, 5)).toEqual([]);
@@ -215,7 +215,7 @@ describe("acceptance 5: reload under load", () => {
         expect(await speaker.call("greet")).toBe("first");
       }
       expect(quiet).toEqual([]);
-      expect(gateway.generation).toBe(1);
+      expect(gateway.info.generation).toBe(1);
       await writeFile(file, write("third"));
       await watcher.look();
       expect(await speaker.call("greet")).toBe("third");

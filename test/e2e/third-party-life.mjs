@@ -11,7 +11,7 @@ const handles = () =>
     .toSorted();
 const save = async (text) => {
   await writeFile("gateway.yaml", text);
-  return gateway.control.reload();
+  return gateway.management.reload();
 };
 
 await writeFile("gateway.yaml", bare);

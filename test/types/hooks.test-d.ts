@@ -1,4 +1,5 @@
 import { definePlugin, type GatewayHooks, type Mutation } from "propylon";
+import { EventKinds } from "propylon/kit";
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 
@@ -28,18 +29,22 @@ test("a plugin adds hooks of its own, under the package's public name", () => {
 });
 
 test("the schema of a kind of events says what its hook is told", () => {
-  const kind = { description: "The cache was filled.", access: "viewer" } as const;
+  const filled = {
+    kind: "cache_filled",
+    description: "The cache was filled.",
+    access: "viewer",
+  } as const;
   const data = z.strictObject({ entries: z.int() });
-  const setup = (): void => {};
-  definePlugin({ name: "cache", events: { cache_filled: { ...kind, data } }, setup });
   definePlugin({
     name: "cache",
-    // @ts-expect-error: the hook is told a number
-    events: { cache_filled: { ...kind, data: z.strictObject({ entries: z.string() }) } },
-    setup,
+    setup(gateway) {
+      gateway.add(EventKinds, { ...filled, data });
+      // @ts-expect-error: the hook is told a number
+      gateway.add(EventKinds, { ...filled, data: z.strictObject({ entries: z.string() }) });
+      // @ts-expect-error: the data has no such member
+      gateway.add(EventKinds, { ...filled, data, owner: "by" });
+      // @ts-expect-error: a kind needs a hook of its name
+      gateway.add(EventKinds, { ...filled, data, kind: "cache_emptied" });
+    },
   });
-  // @ts-expect-error: the data has no such member
-  definePlugin({ name: "cache", events: { cache_filled: { ...kind, data, owner: "by" } }, setup });
-  // @ts-expect-error: a kind needs a hook of its name
-  definePlugin({ name: "cache", events: { cache_emptied: { ...kind, data } }, setup });
 });

@@ -21,7 +21,7 @@ interface Named {
  * @param own name of the authenticator that asks
  * @param all authenticators of the gateway
  *
- * @example const isQualified = isCrowded("directory", gateway.control.authenticators);
+ * @example const isQualified = isCrowded("directory", gateway.info.describe().authenticators);
  */
 export function isCrowded(own: string, all: readonly Named[]): boolean {
   return all.some(({ name }) => name !== own && name !== KEYS);
@@ -39,7 +39,7 @@ export function qualifiedId(issuer: string, subject: string): string {
 /**
  * Whether the people of `auth.jwt` are known as `jwt:<sub>`.
  *
- * @example const isQualified = isJwtQualified(config.auth.jwt, gateway.control.authenticators);
+ * @example const isQualified = isJwtQualified(config.auth.jwt, gateway.info.describe().authenticators);
  *
  * @throws {GatewayError} `invalid` where the config wants plain names, and somebody else names people, too
  */

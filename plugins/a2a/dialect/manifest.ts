@@ -43,10 +43,10 @@ export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): v
 }
 
 /** What the runtime declares of itself, worked out from its config and what stands around it. */
-function createManifest({ config, control }: PluginContext<A2aOptions>, card: Card): Manifest {
+function createManifest({ config, info }: PluginContext<A2aOptions>, card: Card): Manifest {
   const { name, version, description } = card.document;
   const { listener, path } = card.place;
-  const { listeners, plugins } = control.describe();
+  const { listeners, plugins } = info.describe();
   const address = listeners.find((each) => each.name === listener)!;
   const capabilities = capabilitiesOf(config, new Set(plugins.map((plugin) => plugin.name)));
   const { runtime, server, capabilities: said, file: _file, ...rest } = config.manifest;

@@ -33,7 +33,7 @@ export class Readiness {
   /** Servers that were never connected. */
   get missing(): readonly string[] {
     for (const name of this.#missing) {
-      const state = this.#gateway.control.servers.get(name)?.status.state;
+      const state = this.#gateway.info.servers.get(name)?.status.state;
       if (state === "ready" || state === "degraded") this.#missing.delete(name);
     }
     return [...this.#missing];

@@ -38,7 +38,7 @@ async function createSkill(
   options: SkillOptions,
 ): Promise<Skill> {
   const { gateway, handler } = dependencies;
-  if (options.tool) return toolSkill(options, gateway.control);
+  if (options.tool) return toolSkill(options, gateway.info);
   const executor = await createExecutor(dependencies, options);
   const { tasks } = gateway.config;
   return ownSkill({

@@ -29,7 +29,7 @@ const OWN_SERVER = "a2a";
 
 /** What our own skills are registered with. */
 export interface OwnSkillInput {
-  readonly gateway: Pick<PluginContext, "tool" | "control">;
+  readonly gateway: Pick<PluginContext, "tool" | "info">;
   readonly options: SkillOptions;
   readonly executor: AgentExecutor;
   /** Milliseconds. */
@@ -60,8 +60,8 @@ export function ownSkill(input: OwnSkillInput): Skill {
   const item = { server: OWN_SERVER, kind: "tool", name: id } as const;
   return {
     options,
-    isThere: (principal) => gateway.control.exists(item, principal),
-    isShown: (principal) => gateway.control.shows(item, principal),
+    isThere: (principal) => gateway.info.exists(item, principal),
+    isShown: (principal) => gateway.info.shows(item, principal),
     description: () => description,
     target: ({ message }) => ({
       server: OWN_SERVER,

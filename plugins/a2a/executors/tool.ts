@@ -1,4 +1,4 @@
-import { GatewayError, type Control, type Json, type Tool } from "propylon";
+import { GatewayError, type GatewayInfo, type Json, type Tool } from "propylon";
 import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
@@ -7,16 +7,16 @@ import type { Skill } from "../skills.ts";
 /** A skill that is one tool of any server. */
 export function toolSkill(
   options: SkillOptions,
-  control: Pick<Control, "servers" | "exists" | "shows">,
+  info: Pick<GatewayInfo, "servers" | "exists" | "shows">,
 ): Skill {
   const { server, name, argument } = options.tool!;
   const item = { server, kind: "tool", name } as const;
   const find = (): Tool | undefined =>
-    control.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
+    info.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
   return {
     options,
-    isThere: (principal) => control.exists(item, principal),
-    isShown: (principal) => control.shows(item, principal),
+    isThere: (principal) => info.exists(item, principal),
+    isShown: (principal) => info.shows(item, principal),
     description: () => options.description ?? find()?.description ?? `Calls ${server}/${name}.`,
     target: ({ message: { parts } }) => ({
       server,

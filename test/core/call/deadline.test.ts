@@ -60,7 +60,7 @@ describe("a plugin's rule", () => {
       name: "asking",
       setup(gateway) {
         gateway.use("deadline", {
-          limit: (call) => (seen.push(gateway.control.timeouts(call)), { total: 5 }),
+          limit: (call) => (seen.push(gateway.info.timeouts(call)), { total: 5 }),
         });
       },
     });

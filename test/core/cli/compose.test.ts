@@ -61,6 +61,24 @@ describe("check --explain", () => {
     expect(lifecycle.stdout).toContain("POST /api/agents (caller, mutates, on main)");
   });
 
+  it("says who has the power over the gateway", async () => {
+    await write("gateway.yaml", `${TEAM}  admin: {}\n  gating: { state: false }\n  health: {}\n`);
+    const { stdout, code } = await run("check", "--explain", "management");
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout:
+        "service management\n  comes from    the gateway\n  taken by      gating\n                admin\n",
+    });
+    const json = await run("check", "--explain", "management", "--json");
+    expect(JSON.parse(json.stdout)).toEqual({
+      service: "management",
+      from: "the gateway",
+      takenBy: ["gating", "admin"],
+    });
+    const gating = await run("check", "--explain", "gating");
+    expect(gating.stdout).toMatch(/takes +management \(the gateway\)/);
+  });
+
   it("shows no secret, and as JSON the same", async () => {
     await write("gateway.yaml", TEAM);
     const { stdout, code } = await run("check", "--explain", "agents", "--json");

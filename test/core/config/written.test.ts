@@ -1,3 +1,4 @@
+import { Management } from "propylon";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
@@ -134,9 +135,10 @@ it("finding 7: neither the config in force nor its values know a mark", async ()
   let shown: unknown;
   const look = definePlugin({
     name: "look",
+    inject: { management: Management },
     setup: (gateway) =>
       gateway.onStart(() => {
-        shown = [gateway.control.effectiveConfig(), gateway.control.configValues()];
+        shown = [gateway.info.effectiveConfig(), gateway.services.management.configValues()];
       }),
   });
   await setupGateway({ plugins: [look], client: false });

@@ -95,16 +95,16 @@ it("plan says what a reload does, of random edits, and refuses what it refuses i
   const log = pino({ enabled: false });
   const gateway = await createFileGateway(file, { log, plugins: { base, user, strict } });
   onTestFinished(() => gateway.close({ grace: 0 }));
-  const { control } = gateway;
+  const { management } = gateway;
   const seen = { applied: 0, refused: 0, changed: 0 };
   const told = (error: GatewayError) => ({ refused: [error.message, error.hint, error.place] });
   await fc.assert(
     fc.asyncProperty(whole, async (value) => {
       await writeFile(file, JSON.stringify(value));
-      const generation = gateway.generation;
-      const planned = await control.plan().catch(told);
-      expect(gateway.generation).toBe(generation);
-      const done = await control.reload().catch(told);
+      const generation = gateway.info.generation;
+      const planned = await management.plan().catch(told);
+      expect(gateway.info.generation).toBe(generation);
+      const done = await management.reload().catch(told);
       expect(planned).toEqual("refused" in done ? done : planOf(done));
       if ("plugins" in done) seen.changed += Math.min(1, changesIn(done));
       seen["refused" in done ? "refused" : "applied"]++;
@@ -143,7 +143,7 @@ it("an option that needs more than the store can do is told at its place, before
       file,
       `store: "${store}:x"\nplugins:\n  able: {}\n  unable: {}\n  needy:\n    mode: ${mode}\n`,
     );
-    return gateway.control.plan().catch((error: GatewayError) => error);
+    return gateway.management.plan().catch((error: GatewayError) => error);
   };
   expect(await plan("queue", "unable")).toMatchObject({
     code: "reload_failed",

@@ -1,6 +1,6 @@
 import { Checks } from "propylon";
 import { expect, it } from "vitest";
-import { definePlugin, type PluginContext } from "../../../core/index.ts";
+import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ask = async (url: string, path = "/readyz?verbose"): Promise<[number, string]> => {
@@ -78,7 +78,7 @@ it("a check that has the gateway described is not asked by that", async () => {
         name: "servers",
         ask: () => {
           asked++;
-          const { name } = gateway.control.describe();
+          const { name } = gateway.info.describe();
           return { message: `${name} has no servers.`, path: ["servers"], hint: "Add one." };
         },
       }),
@@ -97,14 +97,12 @@ it("checks that ask for all warnings do not ask each other without end", async (
     name,
     ask: () => {
       asked++;
-      return void context.control.warnings();
+      return void gateway.warnings();
     },
   });
-  let context!: PluginContext;
   const plugin = definePlugin({
     name: "p",
-    setup(gateway: PluginContext) {
-      context = gateway;
+    setup(gateway) {
       for (const name of ["a", "b", "c"]) gateway.add(Checks, curious(name));
     },
   });

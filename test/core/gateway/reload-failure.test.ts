@@ -20,7 +20,7 @@ async function listening() {
 it("M014: a wrong file is told once to the caller, the hook and the log, with its place and next step", async () => {
   const { file, gateway, failures, lines } = await listening();
   await writeFile(file, "listeners: { main: { port: 0 } }\nbogus: 1\n");
-  const error = await gateway.control.reload().catch((thrown: GatewayError) => thrown);
+  const error = await gateway.management.reload().catch((thrown: GatewayError) => thrown);
   expect(error).toMatchObject({
     code: "reload_failed",
     place: { line: 2, column: 1 },
@@ -32,13 +32,13 @@ it("M014: a wrong file is told once to the caller, the hook and the log, with it
     { msg: (error as GatewayError).message, place: { line: 2 } },
   ]);
   expect(lines[0]).not.toContain("stack");
-  expect(gateway.generation).toBe(1);
+  expect(gateway.info.generation).toBe(1);
 });
 
 it("a file that is gone is told as that", async () => {
   const { file, gateway, failures } = await listening();
   await rm(file);
-  await expect(gateway.control.reload()).rejects.toMatchObject({
+  await expect(gateway.management.reload()).rejects.toMatchObject({
     code: "reload_failed",
     message: expect.stringContaining("gateway.yaml is gone") as string,
   });

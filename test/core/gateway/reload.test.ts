@@ -136,7 +136,7 @@ describe("a reload", () => {
       { type: "text", text: "pong" },
     ]);
     await gateway.apply(configOf({ tooled: {}, one: {}, two: {}, three: {} }));
-    expect(gateway.generation).toBe(2);
+    expect(gateway.info.generation).toBe(2);
   });
 
   it("runs every cleanup even when another throws", async () => {
@@ -357,10 +357,10 @@ describe("a reload", () => {
       },
     });
     const { gateway } = await setupGateway({ plugins: [counted] });
-    expect(await gateway.metrics()).toContain("counted_level 0");
+    expect(await gateway.management.metrics()).toContain("counted_level 0");
     await gateway.apply(configOf({ counted: { level: 5 } }));
-    expect(await gateway.metrics()).toContain("counted_level 5");
+    expect(await gateway.management.metrics()).toContain("counted_level 5");
     await gateway.apply(configOf({}));
-    expect(await gateway.metrics()).not.toContain("counted_level");
+    expect(await gateway.management.metrics()).not.toContain("counted_level");
   });
 });

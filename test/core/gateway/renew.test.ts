@@ -11,29 +11,29 @@ const ANYBODY = { ref: "anonymous:anonymous", roles: ["admin" as const] };
 
 async function start(config: GatewayConfigInput, plugins: readonly PluginEntry[] = []) {
   const { gateway } = await setupGateway({ config, plugins, client: false });
-  return gateway.control;
+  return gateway.info;
 }
 
 it("somebody whom a store kept has the rights of now, and nobody who would not be let in", async () => {
-  const control = await start({ auth });
-  expect(control.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["operator"]) });
+  const info = await start({ auth });
+  expect(info.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["operator"]) });
   const plugin = keepPrincipal(createPrincipal({ id: "a", kind: "agent", roles: new Set() }));
-  expect(control.renew(plugin)).toMatchObject({ ref: "agent:a", roles: new Set() });
+  expect(info.renew(plugin)).toMatchObject({ ref: "agent:a", roles: new Set() });
   const user = { ref: "user:ada", roles: ["caller" as const], expiresAt: Date.now() + 60_000 };
-  expect(control.renew(user)).toMatchObject({ ref: "user:ada" });
+  expect(info.renew(user)).toMatchObject({ ref: "user:ada" });
   for (const gone of [
     { ...CI, ref: "key:gone" },
     { ...user, expiresAt: Date.now() - 1 },
     { ...user, origin: "left" },
     ANYBODY,
   ])
-    expect(control.renew(gone)).toBeUndefined();
+    expect(info.renew(gone)).toBeUndefined();
 });
 
 it("where everyone is let in, everyone has the rights of then", async () => {
-  const control = await start({});
-  expect(control.renew(ANYBODY)).toMatchObject({ kind: "anonymous", roles: new Set(["admin"]) });
-  expect(control.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["caller"]) });
+  const info = await start({});
+  expect(info.renew(ANYBODY)).toMatchObject({ kind: "anonymous", roles: new Set(["admin"]) });
+  expect(info.renew(CI)).toMatchObject({ ref: "key:ci", roles: new Set(["caller"]) });
 });
 
 it("who came by an authenticator of a plugin is ended with it, as those who come now", async () => {
@@ -42,7 +42,7 @@ it("who came by an authenticator of a plugin is ended with it, as those who come
     setup: (gateway) =>
       gateway.add(Authenticators, { name: "directory", authenticate: () => undefined }),
   });
-  const control = await start({ auth }, [directory]);
+  const info = await start({ auth }, [directory]);
   const kept = { ref: "user:ada", roles: ["caller" as const], origin: "directory" };
-  expect(originOf(control.renew(kept)!)).toBe("directory");
+  expect(originOf(info.renew(kept)!)).toBe("directory");
 });

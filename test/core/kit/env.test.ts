@@ -34,7 +34,7 @@ const FACES: Readonly<Record<string, (environment: Record<string, string>) => un
     try {
       placeRuntime({
         config: { path: "/", listener: { host: "127.0.0.1" } },
-        control: { effectiveConfig: () => ({}), describe: () => ({ listeners: [] }) },
+        info: { effectiveConfig: () => ({}), describe: () => ({ listeners: [] }) },
         extend: ({ listeners }: { listeners: { a2a: { port: number } } }) =>
           (port = listeners.a2a.port),
         hook: () => {},

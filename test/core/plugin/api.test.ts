@@ -10,6 +10,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "Checks",
       "Gateway",
       "GatewayError",
+      "Management",
       "STAGES",
       "admits",
       "configSchema",

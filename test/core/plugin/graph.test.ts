@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { orderPlugins } from "../../../core/gateway/graph.ts";
 import { definePlugin } from "../../../core/plugin/define-plugin.ts";
+import { Management } from "../../../core/plugin/management-service.ts";
 import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
 import { defineService, optional } from "../../../core/plugin/service.ts";
 
@@ -57,6 +58,18 @@ describe("the order of plugins", () => {
     const other = definePlugin({ name: "other", provides: A, setup: () => "" });
     expect(() => names([zulu, other])).toThrow(
       'Plugins "other" and "zulu" both provide the service "a".',
+    );
+  });
+
+  it("a service of the gateway itself is there for all, and no plugin can stand in its place", () => {
+    const inject = { management: Management };
+    const one = definePlugin({ name: "one", inject, setup() {} });
+    const two = definePlugin({ name: "two", inject, setup() {} });
+    expect(names([two, one])).toStrictEqual(["one", "two"]);
+    const forged = defineService<object>(Management.id);
+    const forger = definePlugin({ name: "forger", provides: forged, setup: () => ({}) });
+    expect(() => names([one, forger])).toThrow(
+      'Plugin "forger" provides the service "management", which is the gateway\'s own.',
     );
   });
 

@@ -39,7 +39,7 @@ async function start(tools: string, options: { safeKeys?: boolean } = {}) {
     },
     client: false,
   });
-  const odd = await until(() => gateway.control.servers.get("odd"));
+  const odd = await until(() => gateway.info.servers.get("odd"));
   await until(() => odd.status.state === "ready" || odd.status.state === "degraded");
   const client = await connectClient(gateway.endpoints[0]!.url);
   const rows = gateway.warnings().filter(({ code }) => code === "lists");

@@ -1,3 +1,4 @@
+import { Management } from "propylon";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -128,11 +129,12 @@ describe("an entry of servers with a plugin's type", () => {
     const told: string[] = [];
     const hooked = definePlugin({
       name: "hooked",
+      inject: { management: Management },
       setup(gateway) {
         gateway.hook("server:state", (name, { state }) => void told.push(`${name} ${state}`));
         gateway.tool("again", {
           description: "Reconnects.",
-          run: async () => (await gateway.control.reconnect("hi")).state,
+          run: async () => (await gateway.services.management.reconnect("hi")).state,
         });
       },
     });

@@ -19,8 +19,8 @@ interface FieldOptions {
   readonly ready?: readonly string[];
 }
 
-export async function serverIsReady({ control }: Gateway, name: string): Promise<void> {
-  await until(() => control.servers.get(name)?.status.state === "ready");
+export async function serverIsReady({ info }: Gateway, name: string): Promise<void> {
+  await until(() => info.servers.get(name)?.status.state === "ready");
 }
 
 /** The first text of a call's result. */

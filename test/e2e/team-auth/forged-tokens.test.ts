@@ -138,7 +138,7 @@ it(
     process.stdout.write(`${JSON.stringify(Object.fromEntries(answers))}\n`);
     expect(wrong.slice(0, 10)).toEqual([]);
     const counted = [
-      ...(await gateway.metrics()).matchAll(/^mcp_auth_failures_total\{.*\} (\d+)$/gm),
+      ...(await gateway.management.metrics()).matchAll(/^mcp_auth_failures_total\{.*\} (\d+)$/gm),
     ];
     expect(counted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(TOKENS);
     const genuineStill = await fetch(`${url}/sees`, {

@@ -29,9 +29,9 @@ it("47: no request of A2A describes the gateway or masks its config", async () =
       expect((await fetch(new URL(path, url))).status).toBe(200);
   };
   await ask();
-  const { control } = context();
-  const described = vi.spyOn(control, "describe");
-  const masked = vi.spyOn(control, "effectiveConfig");
+  const { info } = context();
+  const described = vi.spyOn(info, "describe");
+  const masked = vi.spyOn(info, "effectiveConfig");
   await ask();
   expect([described.mock.calls.length, masked.mock.calls.length]).toEqual([0, 0]);
   described.mockRestore();
@@ -45,10 +45,7 @@ it("what is worked out per config is worked out again for the next one, and once
   const plugin = definePlugin({
     name: "reader",
     setup(gateway) {
-      read = perGeneration(
-        gateway,
-        () => `${++made} ${gateway.control.describe().listeners[0]!.url}`,
-      );
+      read = perGeneration(gateway, () => `${++made} ${gateway.info.describe().listeners[0]!.url}`);
       early.push(read(), read());
     },
   });

@@ -69,7 +69,7 @@ describe("a reload", () => {
     const { plugins } = gateway.config;
     const a2a = { listener: "main", skills: SKILLS, version: "2.0.0", ...options };
     await gateway.apply({ ...gateway.written, plugins: { ...plugins, a2a } });
-    expect(gateway.generation).toBe(2);
+    expect(gateway.info.generation).toBe(2);
   });
 
   it("does not part the clients that wait for one task: the first may go when another has come", async () => {

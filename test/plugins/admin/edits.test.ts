@@ -59,7 +59,7 @@ it("edits the file for the version the edit was made for, with comments kept", a
     "/check",
   );
   expect(checked.body).toMatchObject({ ok: true, servers: { added: ["beta"] } });
-  expect(managed.gateway.generation).toBe(1);
+  expect(managed.gateway.info.generation).toBe(1);
   const changed = await put(
     managed,
     { edits: [{ path: ["timeouts", "default"], value: "45s" }] },
@@ -98,7 +98,7 @@ it("what is refused changes nothing", async () => {
   for (const bad of [{ edits: [] }, { edits: [{ path: [] }] }, { text: "name: x" }])
     expect((await put(managed, bad, version)).status).toBe(422);
   expect(await managed.digest()).toBe(before);
-  expect(managed.gateway.generation).toBe(1);
+  expect(managed.gateway.info.generation).toBe(1);
 });
 
 it("is off unless the config says otherwise, and off with mutations", async () => {
@@ -127,5 +127,5 @@ it.each([
     expect(status).toBe(422);
     expect(JSON.stringify(body)).toMatch(/may hold at most 2\d*,000 (values|characters); edit the/);
   }
-  expect(managed.gateway.generation).toBe(1);
+  expect(managed.gateway.info.generation).toBe(1);
 });

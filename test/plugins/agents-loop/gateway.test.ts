@@ -46,7 +46,7 @@ async function setup(): Promise<Surroundings> {
     },
     client: false,
   });
-  const { servers } = door!.control;
+  const { servers } = door!.info;
   await expect.poll(() => servers.get("files")?.catalogue.tools.length).toBeGreaterThan(0);
   await expect.poll(() => servers.get("everything")?.catalogue.tools.length).toBeGreaterThan(0);
   const offers = ["files", "everything"].flatMap((server) =>

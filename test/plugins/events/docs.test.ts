@@ -34,11 +34,7 @@ it("the page has every event and every option", () => {
 
 it("the page has every kind of our plugins, with who may see it and what is in it", () => {
   const page = read("plugins/events.md");
-  for (const [kind, { access, data }] of Object.entries({
-    ...ofConsole,
-    ...ofHealth,
-    ...ofTeams,
-  })) {
+  for (const { kind, access, data } of [...ofConsole, ...ofHealth, ...ofTeams]) {
     const [, role, members] = new RegExp(`^\\| \`${kind}\` +\\| (.*?) +\\| (.*) \\|$`, "m").exec(
       page,
     )!;

@@ -1,3 +1,4 @@
+import { EventKinds } from "propylon/kit";
 import {
   anything,
   assert,
@@ -53,8 +54,9 @@ function makeShop() {
   let emit!: (kind: "test_shelf" | "test_till", data: unknown) => void;
   const shop = definePlugin({
     name: "shop",
-    events: { test_shelf: shelf, test_till: till },
     setup(gateway) {
+      gateway.add(EventKinds, { ...shelf, kind: "test_shelf" });
+      gateway.add(EventKinds, { ...till, kind: "test_till" });
       emit = (kind, data) => gateway.emit(kind, data as never);
     },
   });
@@ -148,7 +150,7 @@ describe("kinds of plugins", () => {
   it("a reload that removes a plugin removes its kinds, one that brings it brings them to streams that are open", async () => {
     const { gateway, url, emit, apply } = await start();
     await apply(WITHOUT);
-    expect(gateway.control.eventKinds).toEqual([]);
+    expect(gateway.point(EventKinds)).toEqual([]);
     const open = await readSse(url, as("admin"));
     const named = await readSse(url, { query: "kinds=reload_done", ...as("admin") });
     await apply(PLUGINS);
@@ -221,7 +223,14 @@ describe("kinds of plugins", () => {
 });
 
 describe("a declaration", () => {
-  const plugin = (name: string, kinds: object) => definePlugin({ name, events: kinds, setup() {} });
+  const plugin = (name: string, kinds: object) =>
+    definePlugin({
+      name,
+      setup(gateway) {
+        for (const [kind, declared] of Object.entries(kinds))
+          gateway.add(EventKinds, { kind, ...declared } as never);
+      },
+    });
   const run = (...plugins: readonly ReturnType<typeof plugin>[]) =>
     setupGateway({ plugins: [events, ...plugins], client: false });
 
@@ -231,19 +240,19 @@ describe("a declaration", () => {
     ["shelf", { ...shelf, data: {} }, /data: must be a zod schema/],
     ["shelf", { ...shelf, description: "" }, /description/],
     ["shelf", { ...shelf, secret: true }, /secret/],
-    ["shelf", undefined, /Kind of events "shelf" of plugin "shop"/],
+    ["shelf", {}, /Kind of events "shelf" of plugin "shop"/],
   ])("of %s that says too little is refused", async (kind, declared, words) => {
     await expect(run(plugin("shop", { [kind]: declared }))).rejects.toThrow(words);
   });
 
   it("of one kind by two plugins is refused", async () => {
     const both = [plugin("shop", { shelf }), plugin("store", { shelf })];
-    await expect(run(...both)).rejects.toThrow('"shop" and "store" both declare the kind');
+    await expect(run(...both)).rejects.toThrow('"shop" and "store" both add the kind of events');
   });
 
   it("cannot take the name of what the gateway tells: a warning says so, and nothing changes", async () => {
     const { gateway, url } = await run(plugin("shop", { log: shelf, hello: shelf }));
-    expect(gateway.control.warnings()).toMatchObject([
+    expect(gateway.management.warnings()).toMatchObject([
       { message: expect.stringContaining('"log", which has another meaning') },
     ]);
     const reader = await readSse(url);

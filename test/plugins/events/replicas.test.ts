@@ -1,3 +1,4 @@
+import { EventKinds } from "propylon/kit";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
@@ -41,20 +42,20 @@ async function startOne(store: string, driver: PluginEntry) {
   const walker = definePlugin({
     name: "walker",
     inject: { flags: Gating },
-    events: {
-      test_step: {
+    setup(gateway) {
+      gateway.add(EventKinds, {
+        kind: "test_step",
         description: "A step was made.",
         access: "viewer",
         data: z.strictObject({ step: z.int() }),
-      },
-      test_row: {
+      });
+      gateway.add(EventKinds, {
+        kind: "test_row",
         description: "Every gateway sees a row.",
         access: "viewer",
         data: z.strictObject({ row: z.int() }),
         once: "row",
-      },
-    },
-    setup(gateway) {
+      });
       emit = (step) => gateway.emit("test_step", { step });
       seeRow = (row) => gateway.emit("test_row", { row });
       flags = gateway.services.flags;

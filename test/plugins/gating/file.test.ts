@@ -1,7 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { definePlugin, createFileGateway, type PluginContext } from "propylon";
+import { definePlugin, createFileGateway, Management } from "propylon";
 import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
 import { serveEverything, temporaryFolder, whenListed } from "./kit.ts";
@@ -21,12 +21,11 @@ plugins:
   probe: {}
 `,
     );
-  const seen: { gating?: GatingService; control?: PluginContext["control"] } = {};
+  const seen: { gating?: GatingService; management?: Management } = {};
   const probe = definePlugin({
     name: "probe",
-    inject: { gating: Gating },
-    setup: ({ services, control }) =>
-      void Object.assign(seen, { gating: services.gating, control }),
+    inject: { gating: Gating, management: Management },
+    setup: ({ services }) => void Object.assign(seen, services),
   });
   const start = async () => {
     const gateway = await createFileGateway(file, {
@@ -53,7 +52,7 @@ plugins:
     "team_state.json.lock",
   ]);
   await write(30);
-  const { plugins } = await seen.control!.reload();
+  const { plugins } = await seen.management!.reload();
   expect(plugins.changed).toContain("gating");
   expect(await refused(first)).toBe("disabled");
   expect(
@@ -77,10 +76,11 @@ it("a corrupt file refuses the reload that brings the plugin; the old config ser
   const file = join(folder, "team.yaml");
   const config = "listeners: { main: { port: 0 } }\nplugins: { probe: {}";
   await writeFile(file, `${config} }\n`);
-  const seen: { control?: PluginContext["control"] } = {};
+  const seen: { management?: Management } = {};
   const probe = definePlugin({
     name: "probe",
-    setup: ({ control }) => void (seen.control = control),
+    inject: { management: Management },
+    setup: ({ services }) => void Object.assign(seen, services),
   });
   const gateway = await createFileGateway(file, {
     plugins: { gating, probe },
@@ -89,9 +89,9 @@ it("a corrupt file refuses the reload that brings the plugin; the old config ser
   onTestFinished(() => gateway.close({ grace: 0 }));
   await writeFile(join(folder, "team_state.json"), "{");
   await writeFile(file, `${config}, gating: {} }\n`);
-  await expect(seen.control!.reload()).rejects.toMatchObject({
+  await expect(seen.management!.reload()).rejects.toMatchObject({
     code: "reload_failed",
     message: expect.stringContaining("team_state.json") as string,
   });
-  expect(gateway.generation).toBe(1);
+  expect(gateway.info.generation).toBe(1);
 });

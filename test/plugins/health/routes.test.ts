@@ -142,7 +142,7 @@ describe("the faces of health", () => {
     expect(listed.map(({ name }) => name)).toEqual(["argos", "neo4j"]);
     for (const { name, health: known } of listed)
       expect(details.servers[name]).toMatchObject(known!);
-    const metrics = await gateway.metrics();
+    const metrics = await gateway.management.metrics();
     for (const line of [
       'health_status{agent="research"} 0.5',
       'health_status{agent="writer"} 1',
@@ -162,9 +162,11 @@ describe("the faces of health", () => {
       config: { servers: { argos: { url: argos.url } } },
       client: false,
     });
-    await expect.poll(() => gateway.metrics()).toContain('server_health{server="argos"} 1');
+    await expect
+      .poll(() => gateway.management.metrics())
+      .toContain('server_health{server="argos"} 1');
     await gateway.apply({ listeners, plugins });
-    expect(await gateway.metrics()).not.toContain("argos");
+    expect(await gateway.management.metrics()).not.toContain("argos");
     expect((await readDetails(url)).servers).toEqual({});
   });
 });

@@ -38,7 +38,9 @@ describe("get_health with ten black holes", () => {
     });
     const client = await clientOf(urlOf("research"));
     // A busy machine may take longer than the budget for its probe.
-    await expect.poll(() => gateway.metrics()).toContain('server_health{server="good"} 1');
+    await expect
+      .poll(() => gateway.management.metrics())
+      .toContain('server_health{server="good"} 1');
     const times: number[] = [];
     const ask = async (): Promise<string> => {
       const begun = performance.now();

@@ -67,9 +67,11 @@ export async function setupRig({
 const ANYBODY = createPrincipal({ kind: "user", id: "anybody", roles: new Set(["caller"]) });
 
 /** Whether each endpoint shows the tools of the server. */
-function isListed({ servers, control, endpoints }: Gateway): boolean {
+function isListed({ servers, management, endpoints }: Gateway): boolean {
   const [tool] = servers.get("guarded")!.catalogue.tools;
-  return !tool || control.endpointNames("guarded", tool.name, ANYBODY).length === endpoints.length;
+  return (
+    !tool || management.endpointNames("guarded", tool.name, ANYBODY).length === endpoints.length
+  );
 }
 
 /** Begins a login of the gateway's account, as its operator does. @returns its link, and its id */

@@ -82,7 +82,7 @@ describe.runIf(hasPostgres).each([
       await a.store.put(`p${number}`, content, { ...ANNA, ttl: 3_600_000 });
       const { status, body } = await get(b.at(`p${number}`), GZIP);
       const isSame = status === 200 && gunzipSync(body).equals(content);
-      if (!isSame) wrong.push(`${number}: ${status}`);
+      if (!isSame) wrong.push(`${number}: ${status} ${body.subarray(0, 300).toString()}`);
     };
     const began = performance.now();
     const numbers = Array.from({ length: COUNT }, (_, number) => number);
@@ -253,7 +253,7 @@ describe("a bucket that fails", () => {
     s3.fault = () => undefined;
     await until(() => s3.objects.size === 0, 30_000);
     await until(async () => (await valuesIn(kept, "works")).length === 0);
-    const metrics = await gateway.metrics();
+    const metrics = await gateway.management.metrics();
     expect(metrics).toMatch(/payloads_bucket_failures_total\{operation="put",reason="busy"\} 1\n/);
     expect(metrics).toMatch(/payloads_bucket_failures_total\{operation="get",reason="busy"\} 1\n/);
   });

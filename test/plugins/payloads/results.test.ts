@@ -106,7 +106,9 @@ describe("large tool results", () => {
       };
       expect((await stored(keys.greedy, 5)).filter(Boolean)).toHaveLength(2);
       expect(await stored(keys.other, 2)).toEqual([true, true]);
-      expect(await gateway.metrics()).toContain('payloads_not_stored_total{code="too_large"} 3');
+      expect(await gateway.management.metrics()).toContain(
+        'payloads_not_stored_total{code="too_large"} 3',
+      );
     },
   );
 

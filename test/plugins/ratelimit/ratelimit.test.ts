@@ -96,7 +96,9 @@ async function callAs(
 }
 
 async function metric(gateway: Gateway, line: string): Promise<number> {
-  const found = (await gateway.metrics()).split("\n").find((each) => each.startsWith(`${line} `));
+  const found = (await gateway.management.metrics())
+    .split("\n")
+    .find((each) => each.startsWith(`${line} `));
   return Number(found?.slice(line.length + 1));
 }
 

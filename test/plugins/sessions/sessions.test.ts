@@ -271,8 +271,8 @@ describe("the link of a terminal", () => {
     ): string => {
       let text = "";
       const screen = { isTTY, write: (part: string) => (text += part) };
-      const control = { dryRun, describe: () => ({ ...description, ...more }) } as never;
-      printLink(control, () => "the-code", publicUrl, screen);
+      const info = { dryRun, describe: () => ({ ...description, ...more }) } as never;
+      printLink(info, () => "the-code", publicUrl, screen);
       return text;
     };
     expect(print(true)).toBe(

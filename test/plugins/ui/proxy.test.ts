@@ -33,10 +33,10 @@ it("9, 16: behind TLS and a path the link of the terminal and a key sign in, and
     name: "terminal",
     inject: { sessions: Sessions },
     setup(gateway) {
-      const { control, services } = gateway;
+      const { info, services } = gateway;
       const screen = { isTTY: true, write: (text: string) => printed.push(text) };
       const createCode = (): string => services.sessions.createCode();
-      gateway.hook("gateway:ready", () => printLink(control, createCode, way.url, screen));
+      gateway.hook("gateway:ready", () => printLink(info, createCode, way.url, screen));
     },
   });
   const key = createKey("admin");

@@ -65,7 +65,7 @@ async function run(more: readonly AnyPlugin[] = []) {
     const answer = await gateway.call({ server: "shop", name: "greet" });
     return JSON.stringify(answer.result);
   };
-  return { gateway, control: gateway.control, done, failed, greet };
+  return { gateway, info: gateway.info, management: gateway.management, done, failed, greet };
 }
 
 /** Runs something without the right to write into the folder, and returns how it failed. */
@@ -101,12 +101,12 @@ const digest = async (path = file): Promise<string> =>
 
 describe("reload", () => {
   it("M040, M099: says what was added, changed, removed and left alone", async () => {
-    const { control, done } = await run();
+    const { management, done } = await run();
     await writeFile(
       file,
       TEXT.replace("hello", "hi").replace("enabled: false", "enabled: true, cwd: /"),
     );
-    const report = await control.reload();
+    const report = await management.reload();
     expect(report).toMatchObject({
       applied: true,
       generation: 2,
@@ -115,36 +115,36 @@ describe("reload", () => {
     });
     expect(done).toEqual([report]);
     await writeFile(file, TEXT);
-    expect((await control.reload()).servers.removed).toEqual(["off"]);
+    expect((await management.reload()).servers.removed).toEqual(["off"]);
   });
 
   it("is cheap and says so when nothing changed, a comment aside", async () => {
-    const { control, done, gateway } = await run();
+    const { management, done, gateway } = await run();
     await writeFile(file, `# more\n${TEXT}`);
-    const report = await control.reload();
+    const report = await management.reload();
     expect(report).toMatchObject({
       applied: false,
       generation: 1,
       plugins: { unchanged: ["shop"] },
     });
-    expect(gateway.generation).toBe(1);
+    expect(gateway.info.generation).toBe(1);
     expect(setups).toEqual(["hello"]);
     expect(done).toEqual([report]);
     // The comment is known now: an edit does not take it for somebody else's save.
-    await control.edit([{ path: ["plugins", "shop", "greeting"], value: "edited" }]);
+    await management.edit([{ path: ["plugins", "shop", "greeting"], value: "edited" }]);
     expect(await readFile(file, "utf8")).toBe(`# more\n${TEXT}`.replace("hello", "edited"));
   });
 
   it("M102, M015: concurrent reloads and edits run one after another", async () => {
-    const { control, done, greet } = await run();
+    const { management, done, greet } = await run();
     await writeFile(file, TEXT.replace("hello", "one"));
-    const first = control.reload();
+    const first = management.reload();
     const all = await Promise.all([
       first,
-      control.reload(),
-      control.edit([{ path: ["plugins", "shop", "greeting"], value: "two" }]),
-      control.edit([{ path: ["plugins", "shop", "greeting"], value: "three" }]),
-      control.reload(),
+      management.reload(),
+      management.edit([{ path: ["plugins", "shop", "greeting"], value: "two" }]),
+      management.edit([{ path: ["plugins", "shop", "greeting"], value: "three" }]),
+      management.reload(),
     ]);
     expect(all.map(({ generation, applied }) => [generation, applied])).toEqual([
       [2, true],
@@ -160,15 +160,15 @@ describe("reload", () => {
 
   it("M089, M088: refuses without a file, and for a config that is code", async () => {
     const { gateway } = await setupGateway({ client: false });
-    await expect(gateway.control.reload()).rejects.toMatchObject({ code: "no_config" });
-    await expect(gateway.control.plan()).rejects.toMatchObject({ code: "no_config" });
-    await expect(gateway.control.edit([])).rejects.toMatchObject({ code: "no_config_mode" });
-    expect(gateway.control.configFile).toBeUndefined();
+    await expect(gateway.management.reload()).rejects.toMatchObject({ code: "no_config" });
+    await expect(gateway.management.plan()).rejects.toMatchObject({ code: "no_config" });
+    await expect(gateway.management.edit([])).rejects.toMatchObject({ code: "no_config_mode" });
+    expect(gateway.management.configFile).toBeUndefined();
     const code = join(folder, "gateway.mjs");
     await writeFile(code, "export default { listeners: { main: { port: 0 } } };\n");
     const { gateway: other } = await setupGateway({ file: code, client: false });
-    expect(await other.control.reload()).toMatchObject({ applied: false });
-    await expect(other.control.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+    expect(await other.management.reload()).toMatchObject({ applied: false });
+    await expect(other.management.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
       code: "no_config_mode",
       hint: expect.any(String) as string,
     });
@@ -177,27 +177,27 @@ describe("reload", () => {
 
 describe("plan", () => {
   it("says what a reload would do and starts nothing; the change is still one for a reload", async () => {
-    const { control, gateway, done, greet } = await run();
+    const { management, gateway, done, greet } = await run();
     await writeFile(
       file,
       `name: other\n${TEXT.replace("hello", "hi").replace("enabled: false", "cwd: /")}`,
     );
-    expect(await control.plan()).toEqual({
+    expect(await management.plan()).toEqual({
       plugins: { added: [], removed: [], changed: ["shop"], unchanged: [] },
       servers: { added: ["off"], removed: [], changed: [], unchanged: [] },
       restartRequired: ["name"],
     });
     expect(setups).toEqual(["hello", "hi"]);
     expect(await greet()).toContain("hello");
-    expect([gateway.generation, done]).toEqual([1, []]);
-    const planned = await control.plan();
-    expect(await control.reload()).toMatchObject(planned);
+    expect([gateway.info.generation, done]).toEqual([1, []]);
+    const planned = await management.plan();
+    expect(await management.reload()).toMatchObject(planned);
   });
 
   it("says where a wrong file is wrong, and tells nobody else", async () => {
-    const { control, failed } = await run();
+    const { management, failed } = await run();
     await writeFile(file, TEXT.replace("greeting", "greetings"));
-    await expect(control.plan()).rejects.toMatchObject({
+    await expect(management.plan()).rejects.toMatchObject({
       code: "reload_failed",
       place: { line: 8, column: 5 },
     });
@@ -228,14 +228,14 @@ describe("edit", () => {
       await chmod(target, 0o640);
       file = join(folder, "link.yaml");
       await symlink("real.yaml", file);
-      const { control, failed, done, greet } = await run();
+      const { management, failed, done, greet } = await run();
       const before = { sha256: await digest(), inode: (await stat(file)).ino };
       const value = how === "wrong" ? "sometimes" : how;
       const edit =
         how === "port"
           ? { path: ["listeners", "more"], value: { port } }
           : { path: ["plugins", "shop", "fail"], value };
-      const error = await control.edit([edit]).catch((thrown: GatewayError) => thrown);
+      const error = await management.edit([edit]).catch((thrown: GatewayError) => thrown);
       expect(error).toMatchObject({ code: "reload_failed" });
       expect((error as GatewayError).place?.line).toBe(LINES[how]);
       expect({ sha256: await digest(), inode: (await stat(file)).ino }).toEqual(before);
@@ -248,7 +248,7 @@ describe("edit", () => {
       expect([failed, done]).toEqual([[error], []]);
       expect(await greet()).toContain("hello");
       // And the next edit is none of a changed file.
-      await control.edit([{ path: ["plugins", "shop", "greeting"], value: "again" }]);
+      await management.edit([{ path: ["plugins", "shop", "greeting"], value: "again" }]);
       expect(await greet()).toContain("again");
       expect(await readFile(target, "utf8")).toBe(text.replace("hello", "again"));
     },
@@ -256,10 +256,10 @@ describe("edit", () => {
 
   it("M085: a folder that cannot be written: io_error, file and memory as before, no event", async () => {
     // Handed over, because somebody else may not be allowed to read their modules.
-    const { control, gateway, failed, done, greet } = await run([servers, mcp, tasks]);
+    const { management, gateway, failed, done, greet } = await run([servers, mcp, tasks]);
     const before = await digest();
     const error = await withoutRights(() =>
-      control.edit([{ path: ["plugins", "shop", "greeting"], value: "lost" }]),
+      management.edit([{ path: ["plugins", "shop", "greeting"], value: "lost" }]),
     );
     expect(error).toMatchObject({
       code: "io_error",
@@ -267,7 +267,7 @@ describe("edit", () => {
       hint: expect.stringContaining("permission") as string,
     });
     expect(await digest()).toBe(before);
-    expect([gateway.generation, failed, done]).toEqual([1, [], []]);
+    expect([gateway.info.generation, failed, done]).toEqual([1, [], []]);
     expect(await greet()).toContain("hello");
   });
 
@@ -277,40 +277,40 @@ describe("edit", () => {
       execFileSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
       onTestFinished(() => void execFileSync("umount", ["-l", folder]));
       await writeFile(file, `${TEXT}# ${"x".repeat(20_000)}\n`);
-      const { control, gateway, failed, done, greet } = await run();
+      const { management, gateway, failed, done, greet } = await run();
       await expect(writeFile(join(folder, "filler"), Buffer.alloc(65_536))).rejects.toThrow(
         "ENOSPC",
       );
       const before = await digest();
       const edit = { path: ["plugins", "shop", "greeting"], value: "lost" };
-      await expect(control.edit([edit])).rejects.toMatchObject({
+      await expect(management.edit([edit])).rejects.toMatchObject({
         code: "io_error",
         message: expect.stringContaining("ENOSPC") as string,
       });
       expect(await digest()).toBe(before);
       expect((await readdir(folder)).toSorted()).toEqual(["filler", "gateway.yaml"]);
-      expect([gateway.generation, failed, done]).toEqual([1, [], []]);
+      expect([gateway.info.generation, failed, done]).toEqual([1, [], []]);
       expect(await greet()).toContain("hello");
       await rm(join(folder, "filler"));
-      await control.edit([edit]);
+      await management.edit([edit]);
       expect(await greet()).toContain("lost");
     },
   );
 
   it("refuses to edit a file that somebody saved and nobody reloaded, and takes that save first with a reload", async () => {
-    const { control } = await run();
+    const { management } = await run();
     await writeFile(file, `# theirs\n${TEXT}`);
-    await expect(control.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+    await expect(management.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
       code: "exists",
     });
     expect(await readFile(file, "utf8")).toBe(`# theirs\n${TEXT}`);
-    await control.reload();
-    await control.edit([{ path: ["name"], value: "x" }]);
+    await management.reload();
+    await management.edit([{ path: ["name"], value: "x" }]);
     expect(parse(await readFile(file, "utf8"))).toMatchObject({ name: "x" });
   });
 
   it("a person's save while an edit is being activated is not lost: the edit is refused, the save is reloaded", async () => {
-    const { control, gateway, greet, done } = await run();
+    const { management, gateway, greet, done } = await run();
     const watcher = await gateway.watch({ settle: 1, poll: 1_000_000 });
     const theirs = TEXT.replace("hello", "theirs");
     const saving = definePlugin({
@@ -320,7 +320,7 @@ describe("edit", () => {
     await writeFile(join(folder, "saving.mjs"), "export default globalThis.__saving;\n");
     Object.assign(globalThis, { __saving: saving });
     await expect(
-      control.edit([{ path: ["plugins", "./saving.mjs"], value: {} }]),
+      management.edit([{ path: ["plugins", "./saving.mjs"], value: {} }]),
     ).rejects.toMatchObject({ code: "exists" });
     expect(await readFile(file, "utf8")).toBe(theirs);
     await expect.poll(greet).toContain("theirs");
@@ -329,10 +329,10 @@ describe("edit", () => {
   });
 
   it("the watcher does not reload an edit a second time", async () => {
-    const { control, gateway, done } = await run();
+    const { management, gateway, done } = await run();
     const watcher = await gateway.watch({ settle: 1, poll: 1_000_000 });
     for (const value of ["one", "two", "three"]) {
-      await control.edit([{ path: ["plugins", "shop", "greeting"], value }]);
+      await management.edit([{ path: ["plugins", "shop", "greeting"], value }]);
       await watcher.look();
     }
     expect(done.map(({ generation }) => generation)).toEqual([2, 3, 4]);
@@ -351,18 +351,18 @@ describe("showing the config", () => {
           `auth:\n  apiKey: ${key}\n  keys:\n    ops: { role: operator, hash: "sha256:${"a".repeat(64)}" }\n`,
         ),
     );
-    const { control } = await run();
-    const shown = JSON.stringify([control.effectiveConfig(), control.serverConfig("off")]);
+    const { management, info } = await run();
+    const shown = JSON.stringify([info.effectiveConfig(), management.serverConfig("off")]);
     for (const secret of ["ca-na-ry", "inline-9", "next-9", key, "a".repeat(64)])
       expect(shown).not.toContain(secret);
-    expect(control.effectiveConfig()).toMatchObject({
+    expect(info.effectiveConfig()).toMatchObject({
       plugins: { shop: { greeting: "***" } },
       servers: {
         off: { command: "***-x", args: ["--api-key=***", "--token", "***", "--port", "1"] },
       },
       auth: { apiKey: "***", keys: { ops: { role: "operator", hash: "***" } } },
     });
-    expect(control.serverConfig("constructor")).toBeUndefined();
-    expect(control.configFile).toBe(file);
+    expect(management.serverConfig("constructor")).toBeUndefined();
+    expect(management.configFile).toBe(file);
   });
 });
