@@ -15,8 +15,10 @@ const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", 
 
 /** Management over HTTP in a few lines: what a request asks of the gateway is done, and the answer or the error comes back. */
 const REMOTE = `
+import { Management } from "propylon";
 export default {
   name: "remote",
+  inject: { management: Management },
   setup(gateway) {
     const route = (path, work) =>
       gateway.route("POST", path, { access: "public", mutates: false }, async (event) => {
@@ -26,13 +28,13 @@ export default {
           return { ok: false, code, message, place, hint };
         }
       });
-    route("/reload", () => gateway.management.reload());
-    route("/plan", () => gateway.management.plan());
+    route("/reload", () => gateway.services.management.reload());
+    route("/plan", () => gateway.services.management.plan());
     route("/reconnect", async (event) => {
-      const status = await gateway.management.reconnect((await event.req.json()).server);
+      const status = await gateway.services.management.reconnect((await event.req.json()).server);
       return { state: status.state, generation: gateway.info.generation };
     });
-    route("/edit", async (event) => gateway.management.edit(await event.req.json()));
+    route("/edit", async (event) => gateway.services.management.edit(await event.req.json()));
   },
 };
 `;

@@ -22,7 +22,7 @@ const { plugins: arrival } = await save(named);
 const during = handles();
 const { plugins: leaving } = await save(bare);
 const routes = gateway.describe().routes.filter(({ plugin }) => plugin === "notes");
-const metrics = await gateway.metrics();
+const metrics = await gateway.management.metrics();
 const report = {
   before,
   during,
