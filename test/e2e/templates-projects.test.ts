@@ -361,6 +361,7 @@ async function startImage(
     GATEWAY_KEY: key,
     MODEL_URL: "http://127.0.0.1:9/v1",
     MODEL_API_KEY: "none",
+    SECRET_KEY: "what-seals-secrets-in-this-test-only",
     MODEL: "none",
     ...more,
   };
