@@ -85,21 +85,20 @@ export async function explain(
 ): Promise<void> {
   const plugins = await composeConfig(file);
   const plugin = plugins.find((each) => each.name === name || each.key === name);
-  const service = serviceOf(name, plugins);
-  if (!plugin && service) {
-    console.log(json ? JSON.stringify(service, null, 2) : serviceText(service));
-    return;
-  }
-  if (!plugin)
+  const found = plugin ?? serviceOf(name, plugins);
+  if (!found)
     throw new GatewayError("not_found", `The config has no plugin "${name}".`, {
       hint: choose(
         name,
         plugins.map((each) => each.name),
       ),
     });
-  console.log(json ? JSON.stringify(plugin, null, 2) : explanation(plugin, plugins));
+  const text = (): string =>
+    "service" in found ? serviceText(found) : explanation(found, plugins);
+  console.log(json ? JSON.stringify(found, null, 2) : text());
 }
 
+/** A service with those who take it. */
 interface TakenService {
   readonly service: string;
   readonly from: string | undefined;

@@ -51,7 +51,7 @@ export function describeGateway(
         prompts: prompts.length,
       }),
     ),
-    authenticators: authenticatorsOf({ compiled }),
+    authenticators: compiled.authenticators.map(({ name, plugin }) => ({ name, plugin })),
     plugins: chosen(scopes).map(({ key, name, plugin }) => ({
       key,
       name,
@@ -67,13 +67,6 @@ export function describeGateway(
     readOnly: readOnlyOf(config),
     ...(seat && { workers: { own: seat.number, all: seat.status } }),
   };
-}
-
-/** Who is asked who makes a request, in order. */
-export function authenticatorsOf({
-  compiled,
-}: Pick<Generation, "compiled">): GatewayDescription["authenticators"] {
-  return compiled.authenticators.map(({ name, plugin }) => ({ name, plugin }));
 }
 
 function readOnlyOf({ management }: Generation["config"]): GatewayDescription["readOnly"] {

@@ -104,7 +104,12 @@ export function reportEvent(
 const FAULTY = new WeakSet<DeclaredEventKind>();
 
 /** One of a plugin that left, or that is not in force yet, is told to nobody. Without a listener it is not even looked at. */
-function tellEvent({ current, hooks, log }: Hosting, plugin: string, name: string, data: unknown) {
+function tellEvent(
+  { current, hooks, log }: Hosting,
+  plugin: string,
+  name: string,
+  data: unknown,
+): void {
   if (!hooks.hears("plugin:event")) return;
   const kind = current.compiled.eventKinds.get(name);
   if (kind?.plugin !== plugin) return;

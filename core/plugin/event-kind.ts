@@ -86,7 +86,7 @@ function declare({ plugin, value }: Contribution<unknown>): DeclaredEventKind {
   if (error)
     throw new GatewayError(
       "invalid",
-      `Kind of events "${nameOf(value)}" of plugin "${plugin}": ${problemText(error.issues[0]!)}.`,
+      `Kind of events "${kindOf(value)}" of plugin "${plugin}": ${problemText(error.issues[0]!)}.`,
       { hint: "The guide to writing a plugin shows how a kind is declared." },
     );
   const { kind, description, access, owner, data, once } = declared;
@@ -103,7 +103,7 @@ function declare({ plugin, value }: Contribution<unknown>): DeclaredEventKind {
   };
 }
 
-function nameOf(value: unknown): string {
+function kindOf(value: unknown): string {
   return String((value as { readonly kind?: unknown } | undefined)?.kind).slice(0, 40);
 }
 

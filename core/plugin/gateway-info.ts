@@ -38,10 +38,10 @@ export interface GatewayInfo {
    * Somebody whom a store kept, with the rights of now: the role that their key has by now. Where an authenticator cannot tell that
    * without the credential (tokens), they have the rights of then until their `expiresAt`.
    *
-   * @returns `undefined` for whoever would not be let in any more: the key or the authenticator is gone, or the token has expired
+   * @returns `undefined` for somebody who would not be let in any more: the key or the authenticator is gone, or the token has expired
    */
   renew(record: KeptPrincipal): Principal | undefined;
-  /** Why somebody may not use a route of this policy; `undefined` for whoever may. For pages that show what can be done. */
+  /** Why somebody may not use a route of this policy; `undefined` for those who may. For pages that show what can be done. */
   refusal(
     principal: Principal,
     policy: Pick<RouteOptions, "access" | "mutates" | "management">,

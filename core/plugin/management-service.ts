@@ -20,8 +20,8 @@ export interface ReloadPlan {
 
 /**
  * The power over the running gateway, and what only those who manage it look at. A plugin has it by `inject`, so
- * `propylon check --explain` tells who has it. One change is made at a time, whoever asks for it: an edit, a reload and a saved file
- * wait for each other.
+ * `propylon check --explain management` tells who has it. One change is made at a time, no matter who asks for it: an edit, a reload
+ * and a saved file wait for each other.
  *
  * @example
  * definePlugin({

@@ -1,18 +1,20 @@
 import { Checks, type GatewayConfig, type PluginContext } from "propylon";
-import { isJwtQualified, JWT, qualifiedId } from "propylon/kit";
+import { isJwtQualified, JWT, perGeneration, qualifiedId } from "propylon/kit";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
 /** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
-export function warnOfPlainNames({
-  add,
-  info,
-  config,
-}: Pick<PluginContext<AccessOptions>, "add" | "info" | "config">): void {
+export function warnOfPlainNames(
+  gateway: Pick<PluginContext<AccessOptions>, "add" | "info" | "config" | "hook">,
+): void {
+  const { add, info, config } = gateway;
+  const isQualified = perGeneration(gateway, () => {
+    const { auth } = info.effectiveConfig() as Pick<GatewayConfig, "auth">;
+    return auth.jwt !== undefined && isJwtQualified(auth.jwt, info.describe().authenticators);
+  });
   add(Checks, {
     name: "access-people",
     ask: () => {
-      const { auth } = info.effectiveConfig() as Pick<GatewayConfig, "auth">;
-      if (!auth.jwt || !isJwtQualified(auth.jwt, info.describe().authenticators)) return undefined;
+      if (!isQualified()) return undefined;
       for (const [index, rule] of config.rules.entries()) {
         const name = plainNameIn(rule);
         if (name === undefined) continue;

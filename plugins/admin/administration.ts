@@ -184,7 +184,7 @@ export class Administration {
 
   /**
    * Connects a server anew; calls go through again at once, whatever its circuit was.
-   * @throws {GatewayError} as `GatewayInfo.reconnect`
+   * @throws {GatewayError} as `Management.reconnect`
    */
   async reconnect(name: string): Promise<void> {
     await this.#gateway.services.management.reconnect(name);

@@ -12,7 +12,7 @@ import { registerRoutes } from "./routes.ts";
 export type { ConsolePart } from "./changes.ts";
 export type { ConsoleChange } from "./events.ts";
 
-/** The info side of agent teams: instances, workspaces, and what is attached to what. */
+/** The control side of agent teams: instances, workspaces, and what is attached to what. */
 export default definePlugin({
   name: "console",
   config: optionsSchema,

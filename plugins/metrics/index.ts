@@ -40,7 +40,7 @@ export default definePlugin({
     if (config.process) exposeProcess(page);
     measure(gateway, counts);
     const fleet = new FleetFigures(gateway.store, () => summarise(sources));
-    registerRoutes(gateway, sources, fleet);
+    registerRoutes(gateway, services.management, sources, fleet);
     life.watch(gateway);
     gateway.hook("reload:done", () => {
       const isServer = (name: string): boolean => gateway.info.servers.has(name);

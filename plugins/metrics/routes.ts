@@ -1,10 +1,4 @@
-import {
-  GatewayError,
-  type Management,
-  type PluginContext,
-  type RouteEvent,
-  type Service,
-} from "propylon";
+import { GatewayError, type Management, type PluginContext, type RouteEvent } from "propylon";
 import { METRICS_CONTENT_TYPE } from "propylon/kit";
 import type { Sources } from "./catalogue.ts";
 import type { FleetFigures } from "./fleet.ts";
@@ -14,18 +8,12 @@ import { summarise } from "./summary.ts";
 
 /** `GET /metrics` for Prometheus, and `GET /_meta/metrics` as JSON as well. */
 export function registerRoutes(
-  {
-    config,
-    route,
-    services,
-  }: Pick<
-    PluginContext<MetricsOptions, { readonly management: Service<Management> }>,
-    "config" | "route" | "services"
-  >,
+  { config, route }: Pick<PluginContext<MetricsOptions>, "config" | "route">,
+  { metrics }: Pick<Management, "metrics">,
   sources: Sources,
   fleet: FleetFigures,
 ): void {
-  const text = new CachedPage(() => services.management.metrics(), config.cacheTtl);
+  const text = new CachedPage(metrics, config.cacheTtl);
   const prometheus = async (): Promise<Response> =>
     new Response(await text.read(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
   const access = config.public ? "public" : "viewer";

@@ -131,11 +131,11 @@ export class Exchange implements Awaited {
  * Stops reading while the client of the call behind it cannot take more. The stream belongs to this call alone, so nobody else
  * waits while its client catches up.
  */
-export function holdBack({ done, call }: Exchange, info: RequestControl): void {
+export function holdBack({ done, call }: Exchange, control: RequestControl): void {
   const peer = call?.peer;
   if (done || peer?.congested !== true || peer.whenClear === undefined) return;
-  info.pause();
-  peer.whenClear(() => info.resume());
+  control.pause();
+  peer.whenClear(() => control.resume());
 }
 
 /** Something found by the id it was sent with. */

@@ -40,7 +40,7 @@ export interface RequestControl {
 /** Reads a response. */
 export interface ResponseReader {
   /** There is a connection, and bytes go out from now on. */
-  onRequestStart?(info: RequestControl): void;
+  onRequestStart?(control: RequestControl): void;
   /** @param headers names, in lower case, and values in turn */
   onResponseStart?(status: number, headers: readonly string[]): void;
   onResponseData?(chunk: Buffer): void;

@@ -41,7 +41,7 @@ export class ServerReply implements ResponseReader, SseSink {
   readonly #hadSession: boolean;
   slot = -1;
   /** From the first byte of the request on. */
-  #info: RequestControl | undefined;
+  #control: RequestControl | undefined;
   #aborted = false;
   #status = 0;
   #retryAfter: string | undefined;
@@ -62,11 +62,11 @@ export class ServerReply implements ResponseReader, SseSink {
   /** Reads no further; the exchange is settled elsewhere. */
   abort(): void {
     this.#aborted = true;
-    this.#info?.abort();
+    this.#control?.abort();
   }
 
-  onRequestStart(info: RequestControl): void {
-    this.#info = info;
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
     if (this.#aborted) this.abort();
   }
 
@@ -91,7 +91,7 @@ export class ServerReply implements ResponseReader, SseSink {
     if (this.#aborted) return;
     if (this.#sse === undefined) return this.#keep(chunk);
     this.#sse.push(chunk);
-    holdBack(this.#exchange, this.#info!);
+    holdBack(this.#exchange, this.#control!);
   }
 
   onResponseEnd(): void {
@@ -112,8 +112,8 @@ export class ServerReply implements ResponseReader, SseSink {
     this.#wire.forget(this.#exchange);
     const fault = this.#wire.faults.network(error);
     // Not started means not a byte of it was written: the only network failure after which sending again is safe.
-    if (this.#info && this.#status > 0) this.#exchange.fail(fault);
-    else if (this.#info) this.#onForeign(fault);
+    if (this.#control && this.#status > 0) this.#exchange.fail(fault);
+    else if (this.#control) this.#onForeign(fault);
     else this.#wire.receiver.lost(fault, "finish", this.#exchange);
   }
 
@@ -166,13 +166,13 @@ export class ServerReply implements ResponseReader, SseSink {
   #onForeign(fault: GatewayError): void {
     if (!this.#isReused) return this.#exchange.fail(fault);
     // What comes next on it may be the answer to this one.
-    this.#info?.abort();
+    this.#control?.abort();
     if (mayRunTwice(this.#exchange) && !this.#exchange.resent) this.#wire.again(this.#exchange);
     else this.#exchange.fail(fault);
   }
 
   get #isReused(): boolean {
-    return this.#info?.isReused === true;
+    return this.#control?.isReused === true;
   }
 
   /** Whether sending it again could make it run twice: a refusal that names no request may be that of another one. */
@@ -188,7 +188,7 @@ export class ServerReply implements ResponseReader, SseSink {
     const { id } = this.#refusal ?? {};
     if (this.#isReused && id !== this.#exchange.id) {
       if (!NAMELESS.has(id)) return this.#onForeign(this.#wire.faults.status(status));
-      this.#info?.abort();
+      this.#control?.abort();
     }
     if (!this.#wire.hasAccount || (status !== 401 && status !== 403)) return this.#onFinalRefusal();
     const refusal = {

@@ -43,7 +43,7 @@ export class HttpStream implements ResponseReader, SseSink {
   #lastEventId: string;
   #retry: number | undefined;
   /** From the first byte of the last attempt's request on. */
-  #info: RequestControl | undefined;
+  #control: RequestControl | undefined;
   #timer: NodeJS.Timeout | undefined;
   #attempts = 0;
   /** Attempts in a row without a message; events that only have an id hold a stream open, and cost as much as any. */
@@ -73,11 +73,11 @@ export class HttpStream implements ResponseReader, SseSink {
   abort(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#info?.abort();
+    this.#control?.abort();
   }
 
-  onRequestStart(info: RequestControl): void {
-    this.#info = info;
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
     if (this.#ended) this.abort();
   }
 
@@ -93,7 +93,7 @@ export class HttpStream implements ResponseReader, SseSink {
   onResponseData(chunk: Buffer): void {
     if (this.#ended || this.#status !== 200) return;
     this.#parser.push(chunk);
-    if (this.#exchange) holdBack(this.#exchange, this.#info!);
+    if (this.#exchange) holdBack(this.#exchange, this.#control!);
   }
 
   onResponseEnd(): void {
@@ -109,7 +109,7 @@ export class HttpStream implements ResponseReader, SseSink {
     this.#onOpened();
     if (this.#ended) return;
     // Only a server that cannot be reached at all is gone; one that breaks its stream may do without.
-    if (this.#exchange || this.#info) return this.#again();
+    if (this.#exchange || this.#control) return this.#again();
     this.#ended = true;
     this.#wire.receiver.lost(this.#wire.faults.network(error), "finish");
   }
@@ -130,13 +130,13 @@ export class HttpStream implements ResponseReader, SseSink {
       this.abort();
       this.#exchange.fail(error);
     } else {
-      this.#info?.abort(error);
+      this.#control?.abort(error);
     }
   }
 
   #open(): void {
     this.#status = 0;
-    this.#info = undefined;
+    this.#control = undefined;
     this.#parser = new SseParser(this, this.#wire.maxResult);
     this.#wire.dispatch(
       "GET",

@@ -33,7 +33,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
   readonly #opened: Promise<void>;
   #version: string | undefined;
   #endpoint: string | undefined;
-  #info: RequestControl | undefined;
+  #control: RequestControl | undefined;
   #status = 0;
   #location: string | undefined;
   #redirects = 0;
@@ -98,12 +98,12 @@ export class SseWire implements Wire, ResponseReader, SseSink {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#info?.abort();
+    this.#control?.abort();
     await this.#pool.destroy();
   }
 
-  onRequestStart(info: RequestControl): void {
-    this.#info = info;
+  onRequestStart(control: RequestControl): void {
+    this.#control = control;
   }
 
   onResponseStart(status: number, headers: readonly string[]): void {
@@ -141,7 +141,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
 
   overflow(): void {
     this.#end(this.#faults.tooLarge(this.#options.config.maxResult));
-    this.#info?.abort(new Error("message too large"));
+    this.#control?.abort(new Error("message too large"));
   }
 
   /** The server chooses where our credentials go, so it may only choose a path of its own origin. */

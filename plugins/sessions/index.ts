@@ -31,7 +31,8 @@ export default definePlugin({
       gateway,
       () => (info.effectiveConfig() as { readonly publicUrl?: string }).publicUrl,
     );
-    const parts = { sessions, publicUrl };
+    const isOpen = perGeneration(gateway, () => info.describe().authenticators.length === 0);
+    const parts = { sessions, publicUrl, isOpen };
     gateway.add(StandIns, (credentials, route) => findStandIn(parts, config, credentials, route));
     registerRoutes(gateway, parts);
     const createCode = (): string => sessions.createCode();

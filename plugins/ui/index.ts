@@ -1,4 +1,5 @@
 import { definePlugin, defineService, optional, Checks } from "propylon";
+import { perGeneration } from "propylon/kit";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 
@@ -13,6 +14,10 @@ export default definePlugin({
   setup(gateway) {
     registerRoutes(gateway);
     const { info, services } = gateway;
+    // Those of the config's `auth` have no plugin.
+    const wantsKey = perGeneration(gateway, () =>
+      info.describe().authenticators.some(({ plugin }) => plugin === undefined),
+    );
     gateway.add(Checks, {
       name: "ui-admin",
       ask: () => {
@@ -28,9 +33,7 @@ export default definePlugin({
     gateway.add(Checks, {
       name: "ui-sign-in",
       ask: () => {
-        // Those of the config's `auth` have no plugin.
-        const wantsKey = info.describe().authenticators.some(({ plugin }) => plugin === undefined);
-        if (services.sessions || !wantsKey) return undefined;
+        if (services.sessions || !wantsKey()) return undefined;
         return {
           message: "ui: the gateway wants a key, and nobody can sign in from a browser.",
           path: ["plugins", "ui"],
