@@ -24,6 +24,8 @@ import type { Wire, WireReceiver } from "./wire.ts";
 const spawns = new Semaphore(4);
 /** How long a child that does not finish its handshake may keep others from starting, in milliseconds. */
 const TURN_MS = 5_000;
+/** How long a child is waited for that may not know `server/discover`: some say nothing to that. */
+const CHILD_PATIENCE_MS = 3_000;
 
 /** An entry of `servers` whose server speaks MCP itself. */
 export type UpstreamConfig = StdioServerConfig | HttpServerConfig;
@@ -94,13 +96,16 @@ async function dialNow(options: DialOptions): Promise<Connection> {
 }
 
 async function shake(options: DialOptions, signal: AbortSignal): Promise<Connection> {
-  const { config, clientInfo } = options;
+  const { config, clientInfo, limit } = options;
+  const { protocol } = config;
+  // Over HTTP a legacy server refuses. One that is silent there is slow, and would be taken for what it is not.
+  const patience = "command" in config ? CHILD_PATIENCE_MS : limit / 2;
   let { remembered } = options;
   for (;;) {
     const connection = new Connection(options);
     try {
       connection.attach(await openWire(options, connection.receiver, signal));
-      await negotiate(connection, { protocol: config.protocol, remembered, clientInfo, signal });
+      await negotiate(connection, { protocol, remembered, clientInfo, patience, signal });
       return connection;
     } catch (thrown) {
       const error = toGatewayError(thrown);
@@ -108,7 +113,7 @@ async function shake(options: DialOptions, signal: AbortSignal): Promise<Connect
       // Some children exit on a first message they do not know. The next one is not asked for the modern era.
       const died =
         "command" in config &&
-        config.protocol === "auto" &&
+        protocol === "auto" &&
         remembered === undefined &&
         "exitCode" in (error.data ?? {});
       if (!died || signal.aborted) throw error;

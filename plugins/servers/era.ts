@@ -18,8 +18,6 @@ export const LEGACY_VERSIONS: readonly string[] = [
 /** Those that are offered one after the other, where a server refuses one. */
 const OFFERED = LEGACY_VERSIONS.slice(0, 3);
 
-/** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
-const DISCOVER_TIMEOUT = 3_000;
 /** JSON-RPC code with which a server turns down the revision of a request (2026-07-28). */
 export const UNSUPPORTED_VERSION = -32022;
 
@@ -37,6 +35,8 @@ export interface NegotiateOptions {
   /** What this server spoke last time. */
   readonly remembered: Era | undefined;
   readonly clientInfo: ClientInfo;
+  /** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
+  readonly patience: number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
 }
@@ -50,11 +50,10 @@ export async function negotiate(
   connection: Connection,
   options: NegotiateOptions,
 ): Promise<Handshake> {
-  const { protocol, remembered } = options;
+  const { protocol, remembered, patience } = options;
   if (protocol === "legacy") return initialize(connection, options);
   if (protocol === "modern") return mustDiscover(connection, options);
-  const first =
-    remembered === "legacy" ? "refused" : await discover(connection, options, DISCOVER_TIMEOUT);
+  const first = remembered === "legacy" ? "refused" : await discover(connection, options, patience);
   if (isHandshake(first)) return first;
   try {
     return await initialize(connection, options);
@@ -63,7 +62,7 @@ export async function negotiate(
       return mustDiscover(connection, options);
     if (first !== "silent" || !isGatewayError(error) || error.code === "timeout") throw error;
     // It may be modern and have been slow: it is awake now.
-    const again = await discover(connection, options, DISCOVER_TIMEOUT);
+    const again = await discover(connection, options, patience);
     if (isHandshake(again)) return again;
     throw error;
   }

@@ -13,7 +13,7 @@ export async function startClients() {
   // Not before everything is built.
   const { runClient } = await import("./client.mjs");
   const { Semaphore } = await import("propylon/kit");
-  // The suite starts all at once, and a server that is slow to answer is taken for an old one.
+  // The suite starts all at once.
   const turns = new Semaphore(2 * availableParallelism());
   /** @type {(...exchange: Parameters<import("node:http").RequestListener>) => Promise<void>} */
   const serve = async (request, response) => {

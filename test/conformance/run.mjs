@@ -128,7 +128,7 @@ async function upstream(file) {
 
 /**
  * @param {Run} run
- * @returns {Promise<import("./suite.mjs").Outcome & { output: string }>}
+ * @returns {Promise<import("./suite.mjs").Tested>}
  */
 async function perform({ role, revision, config, extra = [] }) {
   if (role === "client" || !config) return testClient(clients.command, revision, extra);
@@ -153,12 +153,13 @@ async function perform({ role, revision, config, extra = [] }) {
 /**
  * Prints the outcome of a run; says whether every scenario that counts has passed.
  * @param {Run} run
- * @param {import("./suite.mjs").Outcome} outcome
+ * @param {import("./suite.mjs").Tested} outcome
  */
-function report(run, { scored, unscored }) {
+function report(run, { scored, unscored, failures }) {
   const passed = scored.filter(({ ok }) => ok).length;
   console.log(`${titleOf(run)}: ${passed}/${run.expected}`);
   for (const { name, ok } of scored) if (!ok) console.log(`  failed: ${name}`);
+  for (const failure of failures) console.log(`    ${failure}`);
   // The suite is pinned; another number of scenarios means that something was left out.
   if (scored.length !== run.expected)
     console.log(`  the suite lists ${scored.length} scenarios, not ${run.expected}`);

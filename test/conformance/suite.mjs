@@ -1,7 +1,9 @@
 // @ts-check
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { availableParallelism } from "node:os";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -10,6 +12,7 @@ import { promisify } from "node:util";
  *
  * @typedef {{ name: string, ok: boolean, checks: number }} Scenario
  * @typedef {{ scored: Scenario[], unscored: Scenario[] }} Outcome
+ * @typedef {Outcome & { output: string, failures: string[] }} Tested `failures`: the failed checks of scenarios that count
  */
 
 const HERE = fileURLToPath(new URL("./", import.meta.url));
@@ -117,12 +120,11 @@ export const TASKS = [
  * @param {string} url
  * @param {string} revision
  * @param {string[]} counted scenarios that are scored besides those of the suite
- * @returns {Promise<Outcome & { output: string }>}
+ * @returns {Promise<Tested>}
  */
 export async function testServer(url, revision, counted) {
   const names = new Set([...(await scoredScenarios("server", revision)), ...counted]);
-  const { output } = await runSuite("server", "--url", url, "--requirements", revision);
-  return outcomeOf(output, names);
+  return perform(names, "server", "--url", url, "--requirements", revision);
 }
 
 /**
@@ -130,21 +132,55 @@ export async function testServer(url, revision, counted) {
  * @param {string} command started with the URL of the scenario's server
  * @param {string} revision
  * @param {string[]} extra scenarios that are shown but not scored
- * @returns {Promise<Outcome & { output: string }>}
+ * @returns {Promise<Tested>}
  */
 export async function testClient(command, revision, extra) {
   const names = new Set(await scoredScenarios("client", revision));
   // All scenarios begin at once, on a machine that may have other work.
   const words = ["--command", command, "--requirements", revision, "--timeout", "120000"];
-  const { output } = await runSuite("client", ...words);
-  const { unscored, ...outcome } = outcomeOf(output, names);
+  const { unscored, ...outcome } = await perform(names, "client", ...words);
   return { ...outcome, unscored: unscored.filter(({ name }) => extra.includes(name)) };
+}
+
+/**
+ * @param {ReadonlySet<string>} names of scenarios that are scored
+ * @param {string[]} words for the suite
+ * @returns {Promise<Tested>}
+ */
+async function perform(names, ...words) {
+  const folder = await mkdtemp(join(tmpdir(), "conformance-"));
+  try {
+    const { output } = await runSuite(...words, "--output-dir", folder);
+    const outcome = outcomeOf(output, names);
+    const failed = outcome.scored.filter(({ ok }) => !ok);
+    const failures = await Promise.all(failed.map(({ name }) => readFailures(folder, name)));
+    return { ...outcome, output, failures: failures.flat() };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What failed in a scenario. The suite prints numbers only.
+ * @param {string} folder
+ * @param {string} name
+ */
+async function readFailures(folder, name) {
+  const paths = (await readdir(folder, { recursive: true })).filter(
+    (path) => path.includes(`${name}-2`) && path.endsWith("checks.json"),
+  );
+  const texts = await Promise.all(paths.map((path) => readFile(join(folder, path), "utf8")));
+  /** @type {{ id: string, status: string, errorMessage?: string }[]} */
+  const checks = texts.flatMap((text) => JSON.parse(text));
+  return checks
+    .filter(({ status }) => status === "FAILURE" || status === "WARNING")
+    .map(({ id, errorMessage }) => `${name}, ${id}: ${errorMessage}`);
 }
 
 /**
  * @param {string} output of the suite
  * @param {ReadonlySet<string>} names of scenarios that are scored
- * @returns {Outcome & { output: string }}
+ * @returns {Outcome}
  */
 function outcomeOf(output, names) {
   const summary = output.slice(output.lastIndexOf("SUMMARY ==="));
@@ -162,6 +198,5 @@ function outcomeOf(output, names) {
       ...missing.map((name) => ({ name, ok: false, checks: 0 })),
     ],
     unscored: all.filter(({ name }) => !names.has(name)),
-    output,
   };
 }

@@ -20,6 +20,7 @@ it(
     const words = [RUN, "--without", "authorization"];
     const { code, stdout, stderr } = await run(process.execPath, words, { env });
     process.stdout.write(stdout);
+    expect(code === 0 ? "" : stdout).toBe("");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   },
 );

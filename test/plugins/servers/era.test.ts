@@ -140,10 +140,20 @@ describe("era negotiation (decision 0002)", () => {
     },
   );
 
-  it("auto falls back when server/discover gets no answer within 3 s", async () => {
+  it("auto falls back when server/discover gets no answer in half of connectTimeout", async () => {
     const server = await serve({ "server/discover": () => undefined, initialize: legacy });
-    const upstream = await connect(server);
+    const upstream = await connect(server, { connectTimeout: "4s" });
     expect(upstream.status.era).toBe("legacy");
+  });
+
+  it("a server of both eras that takes its time is a modern one", async () => {
+    const server = await serve({
+      "server/discover": (...question) => void setTimeout(() => modern(...question), 3_300),
+      initialize: legacy,
+    });
+    const upstream = await connect(server);
+    expect(upstream.status.era).toBe("modern");
+    expect(methods(server)).toEqual(["server/discover"]);
   });
 
   it("a modern server that slept through the first question is asked again", async () => {
