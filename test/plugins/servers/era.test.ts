@@ -148,7 +148,7 @@ describe("era negotiation (decision 0002)", () => {
 
   it("a server of both eras that takes its time is a modern one", async () => {
     const server = await serve({
-      "server/discover": (...question) => void setTimeout(() => modern(...question), 3_300),
+      "server/discover": (...question) => void setTimeout(() => void modern(...question), 3_300),
       initialize: legacy,
     });
     const upstream = await connect(server);
