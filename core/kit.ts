@@ -309,7 +309,6 @@ export type { ConfigValue } from "./config/origin.ts";
 export type { PluginHook } from "./plugin/hooks.ts";
 export type { ReloadPlan, RunningCall } from "./plugin/management-service.ts";
 export type {
-  ConfigExtension,
   EndpointInput,
   ListenerInput,
   OptionReference,
@@ -325,5 +324,12 @@ export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";
 export { isZodSchema } from "./kit/zod-schema.ts";
 export { type EventKind, EventKinds } from "./plugin/event-kind.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";
-export type { FilterOptions, PrincipalFilters } from "./plugin/filters.ts";
+export {
+  type Filter,
+  Filters,
+  type PrincipalFilters,
+  type RegisteredFilter,
+} from "./plugin/filters.ts";
+export { Endpoints, Listeners, ServerTypes } from "./plugin/config-points.ts";
+export { Audit, Database, Lists } from "./plugin/kernel-services.ts";
 export { VERSION } from "./kit/version.ts";

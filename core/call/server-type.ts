@@ -6,7 +6,7 @@ import type { Catalogue, Server } from "./server.ts";
  *
  * @example
  * const cards: ServerType<Options> = { create: (name, options) => new CardServer(name, options) };
- * gateway.serverType("card", cards);
+ * gateway.add(ServerTypes, { type: "card", ...cards });
  */
 export interface ServerType<C = unknown> {
   /**

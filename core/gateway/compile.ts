@@ -28,6 +28,7 @@ import { composePipeline, createEntry, createTerminal, type Abortion } from "../
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
   combinePrincipalFilters,
+  Filters,
   forKnown,
   type Listed,
   type RegisteredFilter,
@@ -117,7 +118,7 @@ export function compile(input: CompileInput): Compiled {
   // What the config's `tools` of a server leave out is nobody's to call, whatever the face.
   const exposes: Compiled["exposes"] = (server, tool) =>
     selection.get(server)?.accepts(tool) ?? true;
-  const filters = scopes.flatMap((scope) => scope.filters);
+  const filters = points.of(Filters);
   const isUnfiltered = filters.length === 0;
   const byPrincipal = isUnfiltered ? undefined : combinePrincipalFilters(filters, log);
   const { exists, shows } = byPrincipal ? forKnown(byPrincipal) : UNFILTERED;

@@ -2,7 +2,8 @@ import type { Generation } from "./generation.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { injections } from "./graph.ts";
 import type { Access } from "../plugin/route.ts";
-import { isOfGateway, type Scope } from "./scope.ts";
+import { addedTo, isOfGateway, type Scope } from "./scope.ts";
+import { Endpoints, Listeners, ServerTypes } from "../plugin/config-points.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 import type { Tool } from "../kit/types.ts";
 
@@ -54,9 +55,9 @@ export function composition({ scopes, compiled }: Generation): readonly PluginCo
     hooks: [...new Set(scope.hooks.map(({ hook }) => hook))].toSorted(),
     routes: routesOf(scope, compiled),
     servers: serversOf(scope),
-    serverTypes: scope.serverTypes.map(({ type }) => type),
-    listeners: scope.listeners.map(({ name }) => name),
-    endpoints: scope.endpoints.map(({ name }) => name),
+    serverTypes: addedTo(scope, ServerTypes).map(({ type }) => type),
+    listeners: addedTo(scope, Listeners).map(({ name }) => name),
+    endpoints: addedTo(scope, Endpoints).map(({ name }) => name),
     metrics: (scope.registry?.getMetricsAsArray() ?? []).map(({ name }) => name),
   }));
 }

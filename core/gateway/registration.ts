@@ -7,13 +7,11 @@ import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "
 import type { Socket } from "../plugin/route.ts";
 import { GuardedServer } from "../server/guarded-server.ts";
 import type {
-  ConfigExtension,
   Handle,
   NamedDefinition,
   ResourceDefinition,
   ResourceHandle,
 } from "../plugin/definitions.ts";
-import type { FilterOptions, RegisteredFilter } from "../plugin/filters.ts";
 import { injections } from "./graph.ts";
 import { checkEmitted } from "../plugin/hooks.ts";
 import type { PluginContext } from "../plugin/plugin-context.ts";
@@ -51,22 +49,10 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     get store() {
       return host.store(name);
     },
-    database: (migrations) => host.database(name, migrations),
     tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
     resource: (resource, definition) => registerResource(scope, resource, definition),
     prompt: (prompt, definition) => register(scope, "prompt", prompt, definition, scope.prompts),
     server: (server) => void scope.servers.push(new GuardedServer(server, scope.log)),
-    serverType(type, definition) {
-      if (!Object.hasOwn(plugin.serverTypes ?? {}, type))
-        throw new GatewayError(
-          "invalid",
-          `it brings the server type "${type}" without its schema.`,
-          {
-            hint: `Add it to the definition: serverTypes: { ${type}: schema }.`,
-          },
-        );
-      scope.serverTypes.push({ type, definition });
-    },
     route: (
       method: RouteMethod,
       path: string,
@@ -75,12 +61,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     ) => registerRoute(scope, method, path, options, handler),
     add: (point, value) => add(scope, point, value),
     point: (point) => host.point(point),
-    extend: (added) => extend(scope, added),
     use: (stage: Stage, joining: Middleware | DeadlineRule) => joinStage(scope, stage, joining),
-    filter(shows: RegisteredFilter["shows"], options?: FilterOptions) {
-      scope.filters.push({ ...options, plugin: name, shows });
-      return { changed: () => host.relist() };
-    },
     hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit(hook, ...args) {
       checkEmitted(name, hook);
@@ -88,8 +69,6 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       host.event(name, hook, args[0]);
     },
     call: host.call,
-    audit: (action, target, details, on) =>
-      host.audit({ plugin: name, action, target, details, on }),
     keep: (field, create, dispose) => host.keep(key, field, create, dispose),
     onStart: (start) => void scope.starters.push(start),
     onDispose: (undo) => void scope.cleanups.push(undo),
@@ -169,13 +148,6 @@ function add({ key, name: plugin, added }: Scope, point: Point, value: unknown):
       hint: "Import the point from the package of the plugin that owns it.",
     });
   added.push({ key, plugin, point, value });
-}
-
-function extend(scope: Scope, { listeners = {}, endpoints = {} }: ConfigExtension): void {
-  for (const [name, settings] of Object.entries(listeners))
-    scope.listeners.push({ name, settings });
-  for (const [name, settings] of Object.entries(endpoints))
-    scope.endpoints.push({ name, settings });
 }
 
 function joinStage(

@@ -1,5 +1,4 @@
 import type { DeadlineRule } from "../call/pipeline.ts";
-import type { RegisteredFilter } from "../plugin/filters.ts";
 import type { PluginAction } from "../http/audit.ts";
 import type { Middleware } from "../call/call.ts";
 import { GatewayError } from "../kit/errors.ts";
@@ -8,14 +7,15 @@ import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin-server.ts";
 import type { LocalDefinitions, PluginFiles } from "../plugin/definitions.ts";
+import { Audit, Database, Lists } from "../plugin/kernel-services.ts";
+import type { OpenDatabase } from "../store/database.ts";
 import { Management } from "../plugin/management-service.ts";
 import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
-import type { Added, Contribution } from "../plugin/point.ts";
+import type { Added, Contribution, Point } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
-import type { EndpointInput, ListenerInput } from "../plugin/definitions.ts";
 import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
-import type { ManagedServer, ServerType } from "../call/server-type.ts";
+import type { ManagedServer } from "../call/server-type.ts";
 import type { Server, ServerEvent } from "../call/server.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { Store } from "../store/store.ts";
@@ -34,11 +34,7 @@ export interface Registrations extends LocalDefinitions {
   readonly routes: RegisteredRoute[];
   readonly servers: Server[];
   readonly middleware: RegisteredMiddleware[];
-  readonly listeners: { readonly name: string; readonly settings: ListenerInput }[];
-  readonly endpoints: { readonly name: string; readonly settings: EndpointInput }[];
   readonly sockets: RegisteredSocket[];
-  readonly serverTypes: { readonly type: string; readonly definition: ServerType }[];
-  readonly filters: RegisteredFilter[];
   readonly deadlines: DeadlineRule[];
   readonly hooks: HookListener[];
   readonly added: Added[];
@@ -106,6 +102,19 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
 /** Services of the gateway itself, by id: made for each plugin that injects one. */
 const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
   [Management.id, (_, host) => host.management],
+  [Lists.id, (_, host): Lists => ({ changed: () => host.relist() })],
+  [
+    Database.id,
+    ({ name }, host): OpenDatabase =>
+      (migrations) =>
+        host.database(name, migrations),
+  ],
+  [
+    Audit.id,
+    ({ name: plugin }, host): Audit =>
+      (action, target, details, on) =>
+        host.audit({ plugin, action, target, details, on }),
+  ],
 ]);
 
 /** Whether a service is the gateway's own, which no plugin provides. */
@@ -126,16 +135,29 @@ const emptyRegistrations = (): Registrations => ({
   prompts: [],
   servers: [],
   middleware: [],
-  listeners: [],
-  endpoints: [],
   sockets: [],
-  serverTypes: [],
-  filters: [],
   deadlines: [],
   hooks: [],
   added: [],
   starters: [],
 });
+
+/**
+ * What a plugin added to a point that the gateway reads before points are opened, as it wrote it.
+ *
+ * @throws {GatewayError} `invalid` for what is no object
+ */
+export function addedTo<T extends object>(
+  { added, name }: Pick<Scope, "added" | "name">,
+  { id }: Point<T>,
+): readonly T[] {
+  return added
+    .filter(({ point }) => point.id === id)
+    .map(({ value }) => {
+      if (value instanceof Object) return value as T;
+      throw new GatewayError("invalid", `What plugin "${name}" adds to ${id} is not an object.`);
+    });
+}
 
 /** An empty scope. */
 export function createScope(

@@ -7,7 +7,8 @@ import { ENTRY_TYPES, type ServerConfig, typeOf } from "../config/server-schema.
 import { GatewayError } from "../kit/errors.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
 import type { Catalogue, Server } from "../call/server.ts";
-import type { Scope } from "./scope.ts";
+import { ServerTypes } from "../plugin/config-points.ts";
+import { addedTo, type Scope } from "./scope.ts";
 
 /** A server type with the plugin that brings it. */
 interface BroughtType {
@@ -71,7 +72,14 @@ export function createTyped(
 function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
   const types = new Map<string, BroughtType>();
   for (const scope of scopes) {
-    for (const { type, definition } of scope.serverTypes) {
+    for (const definition of addedTo(scope, ServerTypes)) {
+      const { type } = definition;
+      if (!Object.hasOwn(scope.plugin.serverTypes ?? {}, type))
+        throw new GatewayError(
+          "invalid",
+          `Plugin "${scope.name}" brings the server type "${type}" without its schema.`,
+          { hint: `Add it to the definition: serverTypes: { ${type}: schema }.` },
+        );
       const other = types.get(type)?.scope.name;
       if (other !== undefined)
         throw new GatewayError(

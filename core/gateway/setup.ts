@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import { isLocalPlugin } from "../loading/checks.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
+import type { ZodType, output as ZodOutput } from "zod";
 import { endpointSchema, listenerSchema } from "../config/schema.ts";
+import { Endpoints, Listeners } from "../plugin/config-points.ts";
+import type { Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
 import { chosen, isDefault } from "../plugin/defaults.ts";
@@ -12,7 +15,7 @@ import type { Changes } from "../plugin/hooks.ts";
 import { createRegistry } from "./metrics.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { createContext } from "./registration.ts";
-import { createScope, sealScope, type Scope, type ScopeHost } from "./scope.ts";
+import { addedTo, createScope, sealScope, type Scope, type ScopeHost } from "./scope.ts";
 
 /** Everything `buildScopes` works from. */
 export interface BuildInput {
@@ -60,33 +63,40 @@ export async function buildScopes({
  * @throws {GatewayError} `exists` for a name that is taken, naming both sides; `invalid` for settings that cannot be used
  */
 export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
-  const owners = new Map<string, string>();
-  const added = <T>(
-    kind: "listener" | "endpoint",
-    known: Readonly<Record<string, T>>,
-    read: (settings: unknown) => T,
-  ): Record<string, T> => {
-    const all = { ...known };
-    for (const scope of scopes) {
-      for (const { name, settings } of scope[`${kind}s`]) {
-        if (Object.hasOwn(all, name))
-          throw new GatewayError(
-            "exists",
-            `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(`${kind} ${name}`) ?? "the config"} has already.`,
-          );
-        owners.set(`${kind} ${name}`, `plugin "${scope.name}"`);
-        all[name] = readSettings(scope.name, `${kind} "${name}"`, () => read(settings));
-      }
-    }
-    return all;
-  };
-  if (scopes.every(({ listeners, endpoints }) => listeners.length + endpoints.length === 0))
-    return config;
   const { listeners, endpoints } = config.values;
-  return config.with({
-    listeners: added("listener", listeners, (settings) => listenerSchema.parse(settings)),
-    endpoints: added("endpoint", endpoints, (settings) => endpointSchema.parse(settings)),
-  });
+  const changes = {
+    ...joinBrought("listener", Listeners, listenerSchema, listeners, scopes),
+    ...joinBrought("endpoint", Endpoints, endpointSchema, endpoints, scopes),
+  };
+  return Object.keys(changes).length === 0 ? config : config.with(changes);
+}
+
+/** What the config has of a kind with what plugins bring; nothing where they bring none. */
+function joinBrought<S extends ZodType, K extends "listener" | "endpoint">(
+  kind: K,
+  point: Point<{ readonly name: string }>,
+  schema: S,
+  known: Readonly<Record<string, ZodOutput<S>>>,
+  scopes: readonly Scope[],
+): { readonly [P in `${K}s`]?: Record<string, ZodOutput<S>> } {
+  const all = { ...known };
+  const owners = new Map<string, string>();
+  for (const scope of scopes)
+    for (const { name, ...settings } of addedTo(scope, point)) {
+      if (typeof name !== "string")
+        throw new GatewayError(
+          "invalid",
+          `Plugin "${scope.name}" brings a ${kind} without a name.`,
+        );
+      if (Object.hasOwn(all, name))
+        throw new GatewayError(
+          "exists",
+          `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(name) ?? "the config"} has already.`,
+        );
+      owners.set(name, `plugin "${scope.name}"`);
+      all[name] = readSettings(scope.name, `${kind} "${name}"`, () => schema.parse(settings));
+    }
+  return owners.size === 0 ? {} : ({ [`${kind}s`]: all } as never);
 }
 
 function readSettings<T>(plugin: string, what: string, read: () => T): T {

@@ -183,7 +183,7 @@ export interface LocalDefinitions {
  *
  * @example
  * const listener: ListenerInput = { host: "127.0.0.1", port: 9090 };
- * gateway.extend({ listeners: { inside: listener } });
+ * gateway.add(Listeners, { name: "inside", ...listener });
  */
 export type ListenerInput = ZodInput<typeof listenerSchema>;
 
@@ -192,7 +192,7 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
  *
  * @example
  * const endpoint: EndpointInput = { path: "/research", servers: ["search"], naming: "none" };
- * gateway.extend({ endpoints: { research: endpoint } });
+ * gateway.add(Endpoints, { name: "research", ...endpoint });
  */
 export type EndpointInput = ZodInput<typeof endpointSchema>;
 
@@ -252,18 +252,6 @@ export interface StoreNeed {
   readonly ability: StoreAbility;
   /** What the option says, to begin a sentence with. */
   readonly by: string;
-}
-
-/**
- * What a plugin adds to the config with `gateway.extend(config)`: by name, in the words of the config.
- *
- * @example
- * const added: ConfigExtension = { listeners: { inside: { host: "127.0.0.1", port: 9090 } } };
- * gateway.extend(added);
- */
-export interface ConfigExtension {
-  readonly listeners?: Readonly<Record<string, ListenerInput>>;
-  readonly endpoints?: Readonly<Record<string, EndpointInput>>;
 }
 
 /**

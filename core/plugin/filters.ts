@@ -1,5 +1,7 @@
 import type { Logger } from "pino";
+import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
+import { definePoint, type Point } from "./point.ts";
 
 /**
  * Something that a face could list.
@@ -14,28 +16,65 @@ export interface Listed {
 }
 
 /**
- * What a filter that looks at principals says of itself.
+ * What decides what is in lists; see {@link Filters}.
  *
- * @example const options: FilterOptions = { viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other") };
+ * @example const open: Filter = { shows: (item) => item.server !== "payroll" };
  */
-export interface FilterOptions {
+export interface Filter {
+  /** Whether something is shown. With {@link viewOf} it also looks at the principal, and answers alike for all of one view. */
+  readonly shows: (item: Listed, principal: Principal) => boolean;
   /**
    * Names what a principal sees, e.g. its role, in a word: few views are cheap, at most 1,000 are kept. Asked with every request,
-   * so it looks nothing up. For one that it cannot tell it throws: that one sees nothing.
+   * so it looks nothing up. For one that it cannot tell it throws: that one sees nothing. Default: all see the same, and hiding
+   * refuses no call.
    */
-  readonly viewOf: (principal: Principal) => string;
+  readonly viewOf?: (principal: Principal) => string;
   /**
    * `lists` for a plugin that refuses calls itself, in the stage `gate`, and says why: what the filter hides is then in no list, and
-   * a call of it reaches that stage. Default: `everything`.
+   * a call of it reaches that stage. Default with {@link viewOf}: `everything`.
    */
   readonly hides?: "everything" | "lists";
 }
 
-/** A filter as registered. */
-export interface RegisteredFilter extends Partial<FilterOptions> {
+/**
+ * A filter with the plugin that added it.
+ *
+ * @example const owners = (filters: readonly RegisteredFilter[]): string[] => filters.map(({ plugin }) => plugin);
+ */
+export interface RegisteredFilter extends Filter {
   readonly plugin: string;
-  readonly shows: (item: Listed, principal: Principal) => boolean;
 }
+
+/**
+ * What hides things from the lists of every face. Asked while a list is built, never per request: when its answers change, the plugin
+ * says so to the service {@link Lists}, and lists are rebuilt and clients told.
+ *
+ * A filter without `viewOf` hides for everybody and refuses no call; that is for the stage `gate`. One with `viewOf` decides by
+ * principal what exists at all: what it hides from somebody is in none of their lists, documents and completions, and a call, read or
+ * subscription of it is answered as for a name that nobody has. It is asked once per view while it is built, and for what no list
+ * names (a resource that is read, a call over HTTP) when it is asked for; a throw hides. A principal whose `viewOf` changed sees its
+ * new view with its next request, told or not.
+ *
+ * @example
+ * gateway.add(Filters, {
+ *   shows: (item, { roles }) => roles.has("admin") || item.server !== "payroll",
+ *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
+ * });
+ */
+export const Filters: Point<Filter, RegisteredFilter> = definePoint("filters", {
+  read({ plugin, value }) {
+    if (typeof value?.shows !== "function")
+      throw new GatewayError("invalid", `What plugin "${plugin}" adds is not a filter.`, {
+        hint: "Write gateway.add(Filters, { shows: (item) => true }).",
+      });
+    return {
+      plugin,
+      shows: value.shows.bind(value),
+      ...(value.viewOf && { viewOf: value.viewOf.bind(value) }),
+      ...(value.hides && { hides: value.hides }),
+    };
+  },
+});
 
 /**
  * Filters that look at the principal, as one.

@@ -31,8 +31,8 @@ export interface Changes {
 }
 
 /**
- * A request to a route that changes something, after it was answered or refused, or what a plugin did with `gateway.audit`. Holds
- * no body.
+ * A request to a route that changes something, after it was answered or refused, or what a plugin said to the service `Audit`. It
+ * holds no body.
  *
  * @example gateway.hook("mutation", ({ who, action, outcome }: Mutation) => trail.push({ who, action, outcome }));
  */
@@ -157,6 +157,6 @@ export function checkEmitted(plugin: string, hook: string): void {
   throw new GatewayError(
     "invalid",
     `Plugin "${plugin}" emits "${hook}", which only the gateway may.`,
-    { hint: "Declare a hook of your own in GatewayHooks; gateway.audit writes to the audit." },
+    { hint: "Declare a hook of your own in GatewayHooks; The service Audit writes to the audit." },
   );
 }

@@ -1,10 +1,9 @@
 import type { GatewayInfo } from "./gateway-info.ts";
-import type { Call, CallInput, Middleware } from "../call/call.ts";
+import type { CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { Answer } from "../call/answer.ts";
 import type {
-  ConfigExtension,
   Handle,
   PluginFiles,
   PromptDefinition,
@@ -15,27 +14,17 @@ import type {
 } from "./definitions.ts";
 import type { DeadlineRule } from "../call/pipeline.ts";
 import type { Point } from "./point.ts";
-import type { FilterOptions, Listed } from "./filters.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../call/server.ts";
-import type {
-  RouteEvent,
-  RouteHandler,
-  RouteMethod,
-  RouteOptions,
-  WebSocketOptions,
-} from "./route.ts";
-import type { ServerType } from "../call/server-type.ts";
+import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
 import type { Inject, Injected } from "./service.ts";
 import type { Socket } from "./route.ts";
-import type { OpenDatabase } from "../store/database.ts";
 import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
-import type { Json, Principal } from "../kit/types.ts";
 
 /**
  * What a plugin's `setup` receives. Everything registered here is data of the plugin's scope and leaves with it: there is nothing
- * to unregister, and nothing leaves alone. What clients keep a list of (tools, resources, prompts, what a filter decides) gives a
+ * to unregister, and nothing leaves alone. What clients keep a list of (tools, resources, prompts) gives a
  * {@link Handle}, to tell them of a change; the rest gives nothing back.
  *
  * @example
@@ -56,8 +45,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly files: PluginFiles;
   /** Keeps what is to outlive the process, and what gateways of one store share. */
   readonly store: Store;
-  /** Opens tables of the plugin's own in the database of the store, for what people search and administer. */
-  readonly database: OpenDatabase;
   /** What the gateway is: its servers, what runs, what exists for whom. What changes it is the service `Management`. */
   readonly info: GatewayInfo;
   /**
@@ -88,8 +75,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   prompt(name: string, definition: PromptDefinition): Handle;
   /** Adds a whole server, e.g. one whose tools come and go; it joins the catalogue like an upstream. */
   server(server: Server): void;
-  /** Serves the entries of `servers` with this `type`. */
-  serverType<T>(type: string, definition: ServerType<T>): void;
   /**
    * Accepts WebSocket connections on a path, which may have parameters, e.g. `/rooms/:id`. Host, Origin and access are checked
    * before `accept` is called; when it fails, its connection is closed with 1011.
@@ -113,16 +98,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    */
   route(method: RouteMethod, path: string, options: RouteOptions, handler: RouteHandler): void;
   /**
-   * Adds listeners and MCP endpoints, as if they stood in the config. Routes and endpoints can name a listener that is added so;
-   * the gateway opens it, keeps it through reloads and closes it.
-   * @example
-   * gateway.extend({
-   *   listeners: { inside: { port: 9090 } },
-   *   endpoints: { research: { path: "/research", listener: "inside", servers: ["search"] } },
-   * });
-   */
-  extend(config: ConfigExtension): void;
-  /**
    * Decides how long calls may run, in place of the core's own rule. One plugin at most. Asked once per call, behind the gate;
    * a throw refuses the call.
    * @example gateway.use("deadline", { limit: (call) => ({ total: call.timeout ?? 30_000, idle: 5_000 }) });
@@ -138,26 +113,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * });
    */
   use(stage: Stage, middleware: Middleware): void;
-  /**
-   * Hides things from the lists of every face, for everybody. Asked while a list is built, never per request: call `changed()` of
-   * the handle when its answers changed, and lists are rebuilt and clients told. Hiding refuses no call; that is for the stage `gate`.
-   */
-  filter(shows: (item: Listed) => boolean): Handle;
-  /**
-   * Decides by principal what exists at all. What it hides from somebody is in none of their lists, documents and completions, and
-   * a call, read or subscription of it is answered as for a name that nobody has. Asked once per view while it is built, and for
-   * what no list names (a resource that is read, a call over HTTP) when it is asked for; a throw hides.
-   *
-   * After `changed()` of the handle every request meets the new answers, and clients whose view differs are told. A principal whose
-   * `viewOf` changed sees its new view with its next request, told or not.
-   *
-   * @param shows must answer alike for all principals of one view
-   * @example
-   * gateway.filter((item, { roles }) => roles.has("admin") || item.server !== "payroll", {
-   *   viewOf: ({ roles }) => (roles.has("admin") ? "admin" : "other"),
-   * });
-   */
-  filter(shows: (item: Listed, principal: Principal) => boolean, options: FilterOptions): Handle;
   /**
    * Adds a value to a point that a plugin or the gateway owns: a check, an authenticator, a panel of a web interface. A point that
    * nobody owns keeps it and costs nothing. What a point offers is said where it is defined; see {@link definePoint}.
@@ -186,25 +141,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
    * @example const answer = await gateway.call({ server: "search", name: "find", args: { query } });
    */
   call(input: CallInput): Promise<Answer>;
-  /**
-   * Writes to the audit what this plugin did: the log line `mutation` and the hook of that name, as for a request that changes
-   * something. Who did it is not the plugin's to say: it is whoever made the request or call that is given.
-   *
-   * @param action a short name such as `stop`; the line says `<plugin>:stop`
-   * @param target what it was done to, e.g. `{ agent: id }`; at most 32 values, each cut at 200 characters
-   * @param details what else is worth knowing, never a body: secrets are masked by their names, texts are cut at 200 characters,
-   * levels below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
-   * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an
-   * object that the gateway did not hand out: the plugin itself
-   * @throws {GatewayError} `invalid` for an action that is no short name
-   * @example gateway.audit("stop", { agent: id }, { reason: "requested" }, event);
-   */
-  audit(
-    action: string,
-    target: Readonly<Record<string, string>>,
-    details?: Json,
-    on?: RouteEvent | Call,
-  ): void;
   /**
    * A value that survives reloads of this plugin: made once, kept by key, dropped when the plugin leaves the config.
    * @param dispose called with the value when it is dropped

@@ -28,7 +28,7 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly provides?: Service<P>;
   /**
    * Strict schemas of the kinds of server that it brings, by `type`; without `type`, `enabled`, `timeout`, `prefix` and `tools`,
-   * which every entry has. Each is served by {@link PluginContext.serverType}.
+   * which every entry has. Each is served by {@link ServerTypes}.
    */
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
   /**

@@ -23,7 +23,7 @@ export type Migration = (db: Kysely<any>) => Promise<unknown>;
  * numbers: add new ones at the end, and never change one that was released
  * @returns a kysely instance, which the gateway closes
  * @example
- * const db = await gateway.database<{ notes: { id: string; text: string } }>([
+ * const db = await gateway.services.openDatabase<{ notes: { id: string; text: string } }>([
  *   (old) => old.schema.createTable("notes").addColumn("id", "text", (id) => id.primaryKey()).addColumn("text", "text").execute(),
  * ]);
  * await db.insertInto("notes").values({ id, text }).execute();

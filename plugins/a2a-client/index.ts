@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { ServerTypes } from "propylon/kit";
 import { agentOptions, type RemoteAgentOptions } from "./options.ts";
 import { IdOwners } from "./owners.ts";
 import { RemoteAgent } from "./server.ts";
@@ -12,7 +13,8 @@ export default definePlugin({
   serverTypes: { a2a: agentOptions },
   setup(gateway) {
     const { log } = gateway;
-    gateway.serverType("a2a", {
+    gateway.add(ServerTypes, {
+      type: "a2a",
       create(name, options: RemoteAgentOptions, catalogue) {
         // A reload with other options must not take a caller's conversations away.
         const owners = gateway.keep(`owners:${name}`, () => new IdOwners());

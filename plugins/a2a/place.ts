@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { perGeneration, readPort, type ListenerInput } from "propylon/kit";
+import { type ListenerInput, Listeners, perGeneration, readPort } from "propylon/kit";
 import { environment, type A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */
@@ -40,8 +40,8 @@ export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
 function findListener({
   config,
   info,
-  extend,
-}: Pick<PluginContext<A2aOptions>, "config" | "info" | "extend">): string {
+  add,
+}: Pick<PluginContext<A2aOptions>, "config" | "info" | "add">): string {
   if (typeof config.listener === "string") return config.listener;
   const { host, port = readPort(environment, "A2A_PORT") ?? PORT } = config.listener;
   const { listeners = {} } = info.effectiveConfig() as {
@@ -51,7 +51,7 @@ function findListener({
     ([name, settings]) => name !== OWN && port !== 0 && settings.port === port,
   );
   if (shared) return share(shared, host);
-  extend({ listeners: { [OWN]: { host, port } } });
+  add(Listeners, { name: OWN, host, port });
   return OWN;
 }
 

@@ -1,4 +1,5 @@
 import { definePlugin, optional } from "propylon";
+import { Filters } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
 import { McpServers } from "propylon/plugins/servers";
@@ -41,7 +42,8 @@ export default definePlugin({
       gateway.files.placeOf(["plugins", "access", "rules", rule]);
     const rules = gateway.config.rules.map((options, index) => new Rule(options, index, placeOf));
     if (rules.length > 0) {
-      gateway.filter((item, principal) => may(rules, principal, item).allowed, {
+      gateway.add(Filters, {
+        shows: (item, principal) => may(rules, principal, item).allowed,
         viewOf: (principal) => viewOf(rules, principal),
         hides: "lists",
       });

@@ -1,4 +1,5 @@
 import { definePlugin, optional } from "propylon";
+import { Endpoints, Listeners } from "propylon/kit";
 import { AgentProgress } from "propylon/plugins/progress";
 import { ChangeTimes } from "./change-times.ts";
 import { commands } from "./commands.ts";
@@ -47,10 +48,8 @@ export default definePlugin({
     for (const { server, place } of members.values()) {
       gateway.server(server);
       const { name, endpoint, listener } = place;
-      gateway.extend({
-        endpoints: { [name]: endpoint },
-        ...(listener && { listeners: { [name]: listener } }),
-      });
+      gateway.add(Endpoints, { ...endpoint, name });
+      if (listener) gateway.add(Listeners, { ...listener, name });
     }
     gateway.onStart(() => changes.settle());
     return new Team(gateway, members, offers);

@@ -1,4 +1,5 @@
-import { GatewayError, type PluginContext, type Server } from "propylon";
+import { GatewayError, type PluginContext, type Server, type Service } from "propylon";
+import type { Audit } from "propylon/kit";
 import type { GatingService } from "propylon/plugins/gating";
 import {
   Circuit,
@@ -13,15 +14,17 @@ import type { BreakerService, BreakerStatus } from "./service.ts";
 /** Who switches servers off; no principal, for a ref has a colon. */
 const BY = "breaker";
 
+type BreakerContext = PluginContext<BreakerOptions, { readonly audit: Service<Audit> }>;
+
 /** The circuits of all servers that were called. */
 export class Circuits implements BreakerService {
-  readonly #gateway: PluginContext<BreakerOptions>;
+  readonly #gateway: BreakerContext;
   readonly #gating: GatingService | undefined;
   readonly #memories: Map<string, CircuitMemory>;
   readonly #circuits = new Map<string, Circuit>();
   readonly #host: CircuitHost;
 
-  constructor(gateway: PluginContext<BreakerOptions>, gating: GatingService | undefined) {
+  constructor(gateway: BreakerContext, gating: GatingService | undefined) {
     this.#gateway = gateway;
     this.#gating = gating;
     this.#memories = gateway.keep("circuits", () => new Map<string, CircuitMemory>());
@@ -94,7 +97,7 @@ export class Circuits implements BreakerService {
       await this.#gating.set([{ server, enabled: false }], BY);
       const { reason } = memory;
       this.#gateway.log.warn({ server, openings, reason }, "server switched off by the breaker");
-      this.#gateway.audit("disable", { server }, { openings });
+      this.#gateway.services.audit("disable", { server }, { openings });
       this.#gateway.emit("breaker:state", server, breakerStatusOf(memory));
     } catch (error) {
       if (cause !== undefined) memory.reason = cause;

@@ -1,4 +1,5 @@
 import { definePlugin, GatewayError, optional } from "propylon";
+import { Audit } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { Circuits } from "./circuits.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -13,7 +14,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "breaker",
   config: optionsSchema,
-  inject: { gating: optional(Gating) },
+  inject: { audit: Audit, gating: optional(Gating) },
   provides: Breaker,
   setup(gateway) {
     const { gating } = gateway.services;

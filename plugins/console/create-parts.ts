@@ -1,5 +1,5 @@
-import type { PluginContext } from "propylon";
-import { createSealer } from "propylon/kit";
+import type { PluginContext, Service } from "propylon";
+import { createSealer, type OpenDatabase } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { ConsoleChanges } from "./changes.ts";
 import { ConnectedAgents } from "./connected-agents.ts";
@@ -20,11 +20,13 @@ import { Workspaces } from "./workspaces.ts";
 
 /** Everything that the console is made of, not started yet. */
 export function createParts(
-  gateway: PluginContext<ConsoleOptions>,
+  gateway: PluginContext<
+    ConsoleOptions,
+    { readonly openDatabase: Service<OpenDatabase>; readonly servers: Service<McpServersService> }
+  >,
   metrics: TeamMetrics,
-  servers: McpServersService,
 ) {
-  const { config, log, store } = gateway;
+  const { config, log, services, store } = gateway;
   const ended = new AbortController();
   const { signal } = ended;
   const changes = new ConsoleChanges((part, change) => gateway.emit("console", { part, change }));
@@ -40,7 +42,13 @@ export function createParts(
   const sealer = issuer && createSealer("console", config.secretKeys);
   const teams = issuer && sealer && new ConsoleTeams({ ...shared, store, issuer, sealer });
   const interval = healthIntervalOf(config);
-  const agents = new ConnectedAgents({ ...shared, config, interval, servers, keys });
+  const agents = new ConnectedAgents({
+    ...shared,
+    config,
+    interval,
+    servers: services.servers,
+    keys,
+  });
   return {
     instances,
     workspaces,
@@ -51,7 +59,7 @@ export function createParts(
     desk: new Console({ ...shared, registry, keys, teams, agents }),
     async start(): Promise<void> {
       if (gateway.info.dryRun) return;
-      await database.open(gateway.database);
+      await database.open(services.openDatabase);
       await changes.start(store);
       await agents.start();
       if (!teams) return;

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { EventKinds } from "propylon/kit";
+import { EventKinds, Database } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
@@ -16,12 +16,12 @@ export type { ConsoleChange } from "./events.ts";
 export default definePlugin({
   name: "console",
   config: optionsSchema,
-  inject: { servers: McpServers },
+  inject: { openDatabase: Database, servers: McpServers },
   commands,
   setup(gateway) {
     for (const kind of events) gateway.add(EventKinds, kind);
     const metrics = registerMetrics(gateway.metrics);
-    const parts = createParts(gateway, metrics, gateway.services.servers);
+    const parts = createParts(gateway, metrics);
     registerHealthMetrics(gateway.metrics, parts.agents);
     registerRoutes(gateway, parts);
     registerPanels(gateway);

@@ -1,4 +1,5 @@
-import { definePlugin, type Handle, Management } from "propylon";
+import { definePlugin, Management } from "propylon";
+import { Filters, Lists } from "propylon/kit";
 import { FlagStore } from "./flag-store.ts";
 import { createKeeper } from "./create-keeper.ts";
 import { isShown } from "./flags.ts";
@@ -18,17 +19,18 @@ export default definePlugin({
   name: "gating",
   config: optionsSchema,
   selects,
-  inject: { management: Management },
+  inject: { lists: Lists, management: Management },
   provides: Gating,
   setup(gateway) {
     const { config } = gateway;
-    const shown: Handle = gateway.filter((item) => isShown(store.flags, item));
+    const { lists } = gateway.services;
+    gateway.add(Filters, { shows: (item) => isShown(store.flags, item) });
     const store = gateway.keep(
       "store",
       () =>
         new FlagStore({
           log: gateway.log,
-          relist: () => shown.changed(),
+          relist: () => lists.changed(),
           changed: (flags, by, elsewhere) => {
             const about = { by, ...(elsewhere && { elsewhere }) };
             for (const flag of flags) gateway.emit("gating:changed", { ...flag, ...about });

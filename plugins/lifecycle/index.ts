@@ -1,5 +1,5 @@
 import { definePlugin, optional } from "propylon";
-import { setTicker } from "propylon/kit";
+import { Audit, setTicker } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Tasks } from "propylon/plugins/tasks";
@@ -19,7 +19,7 @@ const SWEEP_MS = [1_000, 30_000] as const;
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
-  inject: { agents: Agents, payloads: optional(Payloads), tasks: optional(Tasks) },
+  inject: { audit: Audit, agents: Agents, payloads: optional(Payloads), tasks: optional(Tasks) },
   setup(gateway) {
     const { config: options, log } = gateway;
     const { agents, payloads, tasks } = gateway.services;

@@ -1,5 +1,5 @@
-import { GatewayError, type Call, type PluginContext } from "propylon";
-import { traceOf } from "propylon/kit";
+import { GatewayError, type Call, type PluginContext, type Service } from "propylon";
+import { type Audit, traceOf } from "propylon/kit";
 import type { ManagedAgent } from "./agent.ts";
 import { NOT_FOUND, endingOf, payloadOf, startedOf, agentStatusOf } from "./report.ts";
 import type { Lifecycle } from "./lifecycle.ts";
@@ -17,9 +17,12 @@ import {
   statusesSchema,
 } from "./schemas.ts";
 
+/** What the tools work with. */
+type LifecycleContext = PluginContext<LifecycleOptions, { readonly audit: Service<Audit> }>;
+
 /** `agent_start`, `agent_status`, `agent_complete`, `agent_stop`, `append_payload`. */
 export function registerTools(
-  gateway: PluginContext<LifecycleOptions>,
+  gateway: LifecycleContext,
   lifecycle: Lifecycle,
   hasPayloads: boolean,
 ): void {
@@ -29,7 +32,7 @@ export function registerTools(
   if (hasPayloads) registerAppend(gateway, lifecycle);
 }
 
-function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
+function registerStart(gateway: LifecycleContext, lifecycle: Lifecycle): void {
   gateway.tool("agent_start", {
     title: "Start an agent",
     description:
@@ -45,13 +48,13 @@ function registerStart(gateway: PluginContext<LifecycleOptions>, lifecycle: Life
         meta: traceOf(call.meta ?? {}),
       });
       await agent.stored;
-      gateway.audit("start", targetOf(agent), undefined, call);
+      gateway.services.audit("start", targetOf(agent), undefined, call);
       return startedOf(agent);
     },
   });
 }
 
-function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
+function registerStatus(gateway: LifecycleContext, lifecycle: Lifecycle): void {
   gateway.tool("agent_status", {
     title: "Agents' status",
     description: "Tells how agents are doing, in the order of the ids.",
@@ -76,11 +79,7 @@ function registerStatus(gateway: PluginContext<LifecycleOptions>, lifecycle: Lif
   });
 }
 
-function registerEnds(
-  gateway: PluginContext<LifecycleOptions>,
-  lifecycle: Lifecycle,
-  hasPayloads: boolean,
-): void {
+function registerEnds(gateway: LifecycleContext, lifecycle: Lifecycle, hasPayloads: boolean): void {
   gateway.tool("agent_complete", {
     title: "Complete an agent's contract",
     description:
@@ -91,7 +90,7 @@ function registerEnds(
     async run({ agent_id, summary, payload }, call) {
       const agent = found(lifecycle, agent_id, call);
       const ends = await lifecycle.complete(agent, summary, payload);
-      if (ends) gateway.audit("complete", targetOf(agent), undefined, call);
+      if (ends) gateway.services.audit("complete", targetOf(agent), undefined, call);
       return endingOf(agent, !ends);
     },
   });
@@ -105,18 +104,18 @@ function registerEnds(
       const agent = lifecycle.find(agent_id, call.principal);
       const told = agent ? undefined : await lifecycle.elsewhere?.stop(agent_id, call.principal);
       if (told) {
-        if (!told.already) gateway.audit("stop", told.target, undefined, call);
+        if (!told.already) gateway.services.audit("stop", told.target, undefined, call);
         return told.ending;
       }
       const own = found(lifecycle, agent_id, call);
       const ends = await lifecycle.stop(own);
-      if (ends) gateway.audit("stop", targetOf(own), undefined, call);
+      if (ends) gateway.services.audit("stop", targetOf(own), undefined, call);
       return endingOf(own, !ends);
     },
   });
 }
 
-function registerAppend(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
+function registerAppend(gateway: LifecycleContext, lifecycle: Lifecycle): void {
   gateway.tool("append_payload", {
     title: "Append to an agent's payload",
     description: APPEND_WORDS,

@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { Filters, Lists } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createDesk } from "./create-desk.ts";
@@ -12,19 +13,20 @@ export default definePlugin({
   name: "oauth-client",
   config: optionsSchema,
   commands,
-  inject: { servers: McpServers },
+  inject: { lists: Lists, servers: McpServers },
   setup(gateway) {
-    const { servers } = gateway.services;
+    const { lists, servers } = gateway.services;
     const parts = createDesk(gateway, servers);
     const { accounts, desk, introduction } = parts;
     registerTools(gateway, { accounts, desk, servers });
-    const tools = gateway.filter(
-      ({ server }) => server !== "oauth-client" || accounts.servers.some((each) => each.isPersonal),
-    );
+    gateway.add(Filters, {
+      shows: ({ server }) =>
+        server !== "oauth-client" || accounts.servers.some((each) => each.isPersonal),
+    });
     warnOfPassingLogins(gateway, parts.isSealLasting);
     registerRoutes(gateway, desk, introduction);
-    gateway.hook("reload:done", () => tools.changed());
-    gateway.hook("gateway:ready", () => tools.changed());
+    gateway.hook("reload:done", () => lists.changed());
+    gateway.hook("gateway:ready", () => lists.changed());
     gateway.onStart(async () => {
       const leave = servers.loginWith(accounts);
       const stop = await parts.listen();

@@ -1,5 +1,5 @@
 import { definePlugin, Management } from "propylon";
-import { BoundedLog } from "propylon/kit";
+import { Audit, BoundedLog } from "propylon/kit";
 import { OauthResource } from "propylon/plugins/oauth-resource";
 import { Authorization } from "./authorization.ts";
 import { createServer } from "./create-server.ts";
@@ -16,7 +16,7 @@ import { warnOfState } from "./warnings.ts";
 export default definePlugin({
   name: "oauth",
   config: optionsSchema,
-  inject: { management: Management, resource: OauthResource },
+  inject: { audit: Audit, management: Management, resource: OauthResource },
   setup(gateway) {
     const { config, info, log, services } = gateway;
     const { parts, close } = createServer(gateway, services.resource, (grant, reason) => {
@@ -35,7 +35,7 @@ export default definePlugin({
     const tokens = new TokenEndpoint(parts, (kind, { id, client, person }, event) => {
       counts.token(kind);
       if (kind === "authorization_code")
-        gateway.audit("login", { login: id, client, person: person.subject }, {}, event);
+        services.audit("login", { login: id, client, person: person.subject }, {}, event);
     });
     warnOfState(gateway);
     registerRoutes(gateway, {

@@ -1,6 +1,6 @@
 import { getQuery } from "h3";
 import { definePlugin, type RouteEvent } from "propylon";
-import { createEtag, isUnmodified, pathParameter } from "propylon/kit";
+import { createEtag, isUnmodified, Listeners, pathParameter } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { RegistryCatalogue } from "./catalogue.ts";
 import { optionsSchema } from "./options.ts";
@@ -17,7 +17,7 @@ export default definePlugin({
   setup(gateway) {
     const { config, services } = gateway;
     const catalogue = new RegistryCatalogue(() => services.agents.list(), config);
-    if (config.listener) gateway.extend({ listeners: { [LISTENER]: config.listener } });
+    if (config.listener) gateway.add(Listeners, { ...config.listener, name: LISTENER });
     const get = (path: string, body: (event: RouteEvent) => object): void =>
       gateway.route(
         "GET",

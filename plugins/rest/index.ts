@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { ServerTypes } from "propylon/kit";
 import { locate } from "./texts.ts";
 import { apiOptions, type ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
@@ -9,7 +10,8 @@ export default definePlugin({
   serverTypes: { openapi: apiOptions },
   setup(gateway) {
     const { files, log } = gateway;
-    gateway.serverType("openapi", {
+    gateway.add(ServerTypes, {
+      type: "openapi",
       create: (name, options: ApiOptions, catalogue) =>
         new ApiServer({
           name,

@@ -1,5 +1,6 @@
 import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import { httpServerSchema, perGeneration, stdioServerSchema, VERSION } from "propylon/kit";
+import { httpServerSchema, perGeneration } from "propylon/kit";
+import { ServerTypes, stdioServerSchema, VERSION } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import { Endings } from "./endings.ts";
@@ -47,10 +48,9 @@ export default definePlugin({
       logins.add(upstream, config);
       return upstream;
     };
-    gateway.serverType("stdio", { create });
+    for (const type of ["stdio", "http"]) gateway.add(ServerTypes, { type, create });
     if (hasWorkers(gateway))
       gateway.add(Checks, { name: "placement", ask: () => checkPlacement(gateway) });
-    gateway.serverType("http", { create });
     return serviceOf(
       assertions,
       logins,

@@ -1,5 +1,5 @@
 import { definePlugin, Management } from "propylon";
-import { perGeneration, setTicker, StandIns } from "propylon/kit";
+import { Audit, perGeneration, setTicker, StandIns } from "propylon/kit";
 import { printLink } from "./link.ts";
 import { optionsSchema } from "./options.ts";
 import { openSession, registerRoutes } from "./routes.ts";
@@ -16,7 +16,7 @@ const SWEEP_MS = 30_000;
 export default definePlugin({
   name: "sessions",
   config: optionsSchema,
-  inject: { management: Management },
+  inject: { audit: Audit, management: Management },
   provides: Sessions,
   setup(gateway) {
     const { info, config, services } = gateway;

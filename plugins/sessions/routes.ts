@@ -1,5 +1,11 @@
-import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { readJson } from "propylon/kit";
+import {
+  GatewayError,
+  type PluginContext,
+  type Principal,
+  type RouteEvent,
+  type Service,
+} from "propylon";
+import { type Audit, readJson } from "propylon/kit";
 import { z } from "zod";
 import { dropCookie, setCookie } from "./cookie.ts";
 import type { SessionsOptions } from "./options.ts";
@@ -13,6 +19,8 @@ const OPEN = { access: "public", mutates: false, management: true } as const;
 
 const signInSchema = z.strictObject({ code: z.string().max(200).optional() });
 
+type SessionsContext = PluginContext<SessionsOptions, { readonly audit: Service<Audit> }>;
+
 /** What the routes work with. */
 export interface SessionRoutes {
   readonly sessions: BrowserSessions;
@@ -22,10 +30,7 @@ export interface SessionRoutes {
 }
 
 /** `/ui/session`: sign in, who am I, sign out. */
-export function registerRoutes(
-  gateway: PluginContext<SessionsOptions>,
-  parts: SessionRoutes,
-): void {
+export function registerRoutes(gateway: SessionsContext, parts: SessionRoutes): void {
   gateway.route("POST", PATH, { ...OPEN, signsIn: true }, (event) => signIn(gateway, parts, event));
   gateway.route("GET", PATH, OPEN, ({ context: { principal } }) => ({
     ok: true,
@@ -37,18 +42,23 @@ export function registerRoutes(
 
 /** Opens a session for a page of the gateway; the header that gives it its cookie, and when it ends. */
 export function openSession(
-  { config, audit }: Pick<PluginContext<SessionsOptions>, "config" | "audit">,
+  { config, services }: Pick<SessionsContext, "config" | "services">,
   { sessions, publicUrl }: SessionRoutes,
   ...[request, session, event]: [...Parameters<SessionsService["open"]>, event?: RouteEvent]
 ): { readonly cookie: string; readonly session: BrowserSession } {
   const { cookie, isSecure } = ownOriginOf(request.headers, publicUrl());
   const opened = sessions.open(session, cookie, config);
-  audit("sign-in", { session: opened.session.id, principal: opened.session.ref }, {}, event);
+  services.audit(
+    "sign-in",
+    { session: opened.session.id, principal: opened.session.ref },
+    {},
+    event,
+  );
   return { cookie: setCookie(cookie, opened.secret, isSecure), session: opened.session };
 }
 
 async function signIn(
-  gateway: PluginContext<SessionsOptions>,
+  gateway: SessionsContext,
   parts: SessionRoutes,
   event: RouteEvent,
 ): Promise<object> {
@@ -99,11 +109,7 @@ function credentialOf(
   );
 }
 
-function signOut(
-  gateway: PluginContext<SessionsOptions>,
-  { sessions }: SessionRoutes,
-  event: RouteEvent,
-): object {
+function signOut(gateway: SessionsContext, { sessions }: SessionRoutes, event: RouteEvent): object {
   const { principal } = event.context;
   const isEverywhere = event.url.searchParams.get("all") === "1";
   const own = sessionOf(principal);
@@ -112,7 +118,7 @@ function signOut(
   const ended = sessions.end(
     ({ id, ref }) => id === own || (isEverywhere && ref === principal.ref),
   );
-  gateway.audit("sign-out", { principal: principal.ref }, { ended }, event);
+  gateway.services.audit("sign-out", { principal: principal.ref }, { ended }, event);
   const host = event.req.headers.get("host") ?? "";
   for (const name of [SECURE_COOKIE, plainCookie(host)])
     event.res.headers.append("set-cookie", dropCookie(name));

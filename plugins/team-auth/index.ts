@@ -1,5 +1,5 @@
 import { Authenticators, Checks, definePlugin, Management } from "propylon";
-import { EventKinds } from "propylon/kit";
+import { EventKinds, Database } from "propylon/kit";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
@@ -17,7 +17,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "team-auth",
   config: optionsSchema,
-  inject: { management: Management },
+  inject: { management: Management, openDatabase: Database },
   provides: Libraries,
   commands,
   setup(gateway) {

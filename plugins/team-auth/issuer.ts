@@ -9,7 +9,14 @@ import {
   type Service,
 } from "propylon";
 import type { AccountsService } from "propylon/plugins/access";
-import { asProven, createSealer, type Fernet, type PluginWarning, readBearer } from "propylon/kit";
+import {
+  asProven,
+  createSealer,
+  type Fernet,
+  type OpenDatabase,
+  type PluginWarning,
+  readBearer,
+} from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
 import { AuditFeed } from "./audit-feed.ts";
@@ -31,7 +38,10 @@ import type { Database, Tables } from "./tables.ts";
 const REVOKED = "The credential was revoked.";
 
 /** What it works with. */
-type TeamAuthContext = PluginContext<TeamAuthOptions, { readonly management: Service<Management> }>;
+type TeamAuthContext = PluginContext<
+  TeamAuthOptions,
+  { readonly management: Service<Management>; readonly openDatabase: Service<OpenDatabase> }
+>;
 
 /** Who is let in, and the tables that say so; opened with the gateway. */
 export class Issuer {
@@ -62,8 +72,8 @@ export class Issuer {
 
   /** @returns what closes it @throws {GatewayError} where the store holds no tables, or is away */
   async open(): Promise<() => Promise<void>> {
-    const { store, database, log } = this.#gateway;
-    const db = await database<Tables>(MIGRATIONS);
+    const { store, services, log } = this.#gateway;
+    const db = await services.openDatabase<Tables>(MIGRATIONS);
     const { retention } = this.#gateway.config.audit;
     const id = randomUUID();
     const lease = (this.#lease = new Lease(db, id, store.shared));

@@ -1,3 +1,4 @@
+import { Audit } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundDetails } from "../../core/http/audit.ts";
@@ -12,6 +13,7 @@ import {
   type PluginContext,
   type Role,
   type RouteEvent,
+  type Service,
 } from "../../core/index.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";
 
@@ -24,21 +26,24 @@ const AUTH = {
 } as const;
 const ROOT = { id: "root", kind: "key", roles: new Set<Role>(["admin"]) } as const;
 
+type Clerk = PluginContext<undefined, { readonly audit: Service<Audit> }>;
+
 /** Keeps every request and call that it is handed, and audits on whatever the test says. */
 function start() {
-  const kept: { events: RouteEvent[]; calls: Call[]; gateway?: PluginContext } = {
+  const kept: { events: RouteEvent[]; calls: Call[]; gateway?: Clerk } = {
     events: [],
     calls: [],
   };
   const plugin = definePlugin({
     name: "clerk",
+    inject: { audit: Audit },
     setup(gateway) {
-      kept.gateway = gateway as PluginContext;
+      kept.gateway = gateway;
       gateway.tool("note", {
         description: "Writes it down.",
         run(_args, call) {
           kept.calls.push(call);
-          gateway.audit("note", { page: "1" }, { by: call.principal.id }, call);
+          gateway.services.audit("note", { page: "1" }, { by: call.principal.id }, call);
           return "noted";
         },
       });
@@ -46,11 +51,11 @@ function start() {
         kept.events.push(event);
         // What a plugin writes on the request changes nothing.
         Object.assign(event.context, { principal: createPrincipal(ROOT) });
-        gateway.audit("reveal", { secret: "7" }, undefined, event);
+        gateway.services.audit("reveal", { secret: "7" }, undefined, event);
         return "shown";
       });
       gateway.route("POST", "/change", { access: "caller", mutates: true }, (event) => {
-        gateway.audit("change", {}, undefined, event);
+        gateway.services.audit("change", {}, undefined, event);
         return "changed";
       });
     },
@@ -103,7 +108,7 @@ describe("what a plugin does is audited in the name of whoever asked for it", ()
     const forged = { context: { principal } } as unknown as RouteEvent;
     const copy = { ...kept.events[0]! } as RouteEvent;
     for (const on of [forged, copy, { principal, id: "x" } as Call, undefined])
-      plugin.audit("forge", {}, undefined, on);
+      plugin.services.audit("forge", {}, undefined, on);
     expect(mutations.slice(1)).toMatchObject(
       Array.from({ length: 4 }, () => ({ who: "plugin:clerk", request: null })),
     );
@@ -127,7 +132,7 @@ describe("what a plugin does is audited in the name of whoever asked for it", ()
       "x".repeat(65),
       "__proto__",
     ])
-      expect(() => plugin.audit(action, {})).toThrow("not a short name");
+      expect(() => plugin.services.audit(action, {})).toThrow("not a short name");
     expect(mutations).toEqual([]);
   });
 
@@ -137,7 +142,7 @@ describe("what a plugin does is audited in the name of whoever asked for it", ()
       (mutation as { who: string }).who = "key:ann";
     });
     gateway.hook("mutation", (mutation) => void mutations.push(mutation));
-    plugin.audit("own", {});
+    plugin.services.audit("own", {});
     expect(mutations.map(({ who }) => who)).toEqual(["plugin:clerk", "plugin:clerk"]);
   });
 });

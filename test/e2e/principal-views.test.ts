@@ -1,3 +1,4 @@
+import { Filters, Lists } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../core/http/key.ts";
@@ -67,15 +68,16 @@ interface Rules {
 const guards = (rules: Rules, name = "guards") =>
   definePlugin({
     name,
+    inject: { lists: Lists },
     setup(gateway) {
-      const handle = gateway.filter(
-        (item, { id }) => {
+      gateway.add(Filters, {
+        shows(item, { id }) {
           rules.asked++;
           return !rules.hidden.get(id)!.has(keyOf(item)) && !rules.hidden.get(id)!.has(item.server);
         },
-        { viewOf: ({ id }: Principal) => [...rules.hidden.get(id)!].toSorted().join("|") },
-      );
-      rules.relist = () => handle.changed();
+        viewOf: ({ id }: Principal) => [...rules.hidden.get(id)!].toSorted().join("|"),
+      });
+      rules.relist = () => gateway.services.lists.changed();
     },
   });
 const noRules = (): Rules => ({

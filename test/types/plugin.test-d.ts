@@ -64,7 +64,6 @@ test("config, services and arguments have the types that were declared", () => {
         },
       });
       expectTypeOf(gateway.tool("h", { description: "", run: () => "" })).toEqualTypeOf<Handle>();
-      expectTypeOf(gateway.filter(() => true)).toEqualTypeOf<Handle>();
       const fixed = gateway.resource("one", {
         uri: "x://one",
         read(variables, call) {

@@ -57,7 +57,9 @@ describe("check --explain", () => {
     ])
       expect(stdout).toContain(line);
     const lifecycle = await run("check", "--explain", "lifecycle");
-    expect(lifecycle.stdout).toMatch(/takes +agents \(agents\)\n +payloads \(payloads\)/);
+    expect(lifecycle.stdout).toMatch(
+      /takes +audit \(the gateway\)\n +agents \(agents\)\n +payloads \(payloads\)/,
+    );
     expect(lifecycle.stdout).toContain("POST /api/agents (caller, mutates, on main)");
   });
 
@@ -76,7 +78,7 @@ describe("check --explain", () => {
       takenBy: ["gating", "admin"],
     });
     const gating = await run("check", "--explain", "gating");
-    expect(gating.stdout).toMatch(/takes +management \(the gateway\)/);
+    expect(gating.stdout).toMatch(/takes +lists \(the gateway\)\n +management \(the gateway\)/);
   });
 
   it("shows no secret, and as JSON the same", async () => {

@@ -1,3 +1,4 @@
+import { ServerTypes } from "propylon/kit";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,7 +22,8 @@ const base = definePlugin({
   serverTypes: { kind: z.strictObject({ word: z.string() }) },
   setup(gateway) {
     if (gateway.config.fails) throw new Error("it was told to fail");
-    gateway.serverType("kind", {
+    gateway.add(ServerTypes, {
+      type: "kind",
       create: () => {
         throw new Error("no entry is switched on");
       },

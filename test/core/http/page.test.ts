@@ -1,4 +1,4 @@
-import { Pages } from "propylon/kit";
+import { Pages, Endpoints, Listeners } from "propylon/kit";
 import { get } from "node:http";
 import { expect, it } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
@@ -48,10 +48,8 @@ it("a browser that opens an endpoint is led to the page, before it has credentia
 it("a route at the root is before the page, and a listener of its own has none", async () => {
   const plugin = lead("pages", (gateway) => {
     gateway.route("GET", "/", { access: "public", mutates: false }, () => "mine");
-    gateway.extend({
-      listeners: { inside: { port: 0 } },
-      endpoints: { inside: { path: "/inside", listener: "inside" } },
-    });
+    gateway.add(Listeners, { name: "inside", port: 0 });
+    gateway.add(Endpoints, { name: "inside", path: "/inside", listener: "inside" });
   });
   const { gateway } = await setupGateway({ plugins: [plugin], client: false });
   const urls = new Map(gateway.endpoints.map(({ name, url }) => [name, url]));

@@ -35,8 +35,7 @@ const FACES: Readonly<Record<string, (environment: Record<string, string>) => un
       placeRuntime({
         config: { path: "/", listener: { host: "127.0.0.1" } },
         info: { effectiveConfig: () => ({}), describe: () => ({ listeners: [] }) },
-        extend: ({ listeners }: { listeners: { a2a: { port: number } } }) =>
-          (port = listeners.a2a.port),
+        add: (_: unknown, listener: { port: number }) => (port = listener.port),
         hook: () => {},
       } as never);
       return port;

@@ -1,3 +1,4 @@
+import { Endpoints, Filters, Listeners, type Point, ServerTypes } from "propylon/kit";
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
@@ -9,9 +10,13 @@ const team = definePlugin({
   setup(gateway) {
     gateway.tool("greet", { description: "Greets.", run: () => "hi" });
     const { path } = gateway.config;
-    gateway.extend({
-      listeners: { own: { port: 0 } },
-      endpoints: { research: { path, listener: "own", servers: ["team"], naming: "none" } },
+    gateway.add(Listeners, { name: "own", port: 0 });
+    gateway.add(Endpoints, {
+      name: "research",
+      path,
+      listener: "own",
+      servers: ["team"],
+      naming: "none",
     });
     gateway.route(
       "GET",
@@ -56,4 +61,18 @@ it("names both sides when a name is taken", async () => {
   await expect(
     gateway.apply({ listeners: { own: { port: 0 } }, plugins: { team: {} } }),
   ).rejects.toThrow(/Plugin "team" brings the listener "own", which the config has already/);
+});
+
+it.each([
+  [Listeners, null, 'What plugin "odd" adds to listeners is not an object.'],
+  [Listeners, { port: 0 }, 'Plugin "odd" brings a listener without a name.'],
+  [Endpoints, "research", 'What plugin "odd" adds to endpoints is not an object.'],
+  [ServerTypes, 1, 'What plugin "odd" adds to server-types is not an object.'],
+  [Filters, { hides: "lists" }, 'What plugin "odd" adds is not a filter.'],
+])("refuses what is none of %o, and says whose it is", async (point, value, message) => {
+  const odd = definePlugin({
+    name: "odd",
+    setup: (gateway) => gateway.add(point as Point, value),
+  });
+  await expect(setupGateway({ plugins: [odd] })).rejects.toThrow(message);
 });

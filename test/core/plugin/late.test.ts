@@ -1,3 +1,4 @@
+import { Filters } from "propylon/kit";
 import { Checks } from "propylon";
 import { expect, it } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
@@ -12,7 +13,7 @@ const LATE: Readonly<Record<string, Registering>> = {
     gateway.route("GET", "/late", { access: "public", mutates: false, websocket: true }, () => {}),
   hook: (gateway) => gateway.hook("gateway:ready", () => {}),
   middleware: (gateway) => gateway.use("gate", (call, next) => next(call)),
-  filter: (gateway) => gateway.filter(() => true),
+  filter: (gateway) => gateway.add(Filters, { shows: () => true }),
   check: (gateway) => gateway.add(Checks, { name: "late", ask: () => undefined }),
   onStart: (gateway) => gateway.onStart(() => {}),
 };

@@ -1,3 +1,4 @@
+import { ServerTypes } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import {
@@ -59,8 +60,9 @@ function speakers(): { plugin: AnyPlugin; made: Speaker[] } {
     name: "speakers",
     serverTypes: { speaker: z.strictObject({ word: z.string() }) },
     setup: (gateway) =>
-      gateway.serverType<{ word: string }>("speaker", {
-        create(name, { word }) {
+      gateway.add(ServerTypes, {
+        type: "speaker",
+        create(name, { word }: { word: string }) {
           const speaker = new Speaker(name, word, gateway.log);
           made.push(speaker);
           return speaker;

@@ -1,3 +1,4 @@
+import { ServerTypes } from "propylon/kit";
 import { Management } from "propylon";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -100,8 +101,9 @@ function greeterPlugin(events: string[], type = "greeter", name = "greeters"): A
       }),
     },
     setup(gateway) {
-      gateway.serverType<{ greeting: string }>(type, {
-        create: (server, { greeting }, before) => {
+      gateway.add(ServerTypes, {
+        type,
+        create: (server, { greeting }: { greeting: string }, before) => {
           if (greeting === "never") throw new GatewayError("invalid", "it never greets");
           const greeter = new Greeter(server, greeting, events, before);
           made.push(greeter);
@@ -354,10 +356,11 @@ describe("an entry that is wrong", () => {
   it("needs the schema of its type in the plugin's definition", async () => {
     const plugin = definePlugin({
       name: "silent",
-      setup: (gateway) => gateway.serverType("silent", { create: () => expect.unreachable() }),
+      setup: (gateway) =>
+        gateway.add(ServerTypes, { type: "silent", create: () => expect.unreachable() }),
     });
     const error = await start({ plugins: { silent: {} } }, { silent: plugin as AnyPlugin });
-    expect(error.message).toContain('it brings the server type "silent" without its schema');
+    expect(error.message).toContain('brings the server type "silent" without its schema');
     expect(error.hint).toBe("Add it to the definition: serverTypes: { silent: schema }.");
   });
 

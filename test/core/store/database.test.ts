@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, sql } from "kysely";
 import { pino } from "pino";
-import { createGateway, definePlugin, type PluginContext } from "propylon";
+import { createGateway, definePlugin } from "propylon";
+import { type OpenDatabase, Database } from "propylon/kit";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
@@ -263,15 +264,16 @@ describe.runIf(hasPostgres)("relational data of a server that is away", () => {
 it("a plugin opens its tables when it starts, and they are there at the next", async () => {
   const { store } = createFile();
   const counts: number[] = [];
-  const count = async (gateway: PluginContext): Promise<void> => {
-    const db = await gateway.database<Tables>(migrations);
+  const count = async (openDatabase: OpenDatabase): Promise<void> => {
+    const db = await openDatabase<Tables>(migrations);
     counts.push((await db.selectFrom("notes").selectAll().execute()).length);
     await db.deleteFrom("people").where("note", ">=", 30).execute();
     await db.deleteFrom("notes").where("id", ">=", 30).execute();
   };
   const notes = definePlugin({
     name: "my-notes",
-    setup: (gateway) => gateway.onStart(() => count(gateway)),
+    inject: { openDatabase: Database },
+    setup: (gateway) => gateway.onStart(() => count(gateway.services.openDatabase)),
   });
   for (let start = 0; start < 2; start++) {
     const gateway = await createGateway(

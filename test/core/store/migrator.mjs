@@ -1,15 +1,17 @@
 // Brings the tables of a plugin from version 1 to 3, and is killed meanwhile.
 import { createGateway, definePlugin } from "propylon";
+import { Database } from "propylon/kit";
 import { pino } from "pino";
 import { migrations } from "./migrations.mjs";
 
 const [store, schema] = process.argv.slice(2);
 const notes = definePlugin({
   name: "my-notes",
+  inject: { openDatabase: Database },
   setup(gateway) {
     gateway.onStart(async () => {
       process.stdout.write("begins\n");
-      await gateway.database(migrations);
+      await gateway.services.openDatabase(migrations);
       process.stdout.write("ends\n");
     });
   },

@@ -1,3 +1,4 @@
+import { ServerTypes } from "propylon/kit";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
@@ -65,7 +66,8 @@ const careless = definePlugin({
   name: "careless",
   serverTypes: { careless: z.strictObject({}) },
   setup(gateway) {
-    gateway.serverType("careless", {
+    gateway.add(ServerTypes, {
+      type: "careless",
       create: (name) => new Careless(name, gateway.log),
     });
     gateway.server(new Careless("registered", gateway.log));

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { pino } from "pino";
-import { definePlugin, type PluginContext } from "propylon";
-import { Fernet } from "propylon/kit";
+import { definePlugin, type PluginContext, type Service } from "propylon";
+import { Fernet, type OpenDatabase, Database } from "propylon/kit";
 import { expect, it } from "vitest";
 import { Registry } from "prom-client";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -37,12 +37,15 @@ const signal = new AbortController().signal;
 const log = pino({ level: "silent" });
 
 /** The tables and the store of a real gateway. */
-async function openStore(): Promise<PluginContext> {
-  let context: PluginContext | undefined;
+type Holder = PluginContext<undefined, { readonly openDatabase: Service<OpenDatabase> }>;
+
+async function openStore(): Promise<Holder> {
+  let context: Holder | undefined;
   const holder = definePlugin({
     name: "console",
+    inject: { openDatabase: Database },
     setup(gateway) {
-      context = gateway as PluginContext;
+      context = gateway;
     },
   });
   const store = `sqlite:${join(createFolder(), "gateway.db")}`;
@@ -194,7 +197,7 @@ it.each(ISSUERS)(
     const gateway = await openStore();
     const issuer = await start();
     const database = new ConsoleDatabase({ tell: () => {} });
-    await database.open(gateway.database);
+    await database.open(gateway.services.openDatabase);
     const seen = { requests: 0, faults: 0, rotated: 0 };
     const run = async ({ batches, faults }: { batches: Step[][]; faults: (Fault | null)[] }) => {
       for (const table of ["instance", "workspace", "retired_team"] as const)

@@ -1,3 +1,4 @@
+import { Filters, Lists } from "propylon/kit";
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -191,11 +192,12 @@ function createTools(names: readonly string[] = ["shown", "get_secret"]) {
   let relist = (): void => {};
   const plugin = definePlugin({
     name: "tools",
+    inject: { lists: Lists },
     setup(gateway) {
       for (const name of names)
         gateway.tool(name, { description: `Says ${name}.`, run: () => name });
-      const handle = gateway.filter(({ name }) => !isHidden || name === names[0]);
-      relist = () => handle.changed();
+      gateway.add(Filters, { shows: ({ name }) => !isHidden || name === names[0] });
+      relist = () => gateway.services.lists.changed();
     },
   });
   const hide = async (hidden: boolean): Promise<void> => {

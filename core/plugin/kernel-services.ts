@@ -1,0 +1,48 @@
+import type { Call } from "../call/call.ts";
+import type { Json } from "../kit/types.ts";
+import type { OpenDatabase } from "../store/database.ts";
+import type { RouteEvent } from "./route.ts";
+import { defineService, type Service } from "./service.ts";
+
+/**
+ * Writes to the audit what a plugin did: the log line `mutation` and the hook of that name, as for a request that changes something.
+ * Who did it is not the plugin's to say: it is the one who made the request or call that is given.
+ *
+ * @param action a short name such as `stop`; the line says `<plugin>:stop`
+ * @param target what it was done to, e.g. `{ agent: id }`; at most 32 values, each cut at 200 characters
+ * @param details what else is worth knowing, never a body: secrets are masked by their names, texts are cut at 200 characters, levels
+ * below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
+ * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an object
+ * that the gateway did not hand out: the plugin itself
+ * @throws {GatewayError} `invalid` for an action that is no short name
+ * @example services.audit("stop", { agent: id }, { reason: "requested" }, event);
+ */
+export type Audit = (
+  action: string,
+  target: Readonly<Record<string, string>>,
+  details?: Json,
+  on?: RouteEvent | Call,
+) => void;
+
+/** The service that every gateway has; see the type. */
+export const Audit: Service<Audit> = defineService("audit");
+
+/**
+ * Tables of a plugin's own in the database of the store, for what people search and administer.
+ *
+ * @example definePlugin({ name: "notes", inject: { openDatabase: Database }, setup });
+ */
+export const Database: Service<OpenDatabase> = defineService("database");
+
+/**
+ * The lists of every face: what clients see of tools, resources and prompts.
+ *
+ * @example definePlugin({ name: "shifts", inject: { lists: Lists }, setup: ({ services }) => atNight(() => services.lists.changed()) });
+ */
+export interface Lists {
+  /** Builds them again and tells clients, because a filter that a plugin added to {@link Filters} has other answers now. */
+  changed(): void;
+}
+
+/** The service that every gateway has; see the interface. */
+export const Lists: Service<Lists> = defineService("lists");
