@@ -6,8 +6,6 @@ import type { WireReceiver } from "./wire.ts";
 
 /** Wait before opening a stream again when the server names none; the longest holds whatever it says. */
 const RETRY_MS = { initial: 1_000, max: 30_000 };
-/** Wait for the first response headers, in milliseconds; some servers send them only with the first event. */
-const OPEN_MS = 500;
 /** Attempts in a row that brought nothing, after which it is given up, or opened no oftener than each second. */
 const MAX_ATTEMPTS = 5;
 
@@ -25,6 +23,8 @@ export interface StreamHost {
   readonly faults: Faults;
   /** Largest message, in bytes. */
   readonly maxResult: number;
+  /** Wait for the headers of the first stream, in milliseconds; some servers send them only with the first event. */
+  readonly patience: number;
   session: string | undefined;
   forget(exchange: Exchange): void;
   plainHeaders(accept: string, lastEventId?: string): string[];
@@ -65,7 +65,7 @@ export class HttpStream implements ResponseReader, SseSink {
   /** Opens it: at once, or for a resumed answer after the time the server asked for. */
   start(): void {
     if (this.#exchange) return this.#again();
-    setTimeout(this.#onOpened, OPEN_MS).unref();
+    setTimer(this.#onOpened, this.#wire.patience).unref();
     this.#open();
   }
 

@@ -1,7 +1,7 @@
 import type { SecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
-import { type HttpServerConfig, InFlightSet } from "propylon/kit";
+import { connectTimeoutOf, type HttpServerConfig, InFlightSet } from "propylon/kit";
 import { Discard } from "./discard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
@@ -43,6 +43,7 @@ export class HttpWire implements Wire {
   readonly faults: Faults;
   /** Largest message in bytes. */
   readonly maxResult: number;
+  readonly patience: number;
   readonly log: Logger;
   /** `Mcp-Session-Id` of a legacy server that gave one. */
   session: string | undefined;
@@ -67,6 +68,8 @@ export class HttpWire implements Wire {
     this.receiver = receiver;
     this.faults = new Faults(name);
     this.maxResult = config.maxResult;
+    // A call that comes first may be answered on the stream of unrelated messages by a server that is slow to open it.
+    this.patience = connectTimeoutOf(config) / 20;
     this.log = log;
     this.href = url.href;
     this.#path = `${url.pathname}${url.search}`;

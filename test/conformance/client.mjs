@@ -33,8 +33,8 @@ export async function runClient(scenario, url, context, signal) {
   const gateway = await createGateway({
     listeners: { main: { port: 0 } },
     management: { mutations: true },
-    // All scenarios begin at once: a server that is slow to answer must not be taken for an old one.
-    servers: { suite: { url, connectTimeout: "60s", ...auth } },
+    // All scenarios begin at once: a server that is slow to answer is not an old one, nor without a stream of its own.
+    servers: { suite: { url, connectTimeout: "120s", ...auth } },
     log: { level: "silent" },
   });
   const close = () => gateway.close({ grace: 0 });
