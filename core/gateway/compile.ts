@@ -30,6 +30,7 @@ import {
   combinePrincipalFilters,
   Filters,
   forKnown,
+  isYes,
   type Listed,
   type RegisteredFilter,
 } from "../plugin/filters.ts";
@@ -249,7 +250,7 @@ function combineFilters(
   return (item) =>
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
     // It has said that it does not look.
-    forAll.every(({ shows }) => (shows as (item: Listed) => boolean)(item));
+    forAll.every(({ shows }) => isYes((shows as (item: Listed) => unknown)(item)));
 }
 
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {

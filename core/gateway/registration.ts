@@ -14,6 +14,7 @@ import type {
 } from "../plugin/definitions.ts";
 import { injections } from "./graph.ts";
 import { checkEmitted } from "../plugin/hooks.ts";
+import { CLOSED_POINTS } from "../plugin/config-points.ts";
 import type { PluginContext } from "../plugin/plugin-context.ts";
 import type { Point } from "../plugin/point.ts";
 import { isOfGateway, ownService, type Scope, type ScopeHost } from "./scope.ts";
@@ -60,7 +61,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
       handler: Answering,
     ) => registerRoute(scope, method, path, options, handler),
     add: (point, value) => add(scope, point, value),
-    point: (point) => host.point(point),
+    point: (point) => readPoint(host, point),
     use: (stage: Stage, joining: Middleware | DeadlineRule) => joinStage(scope, stage, joining),
     hook: (hook, listener) => void scope.hooks.push({ owner: name, hook, listener }),
     emit(hook, ...args) {
@@ -148,6 +149,14 @@ function add({ key, name: plugin, added }: Scope, point: Point, value: unknown):
       hint: "Import the point from the package of the plugin that owns it.",
     });
   added.push({ key, plugin, point, value });
+}
+
+function readPoint<R>(host: ScopeHost, point: Point<never, R>): readonly R[] {
+  if (CLOSED_POINTS.has(point.id))
+    throw new GatewayError("forbidden", `Only the gateway reads what is added to ${point.id}.`, {
+      hint: "gateway.info says what is in force.",
+    });
+  return host.point(point);
 }
 
 function joinStage(

@@ -142,21 +142,9 @@ const emptyRegistrations = (): Registrations => ({
   starters: [],
 });
 
-/**
- * What a plugin added to a point that the gateway reads before points are opened, as it wrote it.
- *
- * @throws {GatewayError} `invalid` for what is no object
- */
-export function addedTo<T extends object>(
-  { added, name }: Pick<Scope, "added" | "name">,
-  { id }: Point<T>,
-): readonly T[] {
-  return added
-    .filter(({ point }) => point.id === id)
-    .map(({ value }) => {
-      if (value instanceof Object) return value as T;
-      throw new GatewayError("invalid", `What plugin "${name}" adds to ${id} is not an object.`);
-    });
+/** What a plugin added to a point, as it wrote it. */
+export function addedTo<T>({ added }: Pick<Scope, "added">, { id }: Point<T>): readonly T[] {
+  return added.filter(({ point }) => point.id === id).map(({ value }) => value as T);
 }
 
 /** An empty scope. */

@@ -1,4 +1,4 @@
-import { blame } from "./setup.ts";
+import { blame, readAdded } from "./setup.ts";
 import { SPELLINGS } from "../loading/clients.ts";
 import { unserved } from "../loading/check.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
@@ -8,7 +8,7 @@ import { GatewayError } from "../kit/errors.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
 import type { Catalogue, Server } from "../call/server.ts";
 import { ServerTypes } from "../plugin/config-points.ts";
-import { addedTo, type Scope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 
 /** A server type with the plugin that brings it. */
 interface BroughtType {
@@ -33,7 +33,7 @@ export function typedServers(
   config: Config,
   scopes: readonly Scope[],
 ): ReadonlyMap<string, TypedServer> {
-  const types = collectTypes(scopes);
+  const types = collectTypes(config, scopes);
   const servers = new Map<string, TypedServer>();
   const issues: PathIssue[] = [];
   for (const [name, entry] of Object.entries(config.values.servers)) {
@@ -69,17 +69,12 @@ export function createTyped(
   }
 }
 
-function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
+function collectTypes(config: Config, scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
   const types = new Map<string, BroughtType>();
   for (const scope of scopes) {
-    for (const definition of addedTo(scope, ServerTypes)) {
+    const check = (added: Partial<AddedType>): void => checkType(added, scope.plugin.serverTypes);
+    for (const definition of readAdded(scope, ServerTypes, config, check)) {
       const { type } = definition;
-      if (!Object.hasOwn(scope.plugin.serverTypes ?? {}, type))
-        throw new GatewayError(
-          "invalid",
-          `Plugin "${scope.name}" brings the server type "${type}" without its schema.`,
-          { hint: `Add it to the definition: serverTypes: { ${type}: schema }.` },
-        );
       const other = types.get(type)?.scope.name;
       if (other !== undefined)
         throw new GatewayError(
@@ -97,6 +92,23 @@ function collectTypes(scopes: readonly Scope[]): ReadonlyMap<string, BroughtType
     }
   }
   return types;
+}
+
+/** A server type as a plugin adds it. */
+type AddedType = ServerType & { readonly type: string };
+
+function checkType(
+  { type, create }: Partial<AddedType>,
+  schemas: Readonly<Record<string, unknown>> = {},
+): void {
+  if (typeof type !== "string" || typeof create !== "function")
+    throw new GatewayError("invalid", "it has no type or no function create", {
+      hint: 'Write gateway.add(ServerTypes, { type: "card", create }).',
+    });
+  if (!Object.hasOwn(schemas, type))
+    throw new GatewayError("invalid", `the schema of the server type "${type}" is missing`, {
+      hint: `Add it to the definition: serverTypes: { ${type}: schema }.`,
+    });
 }
 
 /**

@@ -65,8 +65,8 @@ export async function buildScopes({
 export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
   const { listeners, endpoints } = config.values;
   const changes = {
-    ...joinBrought("listener", Listeners, listenerSchema, listeners, scopes),
-    ...joinBrought("endpoint", Endpoints, endpointSchema, endpoints, scopes),
+    ...joinBrought("listener", Listeners, listenerSchema, listeners, scopes, config),
+    ...joinBrought("endpoint", Endpoints, endpointSchema, endpoints, scopes, config),
   };
   return Object.keys(changes).length === 0 ? config : config.with(changes);
 }
@@ -78,16 +78,12 @@ function joinBrought<S extends ZodType, K extends "listener" | "endpoint">(
   schema: S,
   known: Readonly<Record<string, ZodOutput<S>>>,
   scopes: readonly Scope[],
+  config: Config,
 ): { readonly [P in `${K}s`]?: Record<string, ZodOutput<S>> } {
   const all = { ...known };
   const owners = new Map<string, string>();
   for (const scope of scopes)
-    for (const { name, ...settings } of addedTo(scope, point)) {
-      if (typeof name !== "string")
-        throw new GatewayError(
-          "invalid",
-          `Plugin "${scope.name}" brings a ${kind} without a name.`,
-        );
+    for (const { name, ...settings } of readAdded(scope, point, config, checkName)) {
       if (Object.hasOwn(all, name))
         throw new GatewayError(
           "exists",
@@ -97,6 +93,41 @@ function joinBrought<S extends ZodType, K extends "listener" | "endpoint">(
       all[name] = readSettings(scope.name, `${kind} "${name}"`, () => schema.parse(settings));
     }
   return owners.size === 0 ? {} : ({ [`${kind}s`]: all } as never);
+}
+
+/**
+ * What a plugin added to a point that the gateway reads before points are opened.
+ *
+ * @param check throws for a value that cannot be used
+ * @throws {GatewayError} `invalid`, naming the plugin and its place in the config
+ */
+export function readAdded<T>(
+  scope: Scope,
+  point: Point<T>,
+  config: Config,
+  check: (value: T) => void,
+): readonly T[] {
+  const values = addedTo(scope, point);
+  for (const value of values)
+    try {
+      if (typeof value !== "object" || value === null)
+        throw new GatewayError("invalid", "it is not an object");
+      check(value);
+    } catch (error) {
+      throw blame(scope.name, `adds to ${point.id} what cannot be used`, error, {
+        key: scope.key,
+        config,
+      });
+    }
+  return values;
+}
+
+function checkName({ name }: { readonly name: unknown }): void {
+  // As a key, `__proto__` is no member.
+  if (typeof name === "string" && name !== "" && name !== "__proto__") return;
+  throw new GatewayError("invalid", "it has no name that can be used", {
+    hint: 'Give it a name, e.g. name: "inside".',
+  });
 }
 
 function readSettings<T>(plugin: string, what: string, read: () => T): T {

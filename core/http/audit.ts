@@ -30,7 +30,7 @@ export interface Attempt {
   readonly error?: GatewayError;
 }
 
-/** What a plugin did; see `PluginContext.audit`. */
+/** What a plugin did; see the service `Audit`. */
 export interface PluginAction {
   readonly plugin: string;
   readonly action: string;

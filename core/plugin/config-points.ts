@@ -1,5 +1,6 @@
 import type { ServerType } from "../call/server-type.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
+import { Filters } from "./filters.ts";
 import { definePoint, type Point } from "./point.ts";
 
 /**
@@ -26,3 +27,8 @@ export const Endpoints: Point<EndpointInput & { readonly name: string }> = defin
  */
 export const ServerTypes: Point<ServerType & { readonly type: string }> =
   definePoint("server-types");
+
+/** Points whose values no plugin reads: what one adds there decides who reaches what, and holds passphrases. */
+export const CLOSED_POINTS: ReadonlySet<string> = new Set(
+  [Filters, Listeners, Endpoints, ServerTypes].map(({ id }) => id),
+);

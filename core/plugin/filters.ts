@@ -63,14 +63,16 @@ export interface RegisteredFilter extends Filter {
  */
 export const Filters: Point<Filter, RegisteredFilter> = definePoint("filters", {
   read({ plugin, value }) {
-    if (typeof value?.shows !== "function")
+    const { shows, viewOf } = value ?? {};
+    // One whose viewOf is left out by mistake would be for everybody, and refuse no call.
+    if (typeof shows !== "function" || !["undefined", "function"].includes(typeof viewOf))
       throw new GatewayError("invalid", `What plugin "${plugin}" adds is not a filter.`, {
-        hint: "Write gateway.add(Filters, { shows: (item) => true }).",
+        hint: "Write gateway.add(Filters, { shows: (item) => true }), with a function viewOf where it looks at principals.",
       });
     return {
       plugin,
-      shows: value.shows.bind(value),
-      ...(value.viewOf && { viewOf: value.viewOf.bind(value) }),
+      shows: shows.bind(value),
+      ...(viewOf && { viewOf: viewOf.bind(value) }),
       ...(value.hides && { hides: value.hides }),
     };
   },
@@ -110,9 +112,7 @@ export function combinePrincipalFilters(
     (those: typeof byPrincipal): PrincipalFilters["shows"] =>
     (item, principal) =>
       those.every(({ plugin, shows }) => {
-        // A promise, which a careless filter returns, is no yes.
-        const shown: unknown = attempt(plugin, () => shows(item, principal), false);
-        return shown === true;
+        return isYes(attempt(plugin, () => shows(item, principal), false));
       });
   return {
     viewOf(principal) {
@@ -125,6 +125,12 @@ export function combinePrincipalFilters(
     shows: askAll(byPrincipal),
     exists: askAll(byPrincipal.filter(({ hides }) => hides !== "lists")),
   };
+}
+
+/** A promise, which a careless filter returns, is no yes; one that fails must not end the process. */
+export function isYes(answer: unknown): boolean {
+  if (answer instanceof Promise) answer.catch(() => {});
+  return answer === true;
 }
 
 /** For whom a filter cannot name a view, there is nothing. */

@@ -157,6 +157,6 @@ export function checkEmitted(plugin: string, hook: string): void {
   throw new GatewayError(
     "invalid",
     `Plugin "${plugin}" emits "${hook}", which only the gateway may.`,
-    { hint: "Declare a hook of your own in GatewayHooks; The service Audit writes to the audit." },
+    { hint: "Declare a hook of your own in GatewayHooks; the service Audit writes to the audit." },
   );
 }

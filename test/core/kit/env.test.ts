@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { withContainer } from "../../../core/loading/container.ts";
+import { Listeners } from "../../../core/plugin/config-points.ts";
 import { readDuration, readPort } from "../../../core/config/env.ts";
 import { placeRuntime } from "../../../plugins/a2a/place.ts";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
@@ -35,7 +36,10 @@ const FACES: Readonly<Record<string, (environment: Record<string, string>) => un
       placeRuntime({
         config: { path: "/", listener: { host: "127.0.0.1" } },
         info: { effectiveConfig: () => ({}), describe: () => ({ listeners: [] }) },
-        add: (_: unknown, listener: { port: number }) => (port = listener.port),
+        add: (point: unknown, listener: { name: string; port: number }) => {
+          expect([point, listener.name]).toEqual([Listeners, "a2a"]);
+          port = listener.port;
+        },
         hook: () => {},
       } as never);
       return port;

@@ -1,7 +1,7 @@
 import { Endpoints, Filters, Listeners, type Point, ServerTypes } from "propylon/kit";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { definePlugin } from "../../../core/index.ts";
+import { type AnyPlugin, definePlugin, type PluginContext } from "../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 
 const team = definePlugin({
@@ -64,15 +64,56 @@ it("names both sides when a name is taken", async () => {
 });
 
 it.each([
-  [Listeners, null, 'What plugin "odd" adds to listeners is not an object.'],
-  [Listeners, { port: 0 }, 'Plugin "odd" brings a listener without a name.'],
-  [Endpoints, "research", 'What plugin "odd" adds to endpoints is not an object.'],
-  [ServerTypes, 1, 'What plugin "odd" adds to server-types is not an object.'],
+  [Listeners, null, "adds to listeners what cannot be used: it is not an object."],
+  [
+    Listeners,
+    { port: 0 },
+    "adds to listeners what cannot be used: it has no name that can be used.",
+  ],
+  [
+    Listeners,
+    { ["__proto__" as string]: 1, name: "__proto__" },
+    "it has no name that can be used.",
+  ],
+  [Listeners, function inside() {}, "adds to listeners what cannot be used: it is not an object."],
+  [Endpoints, "research", "adds to endpoints what cannot be used: it is not an object."],
+  [ServerTypes, 1, "adds to server-types what cannot be used: it is not an object."],
+  [ServerTypes, { type: "card" }, "it has no type or no function create."],
   [Filters, { hides: "lists" }, 'What plugin "odd" adds is not a filter.'],
+  [Filters, { shows: () => true, viewOf: null }, 'What plugin "odd" adds is not a filter.'],
 ])("refuses what is none of %o, and says whose it is", async (point, value, message) => {
-  const odd = definePlugin({
-    name: "odd",
-    setup: (gateway) => gateway.add(point as Point, value),
-  });
-  await expect(setupGateway({ plugins: [odd] })).rejects.toThrow(message);
+  const odd = definePlugin({ name: "odd", setup: (gateway) => gateway.add(point as Point, value) });
+  const error = await setupGateway({ plugins: [odd] }).then(() => expect.unreachable(), String);
+  expect(error).toContain('lugin "odd" adds');
+  expect(error).toContain(message);
 });
+
+it("keeps from plugins what others add there", async () => {
+  const { plugin, context } = spying();
+  await setupGateway({ plugins: [plugin, team] });
+  for (const point of [Filters, Listeners, Endpoints, ServerTypes])
+    expect(() => context().point(point as Point)).toThrow(
+      `Only the gateway reads what is added to ${point.id}.`,
+    );
+});
+
+/** A plugin whose context can be had afterwards. */
+function spying(): { plugin: AnyPlugin; context: () => PluginContext } {
+  let kept: PluginContext | undefined;
+  const plugin = definePlugin({ name: "spy", setup: (gateway) => void (kept = gateway) });
+  return { plugin, context: () => kept! };
+}
+
+it.each([true, false])(
+  "hides what a filter answers by a promise (by principal: %s)",
+  async (isByPrincipal) => {
+    const answer = (() => Promise.reject(new Error("late"))) as never;
+    const slow = definePlugin({
+      name: "slow",
+      setup: (gateway) =>
+        gateway.add(Filters, { shows: answer, ...(isByPrincipal && { viewOf: () => "all" }) }),
+    });
+    const { client } = await setupGateway({ plugins: [team, slow] });
+    expect((await client.listTools()).tools).toEqual([]);
+  },
+);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { orderPlugins } from "../../../core/gateway/graph.ts";
 import { definePlugin } from "../../../core/plugin/define-plugin.ts";
+import { Audit, Database, Lists } from "../../../core/plugin/kernel-services.ts";
 import { Management } from "../../../core/plugin/management-service.ts";
 import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
 import { defineService, optional } from "../../../core/plugin/service.ts";
@@ -66,11 +67,13 @@ describe("the order of plugins", () => {
     const one = definePlugin({ name: "one", inject, setup() {} });
     const two = definePlugin({ name: "two", inject, setup() {} });
     expect(names([two, one])).toStrictEqual(["one", "two"]);
-    const forged = defineService<object>(Management.id);
-    const forger = definePlugin({ name: "forger", provides: forged, setup: () => ({}) });
-    expect(() => names([one, forger])).toThrow(
-      'Plugin "forger" provides the service "management", which is the gateway\'s own.',
-    );
+    for (const { id } of [Management, Audit, Database, Lists]) {
+      const forged = defineService<object>(id);
+      const forger = definePlugin({ name: "forger", provides: forged, setup: () => ({}) });
+      expect(() => names([one, forger])).toThrow(
+        `Plugin "forger" provides the service "${id}", which is the gateway's own.`,
+      );
+    }
   });
 
   it("names both config keys of one plugin name", () => {

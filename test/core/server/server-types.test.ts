@@ -360,7 +360,10 @@ describe("an entry that is wrong", () => {
         gateway.add(ServerTypes, { type: "silent", create: () => expect.unreachable() }),
     });
     const error = await start({ plugins: { silent: {} } }, { silent: plugin as AnyPlugin });
-    expect(error.message).toContain('brings the server type "silent" without its schema');
+    expect(error.message).toContain(
+      'Plugin "silent" adds to server-types what cannot be used: the schema of the server type "silent" is missing.',
+    );
+    expect(error.place?.path).toBe("plugins.silent");
     expect(error.hint).toBe("Add it to the definition: serverTypes: { silent: schema }.");
   });
 
