@@ -27,10 +27,10 @@ import { Points } from "./points.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
+  answerOf,
   combinePrincipalFilters,
   Filters,
   forKnown,
-  isYes,
   type Listed,
   type RegisteredFilter,
 } from "../plugin/filters.ts";
@@ -250,7 +250,7 @@ function combineFilters(
   return (item) =>
     (item.kind !== "tool" || exposes(item.server, item.name)) &&
     // It has said that it does not look.
-    forAll.every(({ shows }) => isYes((shows as (item: Listed) => unknown)(item)));
+    forAll.every(({ shows }) => answerOf((shows as (item: Listed) => unknown)(item)) === true);
 }
 
 function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scope): void {

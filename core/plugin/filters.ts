@@ -100,24 +100,22 @@ export function combinePrincipalFilters(
   const byPrincipal = filters.filter(isByPrincipal);
   if (byPrincipal.length === 0) return undefined;
   // A filter decides what somebody may reach: one that fails lets nobody through.
-  const attempt = <T>(plugin: string, ask: () => T, otherwise: T): T => {
+  const attempt = (plugin: string, ask: () => unknown): unknown => {
     try {
-      return ask();
+      return answerOf(ask());
     } catch (err) {
       log.error({ err, plugin }, "a filter failed: what it decides about is hidden");
-      return otherwise;
+      return undefined;
     }
   };
   const askAll =
     (those: typeof byPrincipal): PrincipalFilters["shows"] =>
     (item, principal) =>
-      those.every(({ plugin, shows }) => {
-        return isYes(attempt(plugin, () => shows(item, principal), false));
-      });
+      those.every(({ plugin, shows }) => attempt(plugin, () => shows(item, principal)) === true);
   return {
     viewOf(principal) {
       const keys = byPrincipal.map(({ plugin, viewOf }) =>
-        attempt<unknown>(plugin, () => viewOf(principal), undefined),
+        attempt(plugin, () => viewOf(principal)),
       );
       if (!keys.every((key) => typeof key === "string")) return undefined;
       return keys.length === 1 ? keys[0] : JSON.stringify(keys);
@@ -127,10 +125,11 @@ export function combinePrincipalFilters(
   };
 }
 
-/** A promise, which a careless filter returns, is no yes; one that fails must not end the process. */
-export function isYes(answer: unknown): boolean {
-  if (answer instanceof Promise) answer.catch(() => {});
-  return answer === true;
+/** A promise, which a careless filter returns, is no answer; one that fails must not end the process. */
+export function answerOf(answer: unknown): unknown {
+  if (!(answer instanceof Promise)) return answer;
+  answer.catch(() => {});
+  return undefined;
 }
 
 /** For whom a filter cannot name a view, there is nothing. */
