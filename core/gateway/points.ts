@@ -2,7 +2,7 @@ import type { Config } from "../config/config.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { Added, ComposedGateway, Point, PointRules } from "../plugin/point.ts";
 import { onlyOne, type Scope } from "./scope.ts";
-import { blame } from "./setup.ts";
+import { blameAdded } from "./setup.ts";
 
 /** What plugins added, as the owners of the points read it. */
 export class Points {
@@ -61,13 +61,12 @@ export class Points {
   }
 
   /** The rules of a point say what is wrong in their own words; what breaks in them is told of the plugin whose value they met. */
-  #attempt<R>({ key, plugin, point }: Added, work: () => R): R {
+  #attempt<R>(added: Added, work: () => R): R {
     try {
       return refusePromise(work());
     } catch (error) {
       if (isGatewayError(error)) throw error;
-      const at = { key, config: this.#config };
-      throw blame(plugin, `adds to ${point.id} what cannot be used`, error, at);
+      throw blameAdded(added, error, this.#config);
     }
   }
 }

@@ -72,8 +72,9 @@ export function createTyped(
 function collectTypes(config: Config, scopes: readonly Scope[]): ReadonlyMap<string, BroughtType> {
   const types = new Map<string, BroughtType>();
   for (const scope of scopes) {
-    const check = (added: Partial<AddedType>): void => checkType(added, scope.plugin.serverTypes);
-    for (const definition of readAdded(scope, ServerTypes, config, check)) {
+    const { serverTypes } = scope.plugin;
+    const added = readAdded(scope, ServerTypes, config, (type) => checkType(type, serverTypes));
+    for (const definition of added) {
       const { type } = definition;
       const other = types.get(type)?.scope.name;
       if (other !== undefined)
@@ -94,11 +95,8 @@ function collectTypes(config: Config, scopes: readonly Scope[]): ReadonlyMap<str
   return types;
 }
 
-/** A server type as a plugin adds it. */
-type AddedType = ServerType & { readonly type: string };
-
 function checkType(
-  { type, create }: Partial<AddedType>,
+  { type, create }: { readonly type: unknown; readonly create: unknown },
   schemas: Readonly<Record<string, unknown>> = {},
 ): void {
   if (typeof type !== "string" || typeof create !== "function")

@@ -6,7 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { ZodType, output as ZodOutput } from "zod";
 import { endpointSchema, listenerSchema } from "../config/schema.ts";
 import { Endpoints, Listeners } from "../plugin/config-points.ts";
-import type { Point } from "../plugin/point.ts";
+import type { Added, Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
 import { chosen, isDefault } from "../plugin/defaults.ts";
@@ -64,35 +64,30 @@ export async function buildScopes({
  */
 export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
   const { listeners, endpoints } = config.values;
-  const changes = {
-    ...joinBrought("listener", Listeners, listenerSchema, listeners, scopes, config),
-    ...joinBrought("endpoint", Endpoints, endpointSchema, endpoints, scopes, config),
+  const added = <S extends ZodType>(
+    kind: string,
+    point: Point<{ readonly name: string }>,
+    schema: S,
+    known: Readonly<Record<string, ZodOutput<S>>>,
+  ): Record<string, ZodOutput<S>> => {
+    const all = { ...known };
+    const owners = new Map<string, string>();
+    for (const scope of scopes)
+      for (const { name, ...settings } of readAdded(scope, point, config, checkName)) {
+        if (Object.hasOwn(all, name))
+          throw new GatewayError(
+            "exists",
+            `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(name) ?? "the config"} has already.`,
+          );
+        owners.set(name, `plugin "${scope.name}"`);
+        all[name] = readSettings(scope.name, `${kind} "${name}"`, () => schema.parse(settings));
+      }
+    return all;
   };
-  return Object.keys(changes).length === 0 ? config : config.with(changes);
-}
-
-/** What the config has of a kind with what plugins bring; nothing where they bring none. */
-function joinBrought<S extends ZodType, K extends "listener" | "endpoint">(
-  kind: K,
-  point: Point<{ readonly name: string }>,
-  schema: S,
-  known: Readonly<Record<string, ZodOutput<S>>>,
-  scopes: readonly Scope[],
-  config: Config,
-): { readonly [P in `${K}s`]?: Record<string, ZodOutput<S>> } {
-  const all = { ...known };
-  const owners = new Map<string, string>();
-  for (const scope of scopes)
-    for (const { name, ...settings } of readAdded(scope, point, config, checkName)) {
-      if (Object.hasOwn(all, name))
-        throw new GatewayError(
-          "exists",
-          `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(name) ?? "the config"} has already.`,
-        );
-      owners.set(name, `plugin "${scope.name}"`);
-      all[name] = readSettings(scope.name, `${kind} "${name}"`, () => schema.parse(settings));
-    }
-  return owners.size === 0 ? {} : ({ [`${kind}s`]: all } as never);
+  return config.with({
+    listeners: added("listener", Listeners, listenerSchema, listeners),
+    endpoints: added("endpoint", Endpoints, endpointSchema, endpoints),
+  });
 }
 
 /**
@@ -107,6 +102,7 @@ export function readAdded<T>(
   config: Config,
   check: (value: T) => void,
 ): readonly T[] {
+  const { key, name: plugin } = scope;
   const values = addedTo(scope, point);
   for (const value of values)
     try {
@@ -114,12 +110,22 @@ export function readAdded<T>(
         throw new GatewayError("invalid", "it is not an object");
       check(value);
     } catch (error) {
-      throw blame(scope.name, `adds to ${point.id} what cannot be used`, error, {
-        key: scope.key,
-        config,
-      });
+      throw blameAdded({ key, plugin, point }, error, config);
     }
   return values;
+}
+
+/** Tells whose value it was that a point cannot use, and what is wrong with it. */
+export function blameAdded(
+  {
+    key,
+    plugin,
+    point,
+  }: Pick<Added, "key" | "plugin"> & { readonly point: { readonly id: string } },
+  error: unknown,
+  config: Config,
+): GatewayError {
+  return blame(plugin, `adds to ${point.id} what cannot be used`, error, { key, config });
 }
 
 function checkName({ name }: { readonly name: unknown }): void {

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { EventKinds, Database } from "propylon/kit";
+import { Database, EventKinds } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";

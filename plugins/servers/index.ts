@@ -1,6 +1,5 @@
 import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import { httpServerSchema, perGeneration } from "propylon/kit";
-import { ServerTypes, stdioServerSchema, VERSION } from "propylon/kit";
+import { httpServerSchema, perGeneration, ServerTypes, stdioServerSchema } from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import { Endings } from "./endings.ts";
@@ -9,7 +8,7 @@ import { issuerOf } from "./identity.ts";
 import { LoginSources, serviceOf } from "./logins.ts";
 import { checkPlacement, hasWorkers, isPlaced, place, placementsOf } from "./place.ts";
 import { McpServers } from "./service.ts";
-import { Upstream } from "./upstream.ts";
+import { commonOptions, Upstream } from "./upstream.ts";
 
 export * from "./service.ts";
 
@@ -19,19 +18,12 @@ export default definePlugin({
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
   provides: McpServers,
   setup(gateway) {
-    const { log, files, info, store } = gateway;
-    const { name, version, limits } = info.settings;
+    const { info, store } = gateway;
     const assertions = createAssertions(gateway);
     const logins = new LoginSources();
     const placements = store.shared ? placementsOf(gateway) : undefined;
     const issuer = perGeneration(gateway, () => issuerOf(info));
-    const made = {
-      log,
-      endings: new Endings(gateway),
-      cwd: files.folder,
-      clientInfo: { name, version: version ?? VERSION },
-      maxDepth: limits.depth,
-    };
+    const made = { ...commonOptions(gateway), endings: new Endings(gateway) };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
       const identify = identifier(assertions, issuer, server, config);
       const options = {

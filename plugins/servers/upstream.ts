@@ -6,6 +6,7 @@ import {
   type Era,
   GatewayError,
   type Json,
+  type PluginContext,
   type Server,
   type ServerEvent,
   type ServerStatus,
@@ -23,6 +24,7 @@ import {
   RingBuffer,
   type LeftOut,
   StatusTracker,
+  VERSION,
 } from "propylon/kit";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
@@ -75,6 +77,17 @@ export interface UpstreamOptions {
   readonly endings?: Endings;
   /** Kills its children, at once, when it aborts. */
   readonly kill?: AbortSignal;
+}
+
+/** What is the same for all servers of a gateway. */
+export function commonOptions({
+  log,
+  files,
+  info,
+}: PluginContext): Required<Pick<UpstreamOptions, "log" | "cwd" | "clientInfo" | "maxDepth">> {
+  const { name, version, limits } = info.settings;
+  const clientInfo = { name, version: version ?? VERSION };
+  return { log, cwd: files.folder, clientInfo, maxDepth: limits.depth };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { Authenticators, Checks, definePlugin, Management } from "propylon";
-import { EventKinds, Database } from "propylon/kit";
+import { Database, EventKinds } from "propylon/kit";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
