@@ -99,7 +99,7 @@ async function shake(options: DialOptions, signal: AbortSignal): Promise<Connect
   const { config, clientInfo, limit } = options;
   const { protocol } = config;
   // Over HTTP a legacy server refuses. One that is silent there is slow, and would be taken for what it is not.
-  const patience = "command" in config ? CHILD_PATIENCE_MS : limit / 2;
+  let patience = "command" in config ? CHILD_PATIENCE_MS : limit / 2;
   let { remembered } = options;
   for (;;) {
     const connection = new Connection(options);
@@ -110,14 +110,12 @@ async function shake(options: DialOptions, signal: AbortSignal): Promise<Connect
     } catch (thrown) {
       const error = toGatewayError(thrown);
       await connection.close(error);
+      if (protocol !== "auto" || signal.aborted) throw error;
       // Some children exit on a first message they do not know. The next one is not asked for the modern era.
-      const died =
-        "command" in config &&
-        protocol === "auto" &&
-        remembered === undefined &&
-        "exitCode" in (error.data ?? {});
-      if (!died || signal.aborted) throw error;
-      remembered = "legacy";
+      if ("command" in config && remembered === undefined && "exitCode" in (error.data ?? {}))
+        remembered = "legacy";
+      else if (error.data?.["modern"] === true && patience !== limit) patience = limit;
+      else throw error;
     }
   }
 }

@@ -1,7 +1,8 @@
 import { type Answer, type Era, GatewayError, type Json, isGatewayError } from "propylon";
-import { isObject } from "propylon/kit";
+import { isObject, setTimer } from "propylon/kit";
 import { statusOf } from "./faults.ts";
 import type { Connection } from "./connection.ts";
+import type { Exchange } from "./exchange.ts";
 import type { ClientInfo } from "./envelope.ts";
 import type { Handshake } from "./wire.ts";
 
@@ -35,7 +36,7 @@ export interface NegotiateOptions {
   /** What this server spoke last time. */
   readonly remembered: Era | undefined;
   readonly clientInfo: ClientInfo;
-  /** How long a server may take to say that it does not know `server/discover`, in milliseconds. */
+  /** How long a server may take to answer `server/discover` before it is asked `initialize` too, in milliseconds. */
   readonly patience: number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
@@ -44,33 +45,33 @@ export interface NegotiateOptions {
 /**
  * Agrees with a server on an era and a revision, and fixes the connection to it. Asks for the modern era first, because only
  * there `input_required` passes 1:1 (decision 0002); whatever refuses or ignores `server/discover` is asked `initialize`.
- * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no use
+ * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no
+ *   use, `data.modern` when a new connection would be modern and this one no longer can be
  */
-export async function negotiate(
-  connection: Connection,
-  options: NegotiateOptions,
-): Promise<Handshake> {
+export async function negotiate(connection: Connection, options: NegotiateOptions): Promise<void> {
   const { protocol, remembered, patience } = options;
   if (protocol === "legacy") return initialize(connection, options);
   if (protocol === "modern") return mustDiscover(connection, options);
   const first = remembered === "legacy" ? "refused" : await discover(connection, options, patience);
-  if (isHandshake(first)) return first;
+  if (first === "agreed") return;
   try {
-    return await initialize(connection, options);
+    await initialize(connection, options);
   } catch (error) {
     if (isGatewayError(error) && error.data?.["modern"] === true)
       return mustDiscover(connection, options);
-    if (first !== "silent" || !isGatewayError(error) || error.code === "timeout") throw error;
+    if (first === "refused" || !isGatewayError(error) || error.code === "timeout") throw error;
     // It may be modern and have been slow: it is awake now.
-    const again = await discover(connection, options, patience);
-    if (isHandshake(again)) return again;
+    if ((await discover(connection, options, patience)) === "agreed") return;
     throw error;
+  }
+  if (first !== "refused" && (await wasSlow(connection, first))) {
+    const what = `speaks MCP ${MODERN_VERSION}, and was slow to say so`;
+    throw refusal(connection, what, undefined, true);
   }
 }
 
-async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<Handshake> {
-  const handshake = await discover(connection, options, undefined);
-  if (isHandshake(handshake)) return handshake;
+async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<void> {
+  if ((await discover(connection, options, undefined)) === "agreed") return;
   throw refusal(
     connection,
     `does not speak MCP ${MODERN_VERSION}`,
@@ -78,27 +79,39 @@ async function mustDiscover(connection: Connection, options: NegotiateOptions): 
   );
 }
 
-/** How a server that does not seem to be of the modern era took `server/discover`. */
-type NotModern = "refused" | "silent";
-
-function isHandshake(outcome: Handshake | NotModern): outcome is Handshake {
-  return typeof outcome !== "string";
+/**
+ * Whether a server answers the question for the modern era after all, once it has answered `initialize`: requests over a pipe are
+ * mostly answered in turn, so one that is ready late answers both. To `initialize` it has become legacy by then.
+ */
+async function wasSlow(connection: Connection, question: Exchange): Promise<boolean> {
+  if (question.answered) return offers((await question.answer).result?.["supportedVersions"]);
+  connection.cancelled(question);
+  question.fail(new GatewayError("cancelled", "The server speaks the legacy era."));
+  return false;
 }
 
+/**
+ * Asks for the modern era.
+ * @returns the question, where it is not answered in time
+ */
 async function discover(
   connection: Connection,
   options: NegotiateOptions,
   timeout: number | undefined,
-): Promise<Handshake | NotModern> {
-  const { signal } = options;
+): Promise<"agreed" | "refused" | Exchange> {
   connection.probe({ era: "modern", version: MODERN_VERSION });
   // A server may turn down the first request and name the very version it was asked in; one more try settles that.
   for (let attempt = 0; attempt < 2; attempt++) {
-    const answer = await ask(connection, timeout, signal);
-    if (answer === "silent") return giveUp(connection, answer);
-    if (answer?.result && offers(answer.result["supportedVersions"]))
-      return agreeModern(connection, answer.result);
-    const { error } = answer ?? {};
+    const question = connection.open("server/discover", {}, { signal: options.signal });
+    if (!(await isDone(question, timeout))) {
+      connection.probe(undefined);
+      return question;
+    }
+    const { result, error } = await answerOf(question, options.signal);
+    if (result && offers(result["supportedVersions"])) {
+      agreeModern(connection, result);
+      return "agreed";
+    }
     if (
       error?.code !== UNSUPPORTED_VERSION ||
       !isObject(error.data) ||
@@ -106,48 +119,49 @@ async function discover(
     )
       break;
   }
-  return giveUp(connection, "refused");
-}
-
-function giveUp(connection: Connection, how: NotModern): NotModern {
   connection.probe(undefined);
-  return how;
+  return "refused";
 }
 
-async function ask(
-  connection: Connection,
-  timeout: number | undefined,
-  signal: AbortSignal,
-): Promise<Answer | "silent" | undefined> {
+/** Whether the outcome of a question is known within `ms` milliseconds. */
+async function isDone(question: Exchange, ms: number | undefined): Promise<boolean> {
+  let timer: ReturnType<typeof setTimer> | undefined;
+  const late = new Promise<void>((resolve) => {
+    if (ms !== undefined) timer = setTimer(resolve, ms);
+  });
+  await Promise.race([question.answer.catch(() => undefined), late]);
+  clearTimeout(timer);
+  return question.done;
+}
+
+/** The answer to a question; an empty one where the server refused it without JSON-RPC. */
+async function answerOf(question: Exchange, signal: AbortSignal): Promise<Partial<Answer>> {
   try {
-    return await connection.request("server/discover", {}, { timeout, signal });
+    return await question.answer;
   } catch (error) {
     if (!isGatewayError(error) || signal.aborted) throw error;
-    if (error.code === "timeout") return "silent";
     const status = statusOf(error);
     // No HTTP status: the network failed, which says nothing about the era.
     if (status === undefined || status === 401 || status === 403 || status === 429) throw error;
-    return undefined;
+    return {};
   }
 }
 
-function agreeModern(connection: Connection, result: Json): Handshake {
+function agreeModern(connection: Connection, result: Json): void {
   const meta = isObject(result["_meta"]) ? result["_meta"] : {};
   const serverInfo = result["serverInfo"] ?? meta["io.modelcontextprotocol/serverInfo"];
-  const handshake: Handshake = {
+  connection.agree({
     era: "modern",
     version: MODERN_VERSION,
     ...about(result),
     serverInfo: isObject(serverInfo) ? serverInfo : undefined,
-  };
-  connection.agree(handshake);
-  return handshake;
+  });
 }
 
 async function initialize(
   connection: Connection,
   { clientInfo, signal }: NegotiateOptions,
-): Promise<Handshake> {
+): Promise<void> {
   connection.probe(undefined);
   const self = { capabilities: CLIENT_CAPABILITIES, clientInfo };
   const { result, error } = await offer(connection, self, signal);
@@ -169,15 +183,13 @@ async function initialize(
     throw refusal(connection, `speaks MCP ${String(version)}, which is not spoken here`, undefined);
   }
   const info = result!["serverInfo"];
-  const handshake: Handshake = {
+  connection.agree({
     era: "legacy",
     version,
     ...about(result!),
     serverInfo: isObject(info) ? info : undefined,
-  };
-  connection.agree(handshake);
+  });
   connection.notify("notifications/initialized");
-  return handshake;
 }
 
 /** A server should name a revision of its own (2025-11-25, Version Negotiation); some answer a newer one with HTTP 400. */

@@ -78,6 +78,38 @@ it("mcp-14: a child's first start has the time that an installation takes, and s
   expect(upstream.status.reason).toBe("Connecting again because somebody asked for it.");
 });
 
+/** Speaks both eras, as the SDK does: `initialize` makes it legacy. What its first process is asked, that answers only when asked twice. */
+const SLOW = `
+import { appendFileSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const note = (line) => appendFileSync(process.argv[2], line);
+note("+");
+const isFirst = readFileSync(process.argv[2], "utf8") === "+";
+const answers = {
+  "server/discover": { supportedVersions: ["2026-07-28"], capabilities: {}, resultType: "complete" },
+  initialize: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "c", version: "1" } },
+};
+const held = [];
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (id === undefined) return;
+  note(method === "initialize" ? "i" : "d");
+  held.push(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }) + "\\n");
+  if (!isFirst || held.length === 2) process.stdout.write(held.splice(0).join(""));
+});`;
+
+it("a child of both eras that is slow to start is a modern one (decision 0002)", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-slow-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [file, notes] = [join(folder, "slow.mjs"), join(folder, "notes")];
+  writeFileSync(file, SLOW);
+  const upstream = use(makeUpstream({ command: process.execPath, args: [file, notes] }));
+  upstream.start();
+  await reached(upstream, "ready", "backoff", "failed");
+  expect(upstream.status).toMatchObject({ state: "ready", era: "modern" });
+  expect(readFileSync(notes, "utf8")).toBe("+di+d");
+});
+
 it("mcp-14: one that was ended has twice the time, until it has connected once", () => {
   const first = new FirstStart(stdioServerSchema.parse({ command: "npx" }));
   const limits = [60_000, 120_000, 240_000, 300_000, 300_000].map((limit) => {
