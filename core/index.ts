@@ -47,7 +47,7 @@ export type { Socket } from "./plugin/route.ts";
 export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./call/server.ts";
 export { Authenticators, Checks } from "./plugin/kernel-points.ts";
 export { definePoint } from "./plugin/point.ts";
-export { defineService, optional, type Inject, type Service } from "./plugin/service.ts";
+export { defineService, optional, type Inject, type Service } from "./kit/service.ts";
 export { STAGES, type Stage } from "./call/stages.ts";
 export type { Role } from "./kit/roles.ts";
 export type {

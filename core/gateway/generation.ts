@@ -10,7 +10,7 @@ import { GatewayError } from "../kit/errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import type { Scope } from "./scope.ts";
-import type { Service } from "../plugin/service.ts";
+import type { Service } from "../kit/service.ts";
 import type { CallHead, Principal } from "../kit/types.ts";
 
 /** A call in flight, with its start as `performance.now()`. */

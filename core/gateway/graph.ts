@@ -2,7 +2,7 @@ import { isDefault } from "../plugin/defaults.ts";
 import { GatewayError, type Place } from "../kit/errors.ts";
 import { isOfGateway } from "./scope.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { Inject } from "../plugin/service.ts";
+import type { Inject } from "../kit/service.ts";
 
 /** One plugin to be ordered. */
 export interface GraphNode {

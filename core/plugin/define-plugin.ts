@@ -1,5 +1,5 @@
 import type { PluginDefinition } from "./plugin.ts";
-import type { Inject } from "./service.ts";
+import type { Inject } from "../kit/service.ts";
 
 /**
  * Types a plugin. `config`, `inject` and `provides` decide the types of `gateway.config`, `gateway.services` and of what

@@ -8,7 +8,7 @@ import type { GatewayHooks } from "./hooks.ts";
 import type { Listed, PrincipalFilters } from "./filters.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Server } from "../call/server.ts";
-import type { Service } from "./service.ts";
+import type { Service } from "../kit/service.ts";
 import type { Store } from "../store/store.ts";
 import type { Json, Principal } from "../kit/types.ts";
 import type { NodeHandler } from "./route.ts";

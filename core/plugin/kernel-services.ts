@@ -2,7 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Json } from "../kit/types.ts";
 import type { OpenDatabase } from "../store/database.ts";
 import type { RouteEvent } from "./route.ts";
-import { defineService, type Service } from "./service.ts";
+import { defineService, type Service } from "../kit/service.ts";
 
 /**
  * Writes to the audit what a plugin did: the log line `mutation` and the hook of that name, as for a request that changes something.

@@ -4,7 +4,7 @@ import type { ConfigValue } from "../config/origin.ts";
 import type { ConfigEdit } from "../config/write.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
-import { defineService, type Service } from "./service.ts";
+import { defineService, type Service } from "../kit/service.ts";
 
 /**
  * What a reload would do, found out by preparing it and taking it back. Names are sorted.

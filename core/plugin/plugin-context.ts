@@ -17,7 +17,7 @@ import type { Point } from "./point.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../call/server.ts";
 import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
-import type { Inject, Injected } from "./service.ts";
+import type { Inject, Injected } from "../kit/service.ts";
 import type { Socket } from "./route.ts";
 import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";

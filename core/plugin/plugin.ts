@@ -2,7 +2,7 @@ import type { OptionReference, OptionSelector, StoreAbility, StoreNeed } from ".
 import type { CommandDefinition } from "./command.ts";
 import type { EndpointHost, EndpointServer } from "./endpoint-server.ts";
 import type { PluginContext } from "./plugin-context.ts";
-import type { Inject, Service } from "./service.ts";
+import type { Inject, Service } from "../kit/service.ts";
 import type { OpenStore } from "../store/driver.ts";
 import type { ZodType } from "zod";
 

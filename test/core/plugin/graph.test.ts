@@ -5,7 +5,7 @@ import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 import { Audit, Database, Lists } from "../../../core/plugin/kernel-services.ts";
 import { Management } from "../../../core/plugin/management-service.ts";
 import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
-import { defineService, optional } from "../../../core/plugin/service.ts";
+import { defineService, optional } from "../../../core/kit/service.ts";
 
 const A = defineService<string>("a");
 const B = defineService<string>("b");
