@@ -22,7 +22,6 @@ export type { CoreHooks, GatewayHooks, Mutation, ReloadReport } from "./plugin/h
 export { createLogger } from "./config/log.ts";
 export type {
   Handle,
-  PluginFiles,
   PromptDefinition,
   ResourceDefinition,
   ResourceHandle,

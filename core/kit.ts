@@ -193,20 +193,20 @@ export type { Migration, OpenDatabase } from "./store/database.ts";
 export { LocalEvents } from "./store/local-events.ts";
 export { storeKey } from "./store/store-key.ts";
 export { Records, type RecordsOptions } from "./store/records.ts";
-export type {
-  Entry,
-  Kv,
-  KvOptions,
-  Lease,
-  LeaseOptions,
-  Log,
-  LogEntry,
-  LogOptions,
-  Meter,
-  MeterOptions,
-  Replica,
+export {
+  type Entry,
+  type Kv,
+  type KvOptions,
+  type Lease,
+  type LeaseOptions,
+  type Log,
+  type LogEntry,
+  type LogOptions,
+  type Meter,
+  type MeterOptions,
+  type Replica,
   Store,
-  Topic,
+  type Topic,
 } from "./store/store.ts";
 
 // Capabilities of clients and servers
@@ -331,5 +331,5 @@ export {
   type RegisteredFilter,
 } from "./plugin/filters.ts";
 export { Endpoints, Listeners, ServerTypes } from "./plugin/config-points.ts";
-export { Audit, Database, Lists } from "./plugin/kernel-services.ts";
+export { Audit, Database, Files, Lists, Metrics } from "./plugin/kernel-services.ts";
 export { VERSION } from "./kit/version.ts";

@@ -47,6 +47,6 @@ export function createSealer(
  * Seals secrets that need not outlive the process, for a plugin that was given no key to seal with. Its key stands nowhere else, and
  * is the same for as long as the process runs: what lies in a store of memory is still there after a reload, and can be opened.
  *
- * @example const sealer = gateway.store.durable ? createSealer("mine", config.secretKeys) : passingSealer;
+ * @example const sealer = store.durable ? createSealer("mine", config.secretKeys) : passingSealer;
  */
 export const passingSealer: Fernet = new Fernet([randomBytes(32).toString("base64url")]);

@@ -27,7 +27,7 @@ type Accepting = (socket: Socket) => unknown;
 
 /** What `setup` receives: every registration lands in the scope's lists. */
 export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
-  const { key, name, plugin, injected, sources } = scope;
+  const { key, name, plugin, injected } = scope;
   const services = injections(plugin).map(({ field, id }) => [
     field,
     isOfGateway(id) ? ownService(id, scope, host) : injected.get(id)?.service,
@@ -36,20 +36,7 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     config,
     services: Object.fromEntries(services) as PluginContext["services"],
     log: scope.log,
-    get metrics() {
-      if (scope.registry) return scope.registry;
-      throw new GatewayError("invalid", "A plugin that is there by default has no metrics.");
-    },
-    files: {
-      folder: host.cwd,
-      read: (path) => sources.read(path),
-      import: (path) => sources.import(path),
-      placeOf: host.placeOf,
-    },
     info: host.info,
-    get store() {
-      return host.store(name);
-    },
     tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
     resource: (resource, definition) => registerResource(scope, resource, definition),
     prompt: (prompt, definition) => register(scope, "prompt", prompt, definition, scope.prompts),

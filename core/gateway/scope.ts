@@ -6,8 +6,8 @@ import type { Logger } from "pino";
 import type { Registry } from "prom-client";
 import type { HookListener } from "./emitter.ts";
 import { PluginServer } from "../server/plugin-server.ts";
-import type { LocalDefinitions, PluginFiles } from "../plugin/definitions.ts";
-import { Audit, Database, Lists } from "../plugin/kernel-services.ts";
+import type { LocalDefinitions } from "../plugin/definitions.ts";
+import { Audit, Database, Files, Lists, Metrics } from "../plugin/kernel-services.ts";
 import type { OpenDatabase } from "../store/database.ts";
 import { Management } from "../plugin/management-service.ts";
 import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
@@ -18,7 +18,7 @@ import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { ManagedServer } from "../call/server-type.ts";
 import type { Server, ServerEvent } from "../call/server.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
-import type { Store } from "../store/store.ts";
+import { Store } from "../store/store.ts";
 import { Sources } from "./sources.ts";
 import type { Stage } from "../call/stages.ts";
 
@@ -74,7 +74,7 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
   readonly management: Management;
-  readonly placeOf: PluginFiles["placeOf"];
+  readonly placeOf: Files["placeOf"];
   readonly log: Logger;
   /** The gateway as the endpoints that a plugin serves see it. */
   endpointHost(plugin: string): EndpointHost;
@@ -114,6 +114,23 @@ const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
     ({ name: plugin }, host): Audit =>
       (action, target, details, on) =>
         host.audit({ plugin, action, target, details, on }),
+  ],
+  [Store.id, ({ name }, host) => host.store(name)],
+  [
+    Files.id,
+    ({ sources }, { cwd, placeOf }): Files => ({
+      folder: cwd,
+      read: (path) => sources.read(path),
+      import: (path) => sources.import(path),
+      placeOf,
+    }),
+  ],
+  [
+    Metrics.id,
+    ({ registry }) => {
+      if (registry) return registry;
+      throw new GatewayError("invalid", "A plugin that is there by default has no metrics.");
+    },
   ],
 ]);
 

@@ -31,7 +31,7 @@ export class Sources {
     return [...this.#read.values()].some(({ files, digest }) => digestFiles(files) !== digest);
   }
 
-  /** See `PluginFiles.read`. */
+  /** See `Files.read`. */
   async read(path: string): Promise<string> {
     const file = resolve(this.#cwd, path);
     // Before it is read: what is saved meanwhile counts as a change.
@@ -43,7 +43,7 @@ export class Sources {
     }
   }
 
-  /** See `PluginFiles.import`. */
+  /** See `Files.import`. */
   async import(path: string): Promise<Readonly<Record<string, unknown>>> {
     const file = resolve(this.#cwd, path);
     this.#note(file, "code", [file]);

@@ -253,31 +253,3 @@ export interface StoreNeed {
   /** What the option says, to begin a sentence with. */
   readonly by: string;
 }
-
-/**
- * Files beside the config, for a plugin.
- *
- * @example const agentOf = async (files: PluginFiles, path: string) => (await files.import(path))["default"];
- */
-export interface PluginFiles {
-  /** Folder that relative paths in the config start from: that of the file, if there is one. */
-  readonly folder: string;
-  /**
-   * Reads a text file, by a path relative to {@link folder}. From then on the file belongs to the plugin: when its content changes,
-   * the next reload sets the plugin up anew, and a gateway that watches its config reloads by itself. For `setup`.
-   * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
-   * @example const instructions = await gateway.files.read("instructions.md");
-   */
-  read(path: string): Promise<string>;
-  /**
-   * Imports a TypeScript or JavaScript file, as it is on disk now; it and what it imports belong to the plugin as for {@link read}.
-   * @throws {GatewayError} `io_error` when there is none; `invalid` when it does not load
-   * @example const { default: agent } = await gateway.files.import("./agents/review.ts");
-   */
-  import(path: string): Promise<Readonly<Record<string, unknown>>>;
-  /**
-   * Where something of the config in force stands, as `gateway.yaml:7:5`; the path alone where no file has it. A plugin's options are
-   * found below `["plugins", <its key>]`, also those of a section. A reload that moves lines and nothing else changes it.
-   */
-  placeOf(path: readonly (string | number)[]): string;
-}

@@ -1,3 +1,4 @@
+import type { Registry } from "prom-client";
 import type { Call } from "../call/call.ts";
 import type { Json } from "../kit/types.ts";
 import type { OpenDatabase } from "../store/database.ts";
@@ -46,3 +47,44 @@ export interface Lists {
 
 /** The service that every gateway has; see the interface. */
 export const Lists: Service<Lists> = defineService("lists");
+
+/**
+ * Files beside the config.
+ *
+ * @example definePlugin({ name: "reviews", inject: { files: Files }, setup: ({ services }) => read(services.files) });
+ */
+export interface Files {
+  /** Folder that relative paths in the config start from: that of the file, if there is one. */
+  readonly folder: string;
+  /**
+   * Reads a text file, by a path relative to {@link folder}. From then on the file belongs to the plugin: when its content changes,
+   * the next reload sets the plugin up anew, and a gateway that watches its config reloads by itself. For `setup`.
+   * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
+   * @example const instructions = await files.read("instructions.md");
+   */
+  read(path: string): Promise<string>;
+  /**
+   * Imports a TypeScript or JavaScript file, as it is on disk now; it and what it imports belong to the plugin as for {@link read}.
+   * @throws {GatewayError} `io_error` when there is none; `invalid` when it does not load
+   * @example const { default: agent } = await files.import("./agents/review.ts");
+   */
+  import(path: string): Promise<Readonly<Record<string, unknown>>>;
+  /**
+   * Where something of the config in force stands, as `gateway.yaml:7:5`; the path alone where no file has it. A plugin's options are
+   * found below `["plugins", <its key>]`, also those of a section. A reload that moves lines and nothing else changes it.
+   */
+  placeOf(path: readonly (string | number)[]): string;
+}
+
+/** The service that every gateway has; see the interface. */
+export const Files: Service<Files> = defineService("files");
+
+/**
+ * Metrics of the plugin's own, on the metrics page of the gateway and gone with the plugin. One that is there by default has none.
+ *
+ * @example
+ * definePlugin({ name: "builds", inject: { metrics: Metrics }, setup });
+ *
+ * gateway.services.metrics.registerMetric(new Counter({ name: "builds_total", help: "Builds.", registers: [] }));
+ */
+export const Metrics: Service<Registry> = defineService("metrics");

@@ -1,11 +1,9 @@
 import type { GatewayInfo } from "./gateway-info.ts";
 import type { CallInput, Middleware } from "../call/call.ts";
 import type { Logger } from "pino";
-import type { Registry } from "prom-client";
 import type { Answer } from "../call/answer.ts";
 import type {
   Handle,
-  PluginFiles,
   PromptDefinition,
   ResourceDefinition,
   ResourceHandle,
@@ -19,7 +17,6 @@ import type { Server } from "../call/server.ts";
 import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
 import type { Inject, Injected } from "../kit/service.ts";
 import type { Socket } from "./route.ts";
-import type { Store } from "../store/store.ts";
 import type { Stage } from "../call/stages.ts";
 
 /**
@@ -39,12 +36,6 @@ export interface PluginContext<C = unknown, I extends Inject = Inject> {
   readonly services: Injected<I>;
   /** Writes lines that carry the plugin's name. */
   readonly log: Logger;
-  /** This scope's own metrics; merged at scrape and dropped with the scope. */
-  readonly metrics: Registry;
-  /** Files beside the config. */
-  readonly files: PluginFiles;
-  /** Keeps what is to outlive the process, and what gateways of one store share. */
-  readonly store: Store;
   /** What the gateway is: its servers, what runs, what exists for whom. What changes it is the service `Management`. */
   readonly info: GatewayInfo;
   /**

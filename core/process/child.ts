@@ -39,7 +39,7 @@ type Spawned = ChildProcessByStdio<Writable, Readable, Readable>;
  * group on purpose (setsid, a daemon) is out of reach.
  *
  * @example
- * const child: Child = await spawnChild({ name: "date", command: "date", args: [], env: {}, cwd: gateway.files.folder });
+ * const child: Child = await spawnChild({ name: "date", command: "date", args: [], env: {}, cwd: files.folder });
  * child.stdout.pipe(log);
  */
 export class Child {
@@ -129,7 +129,7 @@ export class Child {
  * @throws {GatewayError} `upstream_error` with a hint when it cannot be started
  *
  * @example
- * const child = await spawnChild({ name: "agent", command: "node", args: ["agent.mjs"], env: {}, cwd: gateway.files.folder });
+ * const child = await spawnChild({ name: "agent", command: "node", args: ["agent.mjs"], env: {}, cwd: files.folder });
  * await child.close();
  */
 export async function spawnChild(

@@ -24,7 +24,7 @@ export interface OneQuestion<T> {
  * @param gateway its id
  * @throws {GatewayError} `unavailable` when that gateway is gone, gives no answer in time, or one of another form; what it threw
  *
- * @example const figures = await askOnce(gateway.store, id, { topic: "figures", body: {}, schema, timeout: 2_000 });
+ * @example const figures = await askOnce(store, id, { topic: "figures", body: {}, schema, timeout: 2_000 });
  */
 export async function askOnce<T>(
   store: Pick<Store, "ask">,

@@ -111,7 +111,7 @@ export interface QueueDelivery {
  * is delivered first.
  *
  * @example
- * const queue: WorkQueue = gateway.store.queue("reports");
+ * const queue: WorkQueue = store.queue("reports");
  * await queue.add({ key: id, group: digestOf(principal.ref), size: 1 }, JSON.stringify({ id }));
  */
 export interface WorkQueue {
@@ -134,7 +134,7 @@ export type Unsubscribe = () => void | Promise<void>;
 
 /**
  * What keeps the state of a gateway: texts under keys, logs of texts, and messages between the gateways that use it. Everything
- * else that plugins get (`gateway.store`) is made of this, once for all drivers. Every driver passes `testStore` of
+ * else that plugins get (the service `Store`) is made of this, once for all drivers. Every driver passes `testStore` of
  * `propylon/testing`.
  *
  * Names of buckets, logs and topics are ASCII letters, digits and `._-/`, at most 128 characters. Keys are printable ASCII

@@ -42,7 +42,7 @@ interface Waiting {
  * a write is under way is one more write, of the latest state. Where the store keeps nothing it does nothing.
  *
  * @example
- * const jobs = new Records<JobRecord>(gateway.store, "jobs", { signal });
+ * const jobs = new Records<JobRecord>(store, "jobs", { signal });
  * for await (const { key, value } of jobs.load()) restore(key, value);
  * await jobs.save(job.id, () => job.toRecord()); // it is there after a restart
  */

@@ -1,4 +1,5 @@
 import type { ZodType } from "zod";
+import { defineService, type Service } from "../kit/service.ts";
 import type { Unsubscribe, WorkQueue } from "./driver.ts";
 
 /**
@@ -9,7 +10,9 @@ import type { Unsubscribe, WorkQueue } from "./driver.ts";
  * Everything rejects with `unavailable` (503) while the store is away, unless it says otherwise.
  *
  * @example
- * const notes = gateway.store.kv<Note>("notes");
+ * definePlugin({ name: "notes", inject: { store: Store }, setup });
+ *
+ * const notes = gateway.services.store.kv<Note>("notes");
  * await notes.put(id, note); // confirmed: it is there after a restart
  */
 export interface Store {
@@ -21,29 +24,29 @@ export interface Store {
   readonly durable: boolean;
   /**
    * Values under keys.
-   * @example const notes = gateway.store.kv("notes", { schema: noteSchema, ttl: 86_400_000 });
+   * @example const notes = store.kv("notes", { schema: noteSchema, ttl: 86_400_000 });
    */
   kv<T>(name: string, options?: KvOptions<T>): Kv<T>;
   /**
    * Messages to every gateway of the store, this one included.
-   * @example await gateway.store.topic<string>("moved").publish(id);
+   * @example await store.topic<string>("moved").publish(id);
    */
   topic<T>(name: string): Topic<T>;
   /**
    * Entries in order, the newest of which stay.
-   * @example const log = gateway.store.log<Visit>("visits", { maxEntries: 10_000 });
+   * @example const log = store.log<Visit>("visits", { maxEntries: 10_000 });
    */
   log<T>(name: string, options: LogOptions): Log<T>;
   /**
    * A bucket of tokens that all gateways of the store take from; it begins full.
-   * @example const { taken } = await gateway.store.meter("mail", { burst: 100, interval: 60_000 }).take(5);
+   * @example const { taken } = await store.meter("mail", { burst: 100, interval: 60_000 }).take(5);
    */
   meter(name: string, options: MeterOptions): Meter;
   /**
    * Waits until this gateway is the only one to hold something, however long that takes.
    * @throws the signal's reason
    * @example
-   * const lease = await gateway.store.lease("reports", { ttl: 10_000, signal });
+   * const lease = await store.lease("reports", { ttl: 10_000, signal });
    * await writeReport({ fence: lease.fence, signal: lease.signal });
    * await lease.release();
    */
@@ -51,7 +54,7 @@ export interface Store {
   /**
    * Work that waits until a gateway of the store does it. Needs `store: nats://...`.
    * @throws {GatewayError} `invalid` with a store that hands out no work
-   * @example const delivery = await gateway.store.queue("reports").next(signal);
+   * @example const delivery = await store.queue("reports").next(signal);
    */
   queue(name: string): WorkQueue;
   /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
@@ -59,18 +62,21 @@ export interface Store {
   /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.
    * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there (`isUnheard`: nothing was carried out); what the answer threw
-   * @example for await (const piece of gateway.store.ask<Status>(replica, "status", { id }, signal)) show(piece);
+   * @example for await (const piece of store.ask<Status>(replica, "status", { id }, signal)) show(piece);
    */
   ask<T>(replica: string, topic: string, body: unknown, signal: AbortSignal): AsyncIterable<T>;
   /**
    * Answers what other gateways {@link ask} this one. The signal of a question aborts when who asked stops listening, or is gone.
-   * @example const end = await gateway.store.answer("status", async function* ({ id }: { id: string }) { yield statusOf(id); });
+   * @example const end = await store.answer("status", async function* ({ id }: { id: string }) { yield statusOf(id); });
    */
   answer(
     topic: string,
     handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
   ): Promise<Unsubscribe>;
 }
+
+/** The service that every gateway has; see the interface. */
+export const Store: Service<Store> = defineService("store");
 
 /**
  * How values are kept.
@@ -107,7 +113,7 @@ export interface Entry<T> {
  * Values under keys. Keys are made by `storeKey`, or are printable ASCII without spaces, at most 512 characters. Values are JSON of at
  * most 32 MiB.
  *
- * @example const notes: Kv<Note> = gateway.store.kv("notes");
+ * @example const notes: Kv<Note> = store.kv("notes");
  */
 export interface Kv<T> {
   /** Absent when there is none, it ended, or it cannot be read. */
@@ -138,7 +144,7 @@ export interface Kv<T> {
   /**
    * Tells the key of every change from now on, by whichever gateway, and reads nothing: for a bucket of which few values matter to
    * one gateway. `undefined`: any of them may have changed. A change of just before may be told, too. Waits while the store is away.
-   * @example await gateway.store.kv<Note>("notes").watchKeys((key) => (key ? drop(key) : dropAll()));
+   * @example await store.kv<Note>("notes").watchKeys((key) => (key ? drop(key) : dropAll()));
    */
   watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe>;
 }
@@ -146,7 +152,7 @@ export interface Kv<T> {
 /**
  * Messages to every gateway of a store: at most once, in order for each sender, each at most 8 KB of JSON.
  *
- * @example const moved: Topic<string> = gateway.store.topic("moved");
+ * @example const moved: Topic<string> = store.topic("moved");
  */
 export interface Topic<T> {
   /** @throws {GatewayError} `too_large` */
@@ -181,7 +187,7 @@ export interface LogEntry<T> {
 /**
  * Entries in order.
  *
- * @example const visits: Log<Visit> = gateway.store.log("visits", { maxEntries: 10_000 });
+ * @example const visits: Log<Visit> = store.log("visits", { maxEntries: 10_000 });
  */
 export interface Log<T> {
   /** Adds entries, all or none. @returns the place of the last @throws {GatewayError} `too_large` for one above 32 MiB */
@@ -212,7 +218,7 @@ export interface MeterOptions {
 /**
  * A bucket of tokens.
  *
- * @example const meter: Meter = gateway.store.meter("mail", { burst: 100, interval: 60_000 });
+ * @example const meter: Meter = store.meter("mail", { burst: 100, interval: 60_000 });
  */
 export interface Meter {
   /**
@@ -263,7 +269,7 @@ export interface LeaseOptions {
 /**
  * Something that one gateway holds.
  *
- * @example const lease: Lease = await gateway.store.lease("reports", { ttl: 10_000 });
+ * @example const lease: Lease = await store.lease("reports", { ttl: 10_000 });
  */
 export interface Lease {
   /** Higher than that of every holder before. Put it into what you write, and refuse to write over a higher one. */
@@ -279,7 +285,7 @@ export interface Lease {
 /**
  * A gateway that uses a store.
  *
- * @example const others = (await gateway.store.replicas()).filter(({ id }: Replica) => id !== gateway.store.replica);
+ * @example const others = (await store.replicas()).filter(({ id }: Replica) => id !== store.replica);
  */
 export interface Replica {
   readonly id: string;

@@ -1,6 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { definePlugin, GatewayError } from "propylon";
+import { Files } from "propylon/kit";
 import { Libraries } from "propylon/plugins/team-auth";
 import { z } from "zod";
 
@@ -23,10 +24,10 @@ export default definePlugin({
       .record(z.string(), z.string())
       .describe("Folder of each library, by its uid; relative to the config."),
   }),
-  inject: { libraries: Libraries },
+  inject: { files: Files, libraries: Libraries },
   async setup(gateway) {
-    const { libraries } = gateway.services;
-    const documents = await readAll(gateway.files.folder, gateway.config.libraries);
+    const { files, libraries } = gateway.services;
+    const documents = await readAll(files.folder, gateway.config.libraries);
 
     gateway.tool("list_libraries", {
       description: "Lists the libraries that you may read.",

@@ -1,8 +1,6 @@
-import { definePlugin, optional } from "propylon";
-import { Agents } from "propylon/plugins/agents";
-import { Tasks } from "propylon/plugins/tasks";
+import { definePlugin } from "propylon";
 import { optionsSchema } from "./options.ts";
-import { serveRuntime } from "./runtime.ts";
+import { inject, serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
 import { RequestHandler } from "./tasks/request-handler.ts";
 
@@ -18,16 +16,16 @@ export default definePlugin({
     execution === "queue" && skills.length > 0
       ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
       : [],
-  inject: { agents: optional(Agents), tasks: optional(Tasks) },
+  inject,
   provides: Runtime,
   async setup(gateway) {
     const handler = gateway.keep(
       "handler",
-      () => new RequestHandler(gateway.store),
+      () => new RequestHandler(gateway.services.store),
       (kept) => kept.close(),
     );
     // Without skills it serves nothing, as in configs that have it for servers of type a2a.
-    if (gateway.config.skills.length > 0) await serveRuntime(gateway, handler, gateway.services);
+    if (gateway.config.skills.length > 0) await serveRuntime(gateway, handler);
     return handler;
   },
 });

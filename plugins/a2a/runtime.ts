@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
-import { GatewayError, type PluginContext } from "propylon";
-import { readVariable, setTicker } from "propylon/kit";
-import type { AgentsService } from "propylon/plugins/agents";
-import type { TaskService } from "propylon/plugins/tasks";
+import { GatewayError, optional, type PluginContext } from "propylon";
+import { Files, Metrics, readVariable, setTicker, Store } from "propylon/kit";
+import { Agents } from "propylon/plugins/agents";
+import { Tasks } from "propylon/plugins/tasks";
 import { Card } from "./card.ts";
 import { contractRoutes } from "./dialect/routes.ts";
 import { checkWorkDir } from "./executors/command.ts";
@@ -19,11 +19,15 @@ import { RuntimeTasks } from "./tasks/runtime-tasks.ts";
 /** How often what is too old is looked for, in milliseconds: at most, and at least. */
 const SWEEP_MS = [1_000, 30_000] as const;
 
-/** Other plugins that it works with. */
-export interface RuntimeServices {
-  readonly agents: AgentsService | undefined;
-  readonly tasks: TaskService | undefined;
-}
+/** What a runtime works with. */
+export const inject = {
+  files: Files,
+  metrics: Metrics,
+  store: Store,
+  agents: optional(Agents),
+  tasks: optional(Tasks),
+};
+type RuntimeContext = PluginContext<A2aOptions, typeof inject>;
 
 /**
  * Serves the skills of the config: their tasks, the card, and both dialects.
@@ -31,25 +35,25 @@ export interface RuntimeServices {
  * @throws {GatewayError} for a skill that cannot work, naming it
  */
 export async function serveRuntime(
-  gateway: PluginContext<A2aOptions>,
+  gateway: RuntimeContext,
   handler: RequestHandler,
-  { agents, tasks }: RuntimeServices,
 ): Promise<void> {
-  const { config } = gateway;
+  const { config, services } = gateway;
+  const { files, store, agents, tasks } = services;
   const conversations = gateway.keep(
     "conversations",
-    () => new Conversations(gateway.store),
+    () => new Conversations(store),
     (kept) => kept.close(),
   );
   const folder = config.workDir ?? readVariable(environment, "WORK_DIR") ?? "/workspace";
-  const workDir = resolve(gateway.files.folder, folder);
+  const workDir = resolve(files.folder, folder);
   const place = placeRuntime(gateway);
-  const skills = await createSkills({ gateway, agents, handler, conversations, workDir });
+  const skills = await createSkills({ gateway, files, agents, handler, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);
   card.route();
   const standard = standardFace(gateway, handler, card, tasks);
   contractRoutes(gateway, handler, card, standard);
-  registerMetrics(gateway.metrics, handler);
+  registerMetrics(services.metrics, handler);
   gateway.onStart(async () => {
     if (config.skills.some(({ command }) => command)) await checkWorkDir(workDir);
     const call: PluginContext["call"] = (input) => gateway.call(input);
@@ -79,9 +83,9 @@ export async function serveRuntime(
 }
 
 /** @throws {GatewayError} `invalid` with a store that hands out no work */
-function queueOf({ store, info, log }: PluginContext): QueueDependencies {
+function queueOf({ services, info, log }: RuntimeContext): QueueDependencies {
   try {
-    return { queue: store.queue("tasks"), log, renew: (sender) => info.renew(sender) };
+    return { queue: services.store.queue("tasks"), log, renew: (sender) => info.renew(sender) };
   } catch (cause) {
     const reason = (cause as Error).message;
     throw new GatewayError("invalid", `plugins.a2a.execution is queue. ${reason}`, {

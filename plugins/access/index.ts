@@ -1,5 +1,5 @@
 import { definePlugin, optional } from "propylon";
-import { Filters } from "propylon/kit";
+import { Files, Filters } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
 import { McpServers } from "propylon/plugins/servers";
@@ -31,6 +31,7 @@ export default definePlugin({
   selects,
   commands,
   inject: {
+    files: Files,
     accounts: optional(Accounts),
     gating: optional(Gating),
     limits: optional(RateLimits),
@@ -38,9 +39,8 @@ export default definePlugin({
   },
   provides: Access,
   setup(gateway) {
-    const placeOf = (rule: number): string =>
-      gateway.files.placeOf(["plugins", "access", "rules", rule]);
-    const rules = gateway.config.rules.map((options, index) => new Rule(options, index, placeOf));
+    const { files, keys } = gateway.services;
+    const rules = gateway.config.rules.map((options, index) => new Rule(options, index, files));
     if (rules.length > 0) {
       gateway.add(Filters, {
         shows: (item, principal) => may(rules, principal, item).allowed,
@@ -54,7 +54,7 @@ export default definePlugin({
     }
     warnOfPlainNames(gateway);
     registerRoutes(gateway, new Ladder(gateway, rules));
-    if (gateway.services.keys) publishKeys(gateway, gateway.services.keys);
+    if (keys) publishKeys(gateway, keys);
     return { may: (principal, item) => may(rules, principal, item) };
   },
 });

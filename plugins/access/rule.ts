@@ -1,5 +1,5 @@
 import { admits, type Listed, type Principal, type Role } from "propylon";
-import { matchesWildcard } from "propylon/kit";
+import { type Files, matchesWildcard } from "propylon/kit";
 import type { RuleOptions, WhoOptions } from "./options.ts";
 import type { Decision } from "./service.ts";
 
@@ -14,10 +14,9 @@ export class Rule implements Decision {
   readonly #refs: readonly string[] | undefined;
   readonly #role: Role | undefined;
   readonly #covers: (item: Item) => boolean;
-  readonly #placeOf: (rule: number) => string;
+  readonly #files: Pick<Files, "placeOf">;
 
-  /** @param placeOf where the rule of a number stands; asked each time, since a reload may move it */
-  constructor(options: RuleOptions, rule: number, placeOf: (rule: number) => string) {
+  constructor(options: RuleOptions, rule: number, files: Pick<Files, "placeOf">) {
     const { allow, deny } = options;
     const patterns = allow ?? deny ?? [];
     this.allowed = allow !== undefined;
@@ -25,12 +24,13 @@ export class Rule implements Decision {
     this.#refs = options.for && refsOf(options.for);
     this.#role = options.for?.role;
     this.#covers = coverOf(patterns);
-    this.#placeOf = placeOf;
+    this.#files = files;
     this.reason = `access[${rule}] ${this.allowed ? "allows" : "denies"} ${patterns.join(", ")} ${wordsOf(options.for)}.`;
   }
 
+  /** Where it stands now: a reload may move it. */
   get place(): string {
-    return this.#placeOf(this.rule);
+    return this.#files.placeOf(["plugins", "access", "rules", this.rule]);
   }
 
   /** Whether the rule is about somebody. */

@@ -6,10 +6,9 @@ import {
   type Principal,
   type Management,
   type Server,
-  type Service,
   type Tool,
 } from "propylon";
-import { troubleFor } from "propylon/kit";
+import { type Files, type Store, troubleFor } from "propylon/kit";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
 import type { GatingService } from "propylon/plugins/gating";
 import type { HealthService, ServerHealth } from "propylon/plugins/health";
@@ -52,7 +51,14 @@ export interface ServerView {
 }
 
 /** The gateway for those who manage it. */
-export type AdminContext = PluginContext<unknown, { readonly management: Service<Management> }>;
+export type AdminContext = PluginContext<
+  unknown,
+  {
+    readonly files: typeof Files;
+    readonly management: typeof Management;
+    readonly store: typeof Store;
+  }
+>;
 
 /** Plugins whose facts are shown with the servers. */
 export interface Companions {

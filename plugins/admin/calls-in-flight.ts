@@ -1,5 +1,5 @@
-import type { Management, PluginContext } from "propylon";
-import { askOnce, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
+import type { Management } from "propylon";
+import { askOnce, FIRST_PROBLEM, LookupQuota, type RunningCall, type Store } from "propylon/kit";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 
@@ -52,11 +52,11 @@ interface FleetPage extends Page {
 /** The calls that run at the gateways of a store, at this one alone where none is shared. */
 export class CallsInFlight {
   readonly #management: Management;
-  readonly #store: PluginContext["store"];
+  readonly #store: Store;
   readonly #lookups = new LookupQuota("calls of other gateways");
 
-  constructor({ services, store }: Pick<AdminContext, "services" | "store">) {
-    this.#management = services.management;
+  constructor({ management, store }: AdminContext["services"]) {
+    this.#management = management;
     this.#store = store;
   }
 

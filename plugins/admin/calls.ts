@@ -36,7 +36,7 @@ const callSchema = z.strictObject({
 /** Calls while they run: which there are, the end of one, and a call by hand. Operators see all of them, others their own. */
 export function callRoutes(gateway: AdminContext): void {
   const look = { access: "caller", mutates: false, management: true } as const;
-  const running = new CallsInFlight(gateway);
+  const running = new CallsInFlight(gateway.services);
   gateway.onStart(() => running.serve());
   gateway.route("GET", "/_meta/calls", look, (event) => listCalls(running, event));
   gateway.route("DELETE", "/_meta/calls/:id", { ...look, mutates: true }, (event) =>

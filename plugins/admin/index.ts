@@ -1,4 +1,5 @@
 import { definePlugin, Management, optional } from "propylon";
+import { Files, Store } from "propylon/kit";
 import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";
@@ -20,7 +21,9 @@ export default definePlugin({
   config: optionsSchema,
   commands,
   inject: {
+    files: Files,
     management: Management,
+    store: Store,
     gating: Gating,
     breaker: optional(Breaker),
     health: optional(Health),

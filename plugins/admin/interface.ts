@@ -74,7 +74,7 @@ function signInOf({ authenticators, plugins }: GatewayDescription): object[] {
 
 /** Where it stands in the file is for those who may see the config. */
 function readOnlyOf(
-  { files }: AdminContext,
+  { services: { files } }: AdminContext,
   { readOnly }: GatewayDescription,
   isOperator: boolean,
 ): object | null {

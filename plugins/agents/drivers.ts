@@ -1,4 +1,5 @@
 import { GatewayError, type PluginContext } from "propylon";
+import type { Files } from "propylon/kit";
 import type { Driver } from "./agent.ts";
 import { CodeDriver } from "./code.ts";
 import { isAgentCode, type AgentCode } from "./define.ts";
@@ -24,7 +25,7 @@ export interface DriverInput {
   readonly options: AgentOptions;
   readonly config: AgentsOptions;
   readonly tools: AgentTools;
-  readonly gateway: PluginContext;
+  readonly gateway: PluginContext<unknown, { readonly files: typeof Files }>;
 }
 
 /**
@@ -45,7 +46,9 @@ function driveServer({ name, options, gateway }: DriverInput, server: string): D
 async function driveModel({ name, options, config, tools, gateway }: DriverInput): Promise<Driven> {
   const { instructions = "", agents } = options;
   const text =
-    typeof instructions === "string" ? instructions : await gateway.files.read(instructions.file);
+    typeof instructions === "string"
+      ? instructions
+      : await gateway.services.files.read(instructions.file);
   const id = options.model ?? config.model;
   if (id === undefined)
     throw new GatewayError("invalid", `The agent "${name}" has no model.`, {
@@ -68,8 +71,9 @@ async function driveCode(
   { name, options, config, tools, gateway }: DriverInput,
   file: string,
 ): Promise<Driven> {
-  const source = await gateway.files.read(file);
-  const code = codeOf((await gateway.files.import(file))["default"], file);
+  const { files } = gateway.services;
+  const source = await files.read(file);
+  const code = codeOf((await files.import(file))["default"], file);
   const own = options.model ?? config.model;
   const model = own === undefined ? undefined : createModel(own, config.providers);
   const modelOf = (id: string | undefined): Model => {

@@ -1,5 +1,5 @@
 import { definePlugin, optional } from "propylon";
-import { Endpoints, Listeners } from "propylon/kit";
+import { Endpoints, Files, Listeners } from "propylon/kit";
 import { AgentProgress } from "propylon/plugins/progress";
 import { ChangeTimes } from "./change-times.ts";
 import { commands } from "./commands.ts";
@@ -35,7 +35,7 @@ export default definePlugin({
   section: { key: "agents", option: "agents" },
   references,
   commands,
-  inject: { progress: optional(AgentProgress) },
+  inject: { files: Files, progress: optional(AgentProgress) },
   provides: Agents,
   packages: ({ providers }) => packagesOf(providers),
   async setup(gateway) {

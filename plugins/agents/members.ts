@@ -1,9 +1,9 @@
-import { toGatewayError, type GatewayInfo, type PluginContext, Checks } from "propylon";
+import { toGatewayError, type GatewayInfo, Checks } from "propylon";
 import { wordsOf } from "propylon/kit";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
 import { ChangeTimes } from "./change-times.ts";
-import { createDriver, limitsOf, type Driven } from "./drivers.ts";
+import { createDriver, limitsOf, type Driven, type DriverInput } from "./drivers.ts";
 import type { Offers } from "./offers.ts";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 import { orderByNeed } from "./order.ts";
@@ -14,7 +14,7 @@ import { AgentTools } from "./agent-tools.ts";
 
 /** What members are made with. */
 export interface MembersInput {
-  readonly gateway: PluginContext;
+  readonly gateway: DriverInput["gateway"];
   readonly config: AgentsOptions;
   readonly progress: ProgressService | undefined;
   readonly offers: Offers;

@@ -1,5 +1,5 @@
 import { definePlugin, GatewayError, optional } from "propylon";
-import { Audit } from "propylon/kit";
+import { Audit, Metrics } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { Circuits } from "./circuits.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -14,10 +14,10 @@ export * from "./service.ts";
 export default definePlugin({
   name: "breaker",
   config: optionsSchema,
-  inject: { audit: Audit, gating: optional(Gating) },
+  inject: { audit: Audit, metrics: Metrics, gating: optional(Gating) },
   provides: Breaker,
   setup(gateway) {
-    const { gating } = gateway.services;
+    const { gating, metrics } = gateway.services;
     if (gateway.config.autoDisable && !gating)
       throw new GatewayError("invalid", "autoDisable needs the plugin gating.", {
         hint: "Add gating to plugins, or leave autoDisable out.",
@@ -29,7 +29,7 @@ export default definePlugin({
     });
     registerRoutes(gateway, circuits);
     registerPanels(gateway);
-    registerMetrics(gateway.metrics, circuits);
+    registerMetrics(metrics, circuits);
     gateway.hook("reload:done", ({ servers }) =>
       circuits.forget([...servers.removed, ...servers.changed]),
     );

@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { PluginContext } from "propylon";
-import { FIRST_PROBLEM, setTimer } from "propylon/kit";
+import { FIRST_PROBLEM, setTimer, type Store } from "propylon/kit";
 import { z } from "zod";
 
 /** The parts of a console. */
@@ -32,7 +31,7 @@ export class ConsoleChanges {
   }
 
   /** Hears the other gateways of the store. */
-  async start(store: PluginContext["store"]): Promise<void> {
+  async start(store: Store): Promise<void> {
     const topic = store.topic<unknown>("changes");
     this.#leave = await topic.subscribe((message) => {
       const { data } = newsSchema.safeParse(message, FIRST_PROBLEM);

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, toGatewayError, type PluginContext } from "propylon";
-import { storeKey } from "propylon/kit";
+import { GatewayError, toGatewayError } from "propylon";
+import { type Store, storeKey } from "propylon/kit";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import { type TeamParts, TeamSync } from "./team-sync.ts";
 
@@ -9,7 +9,7 @@ const LEASE_MS = 10_000;
 
 /** What {@link ConsoleTeams} works with. */
 export interface ConsoleTeamsOptions extends TeamParts {
-  readonly store: PluginContext["store"];
+  readonly store: Store;
   readonly queue: KeyedQueue;
   /** Aborts when the plugin ends. */
   readonly signal: AbortSignal;

@@ -1,5 +1,5 @@
 import type { PluginContext, Service } from "propylon";
-import { createSealer, type OpenDatabase } from "propylon/kit";
+import { createSealer, type Metrics, type OpenDatabase, type Store } from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { ConsoleChanges } from "./changes.ts";
 import { ConnectedAgents } from "./connected-agents.ts";
@@ -22,11 +22,17 @@ import { Workspaces } from "./workspaces.ts";
 export function createParts(
   gateway: PluginContext<
     ConsoleOptions,
-    { readonly openDatabase: Service<OpenDatabase>; readonly servers: Service<McpServersService> }
+    {
+      readonly metrics: typeof Metrics;
+      readonly openDatabase: Service<OpenDatabase>;
+      readonly servers: Service<McpServersService>;
+      readonly store: typeof Store;
+    }
   >,
   metrics: TeamMetrics,
 ) {
-  const { config, log, services, store } = gateway;
+  const { config, log, services } = gateway;
+  const { store } = services;
   const ended = new AbortController();
   const { signal } = ended;
   const changes = new ConsoleChanges((part, change) => gateway.emit("console", { part, change }));
@@ -55,7 +61,7 @@ export function createParts(
     teams,
     agents,
     chat: new Chat({ config, instances, workspaces, agents }),
-    turns: registerTurns(gateway.metrics),
+    turns: registerTurns(services.metrics),
     desk: new Console({ ...shared, registry, keys, teams, agents }),
     async start(): Promise<void> {
       if (gateway.info.dryRun) return;

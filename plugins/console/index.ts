@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { Database, EventKinds } from "propylon/kit";
+import { Database, EventKinds, Metrics, Store } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";
@@ -16,13 +16,13 @@ export type { ConsoleChange } from "./events.ts";
 export default definePlugin({
   name: "console",
   config: optionsSchema,
-  inject: { openDatabase: Database, servers: McpServers },
+  inject: { metrics: Metrics, openDatabase: Database, servers: McpServers, store: Store },
   commands,
   setup(gateway) {
     for (const kind of events) gateway.add(EventKinds, kind);
-    const metrics = registerMetrics(gateway.metrics);
-    const parts = createParts(gateway, metrics);
-    registerHealthMetrics(gateway.metrics, parts.agents);
+    const { metrics } = gateway.services;
+    const parts = createParts(gateway, registerMetrics(metrics));
+    registerHealthMetrics(metrics, parts.agents);
     registerRoutes(gateway, parts);
     registerPanels(gateway);
     gateway.onStart(() => parts.start());

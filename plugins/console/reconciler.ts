@@ -1,5 +1,5 @@
 import { toGatewayError, type PluginContext } from "propylon";
-import { backoffDelay, type BackoffPolicy, pause } from "propylon/kit";
+import { backoffDelay, type BackoffPolicy, pause, type Store } from "propylon/kit";
 import type { TeamMetrics } from "./metrics.ts";
 import type { TeamRows } from "./team-rows.ts";
 import type { ConsoleTeams } from "./console-teams.ts";
@@ -41,7 +41,7 @@ export class Reconciler {
   }
 
   /** Works until the signal aborts, in one gateway of the store at a time. */
-  async run(store: PluginContext["store"], signal: AbortSignal): Promise<void> {
+  async run(store: Store, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const lease = await store.lease("reconciler", { ttl: LEASE_MS, signal });
       try {

@@ -1,5 +1,5 @@
 import { definePlugin, Checks } from "propylon";
-import { EventKinds } from "propylon/kit";
+import { EventKinds, Store } from "propylon/kit";
 import { Channel } from "./channel.ts";
 import { optionsSchema } from "./options.ts";
 import { warningOf } from "./kinds.ts";
@@ -22,11 +22,12 @@ export type {
 export default definePlugin({
   name: "events",
   config: optionsSchema,
+  inject: { store: Store },
   setup(gateway) {
     const { maxEvents, maxSize } = gateway.config;
     const channel = gateway.keep(
       "channel",
-      () => new Channel(gateway.store),
+      () => new Channel(gateway.services.store),
       (kept) => kept.dispose(),
     );
     const bounds = { events: maxEvents, bytes: maxSize };

@@ -14,10 +14,11 @@ import type { FlagChange } from "./service.ts";
  * @throws {GatewayError} `invalid` for workers with a state file and a store that ends with the gateway
  */
 export function createKeeper(
-  { config, info, files, services, store, log }: GatingContext,
+  { config, info, services, log }: GatingContext,
   onChange: (changes: readonly FlagChange[]) => void,
 ): StateKeeper | undefined {
-  const path = statePath(config.state, files.folder, services.management.configFile);
+  const { files, management, store } = services;
+  const path = statePath(config.state, files.folder, management.configFile);
   const file = path === undefined ? undefined : new StateFile(path, info.dryRun);
   if (store.shared && !store.durable) {
     if (file) throw nowhere();

@@ -1,5 +1,5 @@
 import { definePlugin, Management } from "propylon";
-import { Filters, Lists } from "propylon/kit";
+import { Files, Filters, Lists, Store } from "propylon/kit";
 import { FlagStore } from "./flag-store.ts";
 import { createKeeper } from "./create-keeper.ts";
 import { isShown } from "./flags.ts";
@@ -19,7 +19,7 @@ export default definePlugin({
   name: "gating",
   config: optionsSchema,
   selects,
-  inject: { lists: Lists, management: Management },
+  inject: { files: Files, lists: Lists, management: Management, store: Store },
   provides: Gating,
   setup(gateway) {
     const { config } = gateway;

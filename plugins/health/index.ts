@@ -1,5 +1,5 @@
 import { definePlugin, optional } from "propylon";
-import { EventKinds } from "propylon/kit";
+import { EventKinds, Metrics } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { Gating } from "propylon/plugins/gating";
 import { keepChecking } from "./background.ts";
@@ -21,12 +21,12 @@ export * from "./service.ts";
 export default definePlugin({
   name: "health",
   config: optionsSchema,
-  inject: { agents: optional(Agents), gating: optional(Gating) },
+  inject: { metrics: Metrics, agents: optional(Agents), gating: optional(Gating) },
   provides: Health,
   setup(gateway) {
     for (const kind of events) gateway.add(EventKinds, kind);
-    const { agents, gating } = gateway.services;
-    const durations = createProbeDurations(gateway.metrics);
+    const { agents, gating, metrics } = gateway.services;
+    const durations = createProbeDurations(metrics);
     const servers = new ServerChecks({
       gateway,
       gating,
@@ -41,7 +41,7 @@ export default definePlugin({
     const watch = new VerdictWatch(gateway, () => health.known);
     const applied = gateway.keep("applied", () => ({ at: new Date().toISOString() }));
     registerRoutes(gateway, { health, agents, lastReload: () => applied.at });
-    registerMetrics(gateway.metrics, health, { agents, servers });
+    registerMetrics(metrics, health, { agents, servers });
     if (agents) registerPanels(gateway);
     gateway.hook("reload:done", (report) => {
       if (report.applied) applied.at = report.at;

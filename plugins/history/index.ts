@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { Metrics, Store } from "propylon/kit";
 import { CallJournal } from "./journal.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
@@ -12,12 +13,14 @@ import { Secrets } from "./secrets.ts";
 export default definePlugin({
   name: "history",
   config: optionsSchema,
+  inject: { metrics: Metrics, store: Store },
   setup(gateway) {
     const { maxEntries, maxMemory } = gateway.config;
     const limits = { entries: maxEntries, memory: maxMemory };
     const ring = gateway.keep("ring", () => new Ring(limits));
     const secrets = new Secrets(gateway.config.redact);
-    const { config: options, log, store } = gateway;
+    const { config: options, log } = gateway;
+    const { metrics, store } = gateway.services;
     const journal = store.durable
       ? gateway.keep(
           "journal",
@@ -36,7 +39,7 @@ export default definePlugin({
     gateway.use("dispatch", recorder.note);
     registerRoutes(gateway, { ring, secrets, recorder, journal });
     registerPanels(gateway);
-    registerMetrics(gateway.metrics, () => journal?.dropped ?? 0);
+    registerMetrics(metrics, () => journal?.dropped ?? 0);
     // Not before: whoever waits for the start does not wait for old calls.
     gateway.hook("gateway:ready", () => void journal?.fill());
     gateway.hook("reload:done", () => void journal?.fill());

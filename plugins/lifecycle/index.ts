@@ -1,5 +1,5 @@
 import { definePlugin, optional } from "propylon";
-import { Audit, setTicker } from "propylon/kit";
+import { Audit, Metrics, Store } from "propylon/kit";
 import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Tasks } from "propylon/plugins/tasks";
@@ -12,26 +12,30 @@ import { registerRoutes } from "./routes.ts";
 import { registerSockets } from "./sockets.ts";
 import { registerTools } from "./tools.ts";
 
-/** How often what is too old is looked for, in milliseconds: at most, and at least. */
-const SWEEP_MS = [1_000, 30_000] as const;
-
 /** Agents that any client can start, watch, complete and stop. */
 export default definePlugin({
   name: "lifecycle",
   config: optionsSchema,
-  inject: { audit: Audit, agents: Agents, payloads: optional(Payloads), tasks: optional(Tasks) },
+  inject: {
+    audit: Audit,
+    metrics: Metrics,
+    store: Store,
+    agents: Agents,
+    payloads: optional(Payloads),
+    tasks: optional(Tasks),
+  },
   setup(gateway) {
     const { config: options, log } = gateway;
-    const { agents, payloads, tasks } = gateway.services;
+    const { agents, metrics, payloads, store, tasks } = gateway.services;
     const lifecycle = gateway.keep(
       "lifecycle",
-      () => new Lifecycle(gateway.store),
+      () => new Lifecycle(store),
       (kept) => kept.close(),
     );
     registerTools(gateway, lifecycle, payloads !== undefined);
     registerRoutes(gateway, lifecycle);
     registerSockets(gateway, lifecycle);
-    registerMetrics(gateway.metrics, lifecycle);
+    registerMetrics(metrics, lifecycle);
     // What runs has the whole grace time, as a call in flight has.
     gateway.hook("gateway:drain", ({ waitUntil, signal }) => {
       signal.addEventListener("abort", () => void lifecycle.close(), { once: true });
@@ -41,13 +45,12 @@ export default definePlugin({
       const takers = takersOf(options, agents);
       const giveBack = lifecycle.adopt({ options, agents, takers, payloads, log });
       const endAnswers = await lifecycle.open();
-      const every = Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], options.retention.ttl));
-      const timer = setTicker(() => lifecycle.tend(), every).unref();
+      const stop = lifecycle.tend(options.retention.ttl);
       const leave = tasks?.join(new AgentTasks(lifecycle));
       return () => {
         leave?.();
         endAnswers();
-        clearInterval(timer);
+        stop();
         giveBack();
       };
     });

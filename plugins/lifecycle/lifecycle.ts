@@ -1,6 +1,6 @@
 import type { Dependencies } from "./dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
-import { within, type Store } from "propylon/kit";
+import { setTicker, type Store, within } from "propylon/kit";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
 import { AgentArchive, type Restored } from "./archive.ts";
@@ -12,6 +12,8 @@ import { runContract } from "./run.ts";
 import { Runs } from "./runs.ts";
 import { AgentSlots } from "./slots.ts";
 
+/** How often what is too old is looked for, in milliseconds: at most, and at least. */
+const SWEEP_MS = [1_000, 30_000] as const;
 /** How long runs may take to end once they were cut, in milliseconds. */
 const CUT_MS = 1_000;
 
@@ -192,11 +194,20 @@ export class Lifecycle {
     this.#roster.drop(agent);
   }
 
-  /** Drops what is kept no longer, and takes in what others left. */
-  tend(): void {
-    this.sweep();
-    // The store may be away: the next time will do.
-    this.takeOver().catch(() => {});
+  /**
+   * Drops what is kept no longer and takes in what others left, again and again.
+   *
+   * @param ttl how long what ended is kept, in milliseconds
+   * @returns stops it
+   */
+  tend(ttl: number): () => void {
+    const step = (): void => {
+      this.sweep();
+      // The store may be away: the next time will do.
+      this.takeOver().catch(() => {});
+    };
+    const ticker = setTicker(step, Math.max(SWEEP_MS[0], Math.min(SWEEP_MS[1], ttl))).unref();
+    return () => clearInterval(ticker);
   }
 
   /** Drops what is kept no longer. */

@@ -1,5 +1,5 @@
-import type { Json, PluginContext } from "propylon";
-import { askOnce, boundedRecord } from "propylon/kit";
+import type { Json } from "propylon";
+import { askOnce, boundedRecord, type Store } from "propylon/kit";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */
@@ -20,11 +20,11 @@ export interface GatewayFigures {
 
 /** The figures of all gateways of the store, of this one alone where none is shared. */
 export class FleetFigures {
-  readonly #store: PluginContext["store"];
+  readonly #store: Store;
   readonly #own: () => object;
 
   /** @param own figures of this gateway */
-  constructor(store: PluginContext["store"], own: () => object) {
+  constructor(store: Store, own: () => object) {
     this.#store = store;
     this.#own = own;
   }

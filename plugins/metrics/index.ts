@@ -1,4 +1,5 @@
 import { definePlugin, Management, optional } from "propylon";
+import { Metrics, Store } from "propylon/kit";
 import { Gating } from "propylon/plugins/gating";
 import { Tasks } from "propylon/plugins/tasks";
 import {
@@ -23,7 +24,13 @@ import { Switches } from "./switches.ts";
 export default definePlugin({
   name: "metrics",
   config: optionsSchema,
-  inject: { management: Management, gating: optional(Gating), tasks: optional(Tasks) },
+  inject: {
+    management: Management,
+    metrics: Metrics,
+    store: Store,
+    gating: optional(Gating),
+    tasks: optional(Tasks),
+  },
   setup(gateway) {
     const { config, services } = gateway;
     const { buckets } = config;
@@ -32,14 +39,14 @@ export default definePlugin({
     const life = gateway.keep(`life ${buckets.join(" ")}`, () => new GatewayLife(buckets));
     const switches = new Switches(() => gateway.info.servers, services.gating);
     const sources: Sources = { counts, life, switches, gateway };
-    const page = new Exposition(gateway.metrics, config.prefix);
+    const page = new Exposition(services.metrics, config.prefix);
     exposeCalls(page, sources);
     exposeConventions(page, sources);
     exposeGateway(page, sources);
     if (services.tasks) exposeTasks(page, services.tasks);
     if (config.process) exposeProcess(page);
     measure(gateway, counts);
-    const fleet = new FleetFigures(gateway.store, () => summarise(sources));
+    const fleet = new FleetFigures(services.store, () => summarise(sources));
     registerRoutes(gateway, services.management, sources, fleet);
     life.watch(gateway);
     gateway.hook("reload:done", () => {

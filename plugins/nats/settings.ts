@@ -5,7 +5,7 @@ import type { NatsAccess } from "./access.ts";
 /**
  * How to reach NATS, with options, addresses and environment put together.
  *
- * @example const settings: NatsSettings | undefined = natsOf(config.nats, environment, gateway.files.folder);
+ * @example const settings: NatsSettings | undefined = natsOf(config.nats, environment, files.folder);
  */
 export interface NatsSettings extends Pick<NatsAccess, "provision" | "replicas"> {
   /** Without credentials. */

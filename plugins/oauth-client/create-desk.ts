@@ -1,5 +1,12 @@
-import type { PluginContext } from "propylon";
-import { digestOf, perGeneration, ProviderHttp, storeKey } from "propylon/kit";
+import type { PluginContext, Service } from "propylon";
+import {
+  digestOf,
+  type Metrics,
+  perGeneration,
+  ProviderHttp,
+  type Store,
+  storeKey,
+} from "propylon/kit";
 import type { McpServersService } from "propylon/plugins/servers";
 import { z } from "zod";
 import { LoginAccounts } from "./accounts.ts";
@@ -32,10 +39,17 @@ export interface DeskParts {
 
 /** Puts the parts together. */
 export function createDesk(
-  gateway: PluginContext<OauthClientOptions>,
-  servers: McpServersService,
+  gateway: PluginContext<
+    OauthClientOptions,
+    {
+      readonly metrics: typeof Metrics;
+      readonly servers: Service<McpServersService>;
+      readonly store: typeof Store;
+    }
+  >,
 ): DeskParts {
-  const { config, log, store, metrics } = gateway;
+  const { config, log } = gateway;
+  const { metrics, servers, store } = gateway.services;
   const found = findSeal(config.secretKeys);
   const { fernet: seal } = found;
   const introduction = perGeneration(gateway, () => introductionOf(gateway));
@@ -101,11 +115,7 @@ function introductionOf({ info, config }: PluginContext<OauthClientOptions>): In
 }
 
 /** Two gateways that refresh with the same token look like a thief to its provider (OAuth 2.1 section 4.3.1). */
-async function alone(
-  store: PluginContext["store"],
-  key: string,
-  work: () => Promise<void>,
-): Promise<void> {
+async function alone(store: Store, key: string, work: () => Promise<void>): Promise<void> {
   if (!store.shared) return work();
   const name = `refresh-${digestOf(storeKey(key)).slice(0, 40)}`;
   const lease = await store.lease(name, { ttl: LEASE_MS });

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { Filters, Lists } from "propylon/kit";
+import { Filters, Lists, Metrics, Store } from "propylon/kit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createDesk } from "./create-desk.ts";
@@ -13,17 +13,17 @@ export default definePlugin({
   name: "oauth-client",
   config: optionsSchema,
   commands,
-  inject: { lists: Lists, servers: McpServers },
+  inject: { lists: Lists, metrics: Metrics, servers: McpServers, store: Store },
   setup(gateway) {
-    const { lists, servers } = gateway.services;
-    const parts = createDesk(gateway, servers);
+    const { lists, servers, store } = gateway.services;
+    const parts = createDesk(gateway);
     const { accounts, desk, introduction } = parts;
     registerTools(gateway, { accounts, desk, servers });
     gateway.add(Filters, {
       shows: ({ server }) =>
         server !== "oauth-client" || accounts.servers.some((each) => each.isPersonal),
     });
-    warnOfPassingLogins(gateway, parts.isSealLasting);
+    warnOfPassingLogins(gateway, store, parts.isSealLasting);
     registerRoutes(gateway, desk, introduction);
     gateway.hook("reload:done", () => lists.changed());
     gateway.hook("gateway:ready", () => lists.changed());

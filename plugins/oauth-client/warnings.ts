@@ -1,8 +1,10 @@
 import { Checks, type PluginContext } from "propylon";
+import type { Store } from "propylon/kit";
 
 /** Tells what should not stay as it is. */
 export function warnOfPassingLogins(
-  { add, store }: Pick<PluginContext, "add" | "store">,
+  { add }: Pick<PluginContext, "add">,
+  store: Store,
   isSealLasting: boolean,
 ): void {
   const problem = !store.durable

@@ -1,4 +1,5 @@
 import { Authenticators, definePlugin, Management, optional } from "propylon";
+import { Metrics } from "propylon/kit";
 import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";
@@ -24,25 +25,24 @@ export default definePlugin({
   name: "oauth-resource",
   config: optionsSchema,
   provides: OauthResource,
-  inject: { management: Management, accounts: optional(Accounts) },
+  inject: { management: Management, metrics: Metrics, accounts: optional(Accounts) },
   setup(gateway) {
     const { config } = gateway;
-    const { accounts, management } = gateway.services;
+    const { accounts, management, metrics } = gateway.services;
     const documents = new IssuerDocuments(config);
     const issuers = new TokenIssuers(config.issuers, documents);
     if (accounts) issuers.requireQualified();
     const scopes = new ScopeRoles(config.scopes);
     const resources = findResources(gateway);
     const challenges = new Challenges(resources, scopes);
-    const onRefusal = tellRefusals(gateway.log, registerMetrics(gateway.metrics));
+    const onRefusal = tellRefusals(gateway.log, registerMetrics(metrics));
     const parts = { issuers, resources, scopes, challenges, accounts, onRefusal };
     const tokens = createTokens(gateway, parts);
-    const { authenticate, isSigned, refusal } = tokens;
     gateway.add(Authenticators, {
       name: AUTHENTICATOR,
-      authenticate,
-      isSigned,
-      refusal,
+      authenticate: tokens.authenticate,
+      isSigned: tokens.isSigned,
+      refusal: tokens.refusal,
       challenge: (path, isRefused) => challenges.unauthorized(path, isRefused),
       stepUp: (path, principal, access) => challenges.stepUp(path, principal, access),
     });

@@ -1,6 +1,13 @@
-import type { GatewayConfig, PluginContext, RouteEvent } from "propylon";
+import type { GatewayConfig, PluginContext, RouteEvent, Service } from "propylon";
 import { z } from "zod";
-import { createSealer, passingSealer, perGeneration, placeOf, TrustedProxies } from "propylon/kit";
+import {
+  createSealer,
+  passingSealer,
+  perGeneration,
+  placeOf,
+  type Store,
+  TrustedProxies,
+} from "propylon/kit";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import { SignedAccess } from "./access-tokens.ts";
 import { ASSERTION_MS, ClientAssertions } from "./client-assertions.ts";
@@ -19,7 +26,10 @@ import { Provider } from "./provider.ts";
 import { Registrations, registrationRecordSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
 import { Targets } from "./targets.ts";
 
-type Context = PluginContext<OauthOptions>;
+type Context = PluginContext<
+  OauthOptions,
+  { readonly resource: Service<OauthResourceService>; readonly store: typeof Store }
+>;
 
 /** A server, and what it holds open. */
 export interface CreatedServer {
@@ -35,10 +45,10 @@ export interface CreatedServer {
  */
 export function createServer(
   gateway: Context,
-  resource: OauthResourceService,
   onRevoked: (grant: string, reason: string) => void,
 ): CreatedServer {
-  const { config, store } = gateway;
+  const { config } = gateway;
+  const { resource, store } = gateway.services;
   const issuer = (): string => resource.root();
   // What does not outlive the process needs no key that does, and a reload may change those of the config.
   const isKept = store.durable || store.shared;

@@ -1,5 +1,5 @@
 import { definePlugin, Management } from "propylon";
-import { Audit, BoundedLog } from "propylon/kit";
+import { Audit, BoundedLog, Metrics, Store } from "propylon/kit";
 import { OauthResource } from "propylon/plugins/oauth-resource";
 import { Authorization } from "./authorization.ts";
 import { createServer } from "./create-server.ts";
@@ -16,14 +16,20 @@ import { warnOfState } from "./warnings.ts";
 export default definePlugin({
   name: "oauth",
   config: optionsSchema,
-  inject: { audit: Audit, management: Management, resource: OauthResource },
+  inject: {
+    audit: Audit,
+    management: Management,
+    metrics: Metrics,
+    resource: OauthResource,
+    store: Store,
+  },
   setup(gateway) {
     const { config, info, log, services } = gateway;
-    const { parts, close } = createServer(gateway, services.resource, (grant, reason) => {
+    const { parts, close } = createServer(gateway, (grant, reason) => {
       counts.revoked();
       services.management.evict(({ claims }) => claims?.["grant"] === grant, reason);
     });
-    const counts = registerMetrics(gateway.metrics, {
+    const counts = registerMetrics(services.metrics, {
       grants: () => parts.grants.size,
       registrations: () => parts.registrations.size,
     });
@@ -37,13 +43,9 @@ export default definePlugin({
       if (kind === "authorization_code")
         services.audit("login", { login: id, client, person: person.subject }, {}, event);
     });
-    warnOfState(gateway);
-    registerRoutes(gateway, {
-      parts,
-      authorization: new Authorization(parts, onRefusal),
-      tokens,
-      onRefusal,
-    });
+    warnOfState(gateway, services.store);
+    const authorization = new Authorization(parts, onRefusal);
+    registerRoutes(gateway, { parts, authorization, tokens, onRefusal });
     const { verify } = parts.access;
     const leave = services.resource.accept({ name: config.name, url: parts.issuer, verify });
     // `propylon check` looks at the config alone.

@@ -1,11 +1,11 @@
 import { Checks, type GatewayConfig, type PluginContext } from "propylon";
+import type { Store } from "propylon/kit";
 
 /** Tells what should not stay as it is. */
-export function warnOfState({
-  add,
-  store,
-  info,
-}: Pick<PluginContext, "add" | "store" | "info">): void {
+export function warnOfState(
+  { add, info }: Pick<PluginContext, "add" | "info">,
+  store: Store,
+): void {
   add(Checks, {
     name: "oauth-store",
     ask: () => {

@@ -3,10 +3,11 @@ import {
   backoffDelay,
   digestOf,
   HttpClient,
+  type HttpClientReply,
   networkReason,
   pause,
+  type Store,
   timeoutSignal,
-  type HttpClientReply,
 } from "propylon/kit";
 import type { BucketOptions, PayloadsOptions } from "./options.ts";
 import { BucketFailure, bucketFailureOf, readShort } from "./bucket-failure.ts";
@@ -46,7 +47,11 @@ interface BucketRequest {
  * @throws {GatewayError} `invalid` without an index that outlives the process: nobody would find its objects again
  */
 export function createBucket(
-  { config, store, info }: PluginContext<PayloadsOptions>,
+  {
+    config,
+    services: { store },
+    info,
+  }: PluginContext<PayloadsOptions, { readonly store: typeof Store }>,
   onFailure: (operation: string, reason: string) => void,
 ): Bucket | undefined {
   if (!config.bucket) return undefined;

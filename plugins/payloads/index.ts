@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
-import type { Store as GatewayStore } from "propylon/kit";
+import { Files, Metrics, Store as GatewayStore } from "propylon/kit";
 import { createBucket } from "./bucket.ts";
 import { bucketFailureCounter, notStoredCounter, registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
@@ -18,28 +18,30 @@ export * from "./service.ts";
 export default definePlugin({
   name: "payloads",
   config: optionsSchema,
+  inject: { files: Files, metrics: Metrics, store: GatewayStore },
   provides: Payloads,
   packages: ({ bucket }) => (bucket ? ["aws4fetch"] : []),
   setup(gateway) {
-    const { config } = gateway;
+    const { config, services } = gateway;
+    const { metrics } = services;
     // Relative folders start from the config file, like every other path in it.
     const folder =
-      config.store === undefined ? undefined : resolve(gateway.files.folder, config.store);
+      config.store === undefined ? undefined : resolve(services.files.folder, config.store);
     const store = gateway.keep(
       `store ${folder ?? ""}`,
-      () => new Store(createStorage(gateway.store, folder)),
+      () => new Store(createStorage(services.store, folder)),
       (kept) => kept.close(),
     );
     store.configure({ ...config, urlOf: urlMaker(gateway) });
-    const bucket = createBucket(gateway, bucketFailureCounter(gateway.metrics));
+    const bucket = createBucket(gateway, bucketFailureCounter(metrics));
     const findOwn = ownFinder(gateway, store);
     if (config.results) {
-      const notStored = notStoredCounter(gateway.metrics);
+      const notStored = notStoredCounter(metrics);
       storeResults(gateway, { store, notStored, findOwn }, config.results);
     }
     registerRoutes(gateway, store, findOwn);
     registerPanels(gateway);
-    registerMetrics(gateway.metrics, store);
+    registerMetrics(metrics, store);
     gateway.onStart(() => (gateway.info.dryRun ? undefined : store.load(bucket)));
     return store;
   },

@@ -5,7 +5,14 @@ import {
   type Principal,
   type RouteEvent,
 } from "propylon";
-import { createEtag, isUnmodified, LookupQuota, pathParameter, perGeneration } from "propylon/kit";
+import {
+  createEtag,
+  isUnmodified,
+  LookupQuota,
+  pathParameter,
+  perGeneration,
+  type Store as GatewayStore,
+} from "propylon/kit";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo } from "./service.ts";
 import type { Store } from "./store.ts";
@@ -66,7 +73,10 @@ export type FindOwn = (id: string, principal: Principal) => Promise<PayloadInfo>
  * business. It throws `not_found`.
  */
 export function ownFinder(
-  { config, store }: PluginContext<PayloadsOptions>,
+  {
+    config,
+    services: { store },
+  }: PluginContext<PayloadsOptions, { readonly store: typeof GatewayStore }>,
   payloads: Store,
 ): FindOwn {
   const isPersistent = config.store !== undefined || store.durable;

@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { Metrics, Store } from "propylon/kit";
 import { Fleet, chooseTokens } from "./fleet.ts";
 import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
@@ -14,13 +15,15 @@ export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,
   selects,
+  inject: { metrics: Metrics, store: Store },
   provides: RateLimits,
   setup(gateway) {
-    const { store, log } = gateway;
+    const { services, log } = gateway;
+    const { metrics, store } = services;
     const fleet = store.shared ? new Fleet(store) : undefined;
     const limits = new Limits(
       gateway.config,
-      rejectedCounter(gateway.metrics),
+      rejectedCounter(metrics),
       chooseTokens(fleet),
       fleet?.createSlots,
     );
@@ -33,7 +36,7 @@ export default definePlugin({
           )
         : undefined;
     gateway.use("limit", limits.middleware);
-    registerMetrics(gateway.metrics, limits.caps);
+    registerMetrics(metrics, limits.caps);
     // Who waits has not started, and shall not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
     if (levels) gateway.onStart(() => levels.follow(limits.rates.filter(hasOwnBuckets)));

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { ServerTypes } from "propylon/kit";
+import { Files, ServerTypes } from "propylon/kit";
 import { locate } from "./texts.ts";
 import { apiOptions, type ApiOptions } from "./options.ts";
 import { ApiServer } from "./server.ts";
@@ -8,15 +8,16 @@ import { ApiServer } from "./server.ts";
 export default definePlugin({
   name: "rest",
   serverTypes: { openapi: apiOptions },
+  inject: { files: Files },
   setup(gateway) {
-    const { files, log } = gateway;
+    const { log, services } = gateway;
     gateway.add(ServerTypes, {
       type: "openapi",
       create: (name, options: ApiOptions, catalogue) =>
         new ApiServer({
           name,
           options,
-          location: locate(options.spec, files.folder),
+          location: locate(options.spec, services.files.folder),
           log,
           catalogue,
         }),

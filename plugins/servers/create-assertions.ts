@@ -1,9 +1,9 @@
 import { Checks, type PluginContext } from "propylon";
-import { createSealer, type Fernet } from "propylon/kit";
+import { createSealer, type Fernet, type Store } from "propylon/kit";
 import { Assertions, sealedKeySchema, storedKeySchema } from "./identity.ts";
 
 /** What signs calls; its key is sealed in a store that outlives the process, wherever there is something to seal with. */
-export function createAssertions({ store, add }: Pick<PluginContext, "store" | "add">): Assertions {
+export function createAssertions({ add }: Pick<PluginContext, "add">, store: Store): Assertions {
   const isKept = store.durable || store.shared;
   const fernet = isKept ? findSealer() : undefined;
   const seal = fernet && { fernet, kv: store.kv("identity", { schema: sealedKeySchema }) };

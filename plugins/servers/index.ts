@@ -1,5 +1,12 @@
 import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import { httpServerSchema, perGeneration, ServerTypes, stdioServerSchema } from "propylon/kit";
+import {
+  Files,
+  httpServerSchema,
+  perGeneration,
+  ServerTypes,
+  stdioServerSchema,
+  Store,
+} from "propylon/kit";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import { Endings } from "./endings.ts";
@@ -16,13 +23,14 @@ export * from "./service.ts";
 export default definePlugin({
   name: "servers",
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
+  inject: { files: Files, store: Store },
   provides: McpServers,
   setup(gateway) {
-    const { info, store } = gateway;
-    const assertions = createAssertions(gateway);
+    const { store } = gateway.services;
+    const assertions = createAssertions(gateway, store);
     const logins = new LoginSources();
-    const placements = store.shared ? placementsOf(gateway) : undefined;
-    const issuer = perGeneration(gateway, () => issuerOf(info));
+    const placements = store.shared ? placementsOf(gateway, store) : undefined;
+    const issuer = perGeneration(gateway, () => issuerOf(gateway.info));
     const made = { ...commonOptions(gateway), endings: new Endings(gateway) };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
       const identify = identifier(assertions, issuer, server, config);

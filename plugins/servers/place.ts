@@ -44,8 +44,8 @@ function isUndecided(entry: EffectiveConfig["servers"][string]): boolean {
 }
 
 /** The servers that one gateway of the store runs for all. They move before this gateway ends. */
-export function placementsOf(gateway: PluginContext): Placements {
-  const { store, log } = gateway;
+export function placementsOf(gateway: PluginContext, store: Store): Placements {
+  const { log } = gateway;
   const placements = gateway.keep(
     "placements",
     () => new Placements(store, log),

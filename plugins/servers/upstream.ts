@@ -16,13 +16,14 @@ import {
 import {
   connectTimeoutOf,
   EMPTY_CATALOGUE,
+  type Files,
+  type LeftOut,
   type ListName,
   LISTS,
   maskerOf,
   type ProbeReport,
   readConnection,
   RingBuffer,
-  type LeftOut,
   StatusTracker,
   VERSION,
 } from "propylon/kit";
@@ -82,12 +83,14 @@ export interface UpstreamOptions {
 /** What is the same for all servers of a gateway. */
 export function commonOptions({
   log,
-  files,
+  services,
   info,
-}: PluginContext): Required<Pick<UpstreamOptions, "log" | "cwd" | "clientInfo" | "maxDepth">> {
+}: PluginContext<unknown, { readonly files: typeof Files }>): Required<
+  Pick<UpstreamOptions, "log" | "cwd" | "clientInfo" | "maxDepth">
+> {
   const { name, version, limits } = info.settings;
   const clientInfo = { name, version: version ?? VERSION };
-  return { log, cwd: files.folder, clientInfo, maxDepth: limits.depth };
+  return { log, cwd: services.files.folder, clientInfo, maxDepth: limits.depth };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { definePlugin, Checks } from "propylon";
+import { Files, Metrics } from "propylon/kit";
 import { commands } from "./commands.ts";
 import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";
@@ -17,11 +18,12 @@ export default definePlugin({
   name: "sidecar",
   config: optionsSchema,
   commands,
+  inject: { files: Files, metrics: Metrics },
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.
   packages: ({ nats }) => (nats.url === undefined ? installedPackages() : PACKAGES),
   setup(gateway) {
-    const settings = settle(gateway.config, process.env, gateway.files.folder);
+    const settings = settle(gateway.config, process.env, gateway.services.files.folder);
     const sidecar = assemble(gateway, settings);
     registerTools(gateway, sidecar);
     registerRoutes(gateway, sidecar);

@@ -1,4 +1,5 @@
 import type { PluginContext } from "propylon";
+import type { Files, Metrics } from "propylon/kit";
 import type { Ending } from "./ending.ts";
 import { FailedDeliveries } from "./failed-deliveries.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
@@ -25,8 +26,14 @@ export interface Sidecar {
 }
 
 /** Makes the parts of a sidecar, none of them started. */
-export function assemble(gateway: PluginContext<SidecarOptions>, settings: Settings): Sidecar {
-  const { log } = gateway;
+export function assemble(
+  gateway: PluginContext<
+    SidecarOptions,
+    { readonly files: typeof Files; readonly metrics: typeof Metrics }
+  >,
+  settings: Settings,
+): Sidecar {
+  const { log, services } = gateway;
   const transport = transportFor(gateway, settings);
   const runtime = new RuntimeClient(settings.runtime, settings.name, (message) =>
     log.warn(message),
@@ -50,10 +57,10 @@ export function assemble(gateway: PluginContext<SidecarOptions>, settings: Setti
       },
     },
   );
-  const count = registerMetrics(gateway.metrics, transport, worker);
+  const count = registerMetrics(services.metrics, transport, worker);
   const child =
     settings.runtime.command &&
-    new RuntimeChild(settings.runtime, gateway.files.folder, {
+    new RuntimeChild(settings.runtime, services.files.folder, {
       info: (data, message) => log.info(data, message),
       warn: (data, message) => log.warn(data, message),
     });

@@ -1,4 +1,5 @@
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 import { optionsSchema } from "./options.ts";
 import { Tasks } from "./service.ts";
 import { callLimits, TaskRegistry } from "./tasks.ts";
@@ -10,11 +11,12 @@ export * from "./service.ts";
 export default definePlugin({
   name: "tasks",
   config: optionsSchema,
+  inject: { store: Store },
   provides: Tasks,
   setup(gateway) {
     const registry = gateway.keep(
       "registry",
-      () => new TaskRegistry(gateway.store),
+      () => new TaskRegistry(gateway.services.store),
       (kept) => kept.close(),
     );
     const service = registry.serve(gateway.config);

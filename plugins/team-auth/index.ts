@@ -1,5 +1,5 @@
 import { Authenticators, Checks, definePlugin, Management } from "propylon";
-import { Database, EventKinds } from "propylon/kit";
+import { Database, EventKinds, Metrics, Store } from "propylon/kit";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
@@ -17,12 +17,12 @@ export * from "./service.ts";
 export default definePlugin({
   name: "team-auth",
   config: optionsSchema,
-  inject: { management: Management, openDatabase: Database },
+  inject: { management: Management, metrics: Metrics, openDatabase: Database, store: Store },
   provides: Libraries,
   commands,
   setup(gateway) {
     for (const kind of events) gateway.add(EventKinds, kind);
-    const failed = registerMetrics(gateway.metrics);
+    const failed = registerMetrics(gateway.services.metrics);
     const issuer = new Issuer(gateway, failed);
     const accounts = createBasicLogin(issuer, failed);
     gateway.use("gate", (call, next) => {

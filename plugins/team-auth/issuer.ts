@@ -16,6 +16,7 @@ import {
   type OpenDatabase,
   type PluginWarning,
   readBearer,
+  type Store,
 } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
@@ -40,7 +41,11 @@ const REVOKED = "The credential was revoked.";
 /** What it works with. */
 type TeamAuthContext = PluginContext<
   TeamAuthOptions,
-  { readonly management: Service<Management>; readonly openDatabase: Service<OpenDatabase> }
+  {
+    readonly management: Service<Management>;
+    readonly openDatabase: Service<OpenDatabase>;
+    readonly store: typeof Store;
+  }
 >;
 
 /** Who is let in, and the tables that say so; opened with the gateway. */
@@ -72,11 +77,11 @@ export class Issuer {
 
   /** @returns what closes it @throws {GatewayError} where the store holds no tables, or is away */
   async open(): Promise<() => Promise<void>> {
-    const { store, services, log } = this.#gateway;
+    const { services, log } = this.#gateway;
     const db = await services.openDatabase<Tables>(MIGRATIONS);
     const { retention } = this.#gateway.config.audit;
     const id = randomUUID();
-    const lease = (this.#lease = new Lease(db, id, store.shared));
+    const lease = (this.#lease = new Lease(db, id, services.store.shared));
     const replay = new ReplayGuard(db, lease);
     const housekeeping = new Housekeeping({ db, replay, lease, log, retention });
     const feed = new AuditFeed(db, this.#gateway);
@@ -200,13 +205,13 @@ export class Issuer {
   }
 
   #createReplica(db: Database, id: string, lease: Lease, applied: () => void): Replica {
-    const { services, store, log, config } = this.#gateway;
+    const { services, log, config } = this.#gateway;
     const { inFlight } = config.revocation;
     return new Replica({
       id,
       loader: new Loader(db, this.#seal),
       lease,
-      topic: store.topic("changes"),
+      topic: services.store.topic("changes"),
       log,
       applied,
       evict: (all) =>

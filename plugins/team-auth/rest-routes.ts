@@ -1,5 +1,5 @@
 import { admits, type PluginContext, type RouteEvent } from "propylon";
-import { pathParameter, readJson } from "propylon/kit";
+import { pathParameter, readJson, type Store } from "propylon/kit";
 import { z } from "zod";
 import { authorOf } from "./asker.ts";
 import type { Ended } from "./changes.ts";
@@ -22,11 +22,12 @@ export interface RestParts {
   readonly teams: LoggedTeams;
   /** Whether each service account sees its own teams alone. */
   readonly ownership: boolean;
+  readonly store: Store;
 }
 
 /** The interface for the consoles that run teams. Paths end with a slash or without: a redirect would lose bodies and credentials. */
-export function registerRest(gateway: PluginContext, { teams, ownership }: RestParts): void {
-  const known = gateway.store.kv<KnownRequest>("idempotency", { ttl: KNOWN_FOR_MS });
+export function registerRest(gateway: PluginContext, { teams, ownership, store }: RestParts): void {
+  const known = store.kv<KnownRequest>("idempotency", { ttl: KNOWN_FOR_MS });
   const idempotency = new Idempotency(known);
   const ownerOf = ({ context: { principal } }: RouteEvent): string | undefined =>
     ownership && !admits(principal, "admin") ? principal.ref : undefined;

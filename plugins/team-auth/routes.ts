@@ -1,4 +1,5 @@
 import { type PluginContext } from "propylon";
+import type { Store } from "propylon/kit";
 import { adminRoutes } from "./admin-replies.ts";
 import { registerAudit } from "./audit-routes.ts";
 import type { Directory } from "./directory.ts";
@@ -13,12 +14,19 @@ import { registerTokens } from "./token-routes.ts";
 import { registerLibraries, registerMemberships, registerUsers } from "./user-routes.ts";
 
 /** The public keys, the interface of consoles, and the administration below `/_meta/team-auth`. */
-export function registerRoutes(gateway: PluginContext<TeamAuthOptions>, issuer: Issuer): void {
+export function registerRoutes(
+  gateway: PluginContext<TeamAuthOptions, { readonly store: typeof Store }>,
+  issuer: Issuer,
+): void {
   const open = (): Directory => issuer.directory;
   const teams = new LoggedTeams(() => open().teams, gateway.log);
   const routes = adminRoutes(gateway);
   registerJwks(gateway, issuer);
-  registerRest(gateway, { teams, ownership: gateway.config.teams.ownership });
+  registerRest(gateway, {
+    teams,
+    ownership: gateway.config.teams.ownership,
+    store: gateway.services.store,
+  });
   registerIntrospection(gateway, issuer);
   registerUsers(routes, open);
   registerLibraries(routes, open);

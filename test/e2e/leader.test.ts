@@ -23,10 +23,12 @@ const TTL_MS = 1_500;
 const PLUGIN = `
 import { setTimeout } from "node:timers/promises";
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 export default definePlugin({
   name: "leader",
+  inject: { store: Store },
   setup(gateway) {
-    const { store } = gateway;
+    const { store } = gateway.services;
     const kv = store.kv("work");
     const end = new AbortController();
     const about = { holds: false, workedAt: 0, refused: 0 };

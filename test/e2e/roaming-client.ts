@@ -20,11 +20,13 @@ const STEPS = 3;
 /** Tools whose calls need more than an answer, for {@link RoamingClient}. */
 export const TOOLS = `
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 export default definePlugin({
   name: "tools",
+  inject: { store: Store },
   setup(gateway) {
     const input = { type: "object", properties: { name: { type: "string" } } };
-    const cancelled = gateway.store.kv("cancelled", { ttl: 600_000 });
+    const cancelled = gateway.services.store.kv("cancelled", { ttl: 600_000 });
     const tool = (name, run) => gateway.tool(name, { description: name, input, run });
     tool("echo", ({ name }) => name);
     tool("ask", async ({ name }, call) => {
@@ -49,7 +51,7 @@ export default definePlugin({
     });
     // Every gateway hears of it by itself, as of an update of a server that all of them use.
     const notes = gateway.resource("notes", { uriTemplate: "note:///{name}", read: () => ({ text: "" }) });
-    const touched = gateway.store.topic("touched");
+    const touched = gateway.services.store.topic("touched");
     gateway.onStart(async () => {
       const stop = await touched.subscribe((name) => notes.updated(\`note:///\${name}\`));
       return () => void stop();

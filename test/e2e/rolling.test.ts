@@ -29,6 +29,7 @@ type Form = "old" | "new";
  */
 const PLUGIN = `
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 import { z } from "zod";
 const form = process.env["FORM"] ?? "old";
 const isNew = form === "new";
@@ -36,8 +37,9 @@ const known = z.object({ calls: z.number() });
 const schema = isNew ? known.extend({ ofNew: z.number().default(0) }) : known;
 export default definePlugin({
   name: "work",
+  inject: { store: Store },
   setup(gateway) {
-    const { store } = gateway;
+    const { store } = gateway.services;
     const counts = store.kv("counts", { schema });
     const forms = store.kv("forms", isNew ? { version: 2 } : {});
     gateway.tool("count", {

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 import { expect, it, onTestFinished } from "vitest";
 import { fakeUpstream, setupGateway, type TestGateway } from "../../core/testing/index.ts";
 import nats from "../../plugins/nats/index.ts";
@@ -18,8 +19,9 @@ const BACK_MS = PATIENCE * 5_000;
 /** A switch as plugins have them: changed in the store first, and read from a copy that follows it. */
 const switches = definePlugin({
   name: "switches",
+  inject: { store: Store },
   async setup(gateway) {
-    const kv = gateway.store.kv<number>("switches", { schema: z.number() });
+    const kv = gateway.services.store.kv<number>("switches", { schema: z.number() });
     const copy = gateway.keep("copy", () => new Map<string, number>());
     gateway.route("GET", "/switches", { access: "public", mutates: false }, () =>
       Object.fromEntries(copy),

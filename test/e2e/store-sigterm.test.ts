@@ -83,7 +83,8 @@ it(
 
     await gateway.begin("/health");
     const contexts = Array.from({ length: CONVERSATIONS }, (_, at) => `c-${at}`);
-    await Promise.all(contexts.map((context) => send(`I am ${context}.`, context)));
+    const begun = await Promise.all(contexts.map((context) => send(`I am ${context}.`, context)));
+    expect(begun.filter((answer) => dig(answer, "error") !== undefined)).toEqual([]);
     const running = await Promise.all(
       Array.from({ length: WEBHOOKS }, async (_, at) =>
         String(dig(await send(`long ${at}`, `w-${at}`, hook), "result", "task", "id")),
@@ -159,7 +160,8 @@ function configOf(port: number, model: string): object {
         path: "/a2a",
         skills: [{ id: "work", agent: "worker" }],
         push: { enabled: true, allow: ["127.0.0.0/8"], retries: 10, timeout: "1s" },
-        tasks: { cancelTimeout: "500ms" },
+        // All conversations are of one principal.
+        tasks: { cancelTimeout: "500ms", maxShare: 1 },
       },
       lifecycle: { concurrency: 100 },
     },

@@ -16,7 +16,7 @@ import {
 interface Store {
   get(key: string): string | undefined;
 }
-const Stored = defineService<Store>("store");
+const Stored = defineService<Store>("stored");
 const store: Store = { get: () => undefined };
 
 test("config, services and arguments have the types that were declared", () => {

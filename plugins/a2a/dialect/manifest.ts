@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { PluginContext } from "propylon";
-import { FIRST_PROBLEM, perGeneration } from "propylon/kit";
+import { type Files, FIRST_PROBLEM, perGeneration } from "propylon/kit";
 import {
   CARD_PATH,
   CONTRACT_VERSIONS,
@@ -21,7 +21,10 @@ type Capabilities = Pick<
 export const HEALTH_PATH = "/health";
 
 /** Serves the manifest, and writes it where a container image or a sidecar looks for it. */
-export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): void {
+export function serveManifest(
+  gateway: PluginContext<A2aOptions, { readonly files: typeof Files }>,
+  card: Card,
+): void {
   const options = { access: "public", mutates: false, listener: card.place.listener } as const;
   const create = perGeneration(gateway, () => createManifest(gateway, card));
   gateway.route("GET", `/${MANIFEST_FILE}`, options, create);
@@ -30,7 +33,7 @@ export function serveManifest(gateway: PluginContext<A2aOptions>, card: Card): v
   const write = async (): Promise<void> => {
     try {
       await writeFile(
-        resolve(gateway.files.folder, file),
+        resolve(gateway.services.files.folder, file),
         `${JSON.stringify(create(), undefined, 2)}\n`,
       );
     } catch (error) {

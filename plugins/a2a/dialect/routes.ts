@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { prefersEvents, traceOf } from "propylon/kit";
+import { type Files, prefersEvents, traceOf } from "propylon/kit";
 import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";
@@ -15,7 +15,7 @@ import { readEnvelope, readJsonObject } from "./request.ts";
  * The routes of contract v1: `POST {path}`, which A2A 1.0 shares, `GET /health` and `GET /runtime-contract.json`.
  */
 export function contractRoutes(
-  gateway: PluginContext<A2aOptions>,
+  gateway: PluginContext<A2aOptions, { readonly files: typeof Files }>,
   runtime: RuntimeService,
   card: Card,
   standard: StandardFace,

@@ -1,4 +1,5 @@
 import { GatewayError, type PluginContext } from "propylon";
+import type { Files } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import type { Skill } from "../skills.ts";
@@ -13,6 +14,7 @@ import { toolSkill } from "./tool.ts";
 /** What executors are made with. */
 export interface ExecutorDependencies {
   readonly gateway: PluginContext<A2aOptions>;
+  readonly files: Files;
   readonly agents: AgentsService | undefined;
   readonly handler: RequestHandler;
   readonly conversations: Conversations;
@@ -55,8 +57,9 @@ async function createExecutor(
   dependencies: ExecutorDependencies,
   options: SkillOptions,
 ): Promise<AgentExecutor> {
-  const { gateway, agents, conversations, workDir } = dependencies;
-  if (options.function !== undefined) return functionExecutor(options.function, gateway, workDir);
+  const { gateway, files, agents, conversations, workDir } = dependencies;
+  if (options.function !== undefined)
+    return functionExecutor(options.function, gateway, files, workDir);
   if (options.command) return commandExecutor(options, workDir);
   if (agents)
     return agentExecutor({ options, agents, conversations, sessions: gateway.config.sessions });

@@ -1,4 +1,5 @@
 import { GatewayError, type Call, type PluginContext } from "propylon";
+import type { Files } from "propylon/kit";
 import { textOf } from "propylon/contract";
 import { isSkillCode, type SkillTask } from "../define.ts";
 import type { Work } from "../tasks/work.ts";
@@ -11,10 +12,11 @@ import type { AgentExecutor } from "./own.ts";
  */
 export async function functionExecutor(
   file: string,
-  gateway: Pick<PluginContext, "files" | "call">,
+  gateway: Pick<PluginContext, "call">,
+  files: Files,
   workDir: string,
 ): Promise<AgentExecutor> {
-  const { default: code } = await gateway.files.import(file);
+  const { default: code } = await files.import(file);
   if (!isSkillCode(code))
     throw new GatewayError("invalid", `${file} does not export a skill.`, {
       hint: "export default defineSkill({ run(task) { ... } }).",

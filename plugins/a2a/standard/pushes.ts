@@ -1,7 +1,7 @@
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { Counter } from "prom-client";
+import { Counter, type Registry } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
-import { setTicker } from "propylon/kit";
+import { type Metrics, setTicker, type Store } from "propylon/kit";
 import type { Task } from "propylon/contract";
 import { isSettled } from "../contract/states.ts";
 import { Departures } from "../departures.ts";
@@ -140,19 +140,23 @@ function taskOf({ id }: Pick<Task, "id">, { principal }: Owned): WebhookTask {
   return { taskId: id, owner: principal };
 }
 
+/** What push notifications work with. */
+export type PushContext = PluginContext<
+  { readonly push: PushOptions },
+  { readonly metrics: typeof Metrics; readonly store: typeof Store }
+>;
+
 /** The push notifications of a gateway; webhooks and what waits live through reloads. */
-export function createPushes(
-  gateway: PluginContext<{ readonly push: PushOptions }>,
-  runtime: RuntimeService,
-): Pushes {
+export function createPushes(gateway: PushContext, runtime: RuntimeService): Pushes {
   const { push } = gateway.config;
+  const { metrics, store } = gateway.services;
   const notifications = gateway.keep(
     "push",
-    () => new PushNotificationSender(gateway.store),
+    () => new PushNotificationSender(store),
     (kept) => kept.close(),
   );
   const left = gateway.keep("left-webhooks", () => {
-    const departures = new Departures(gateway.store);
+    const departures = new Departures(store);
     return new LeftWebhooks({ sender: notifications, runtime, departures });
   });
   const pushes = new Pushes({ isEnabled: push.enabled, notifications, left, runtime });
@@ -160,14 +164,11 @@ export function createPushes(
     notifications.use(push, gateway.log);
     return push.enabled ? pushes.watch() : undefined;
   });
-  if (push.enabled) registerMetric(gateway, notifications);
+  if (push.enabled) registerMetric(metrics, notifications);
   return pushes;
 }
 
-function registerMetric(
-  { metrics }: Pick<PluginContext, "metrics">,
-  kept: PushNotificationSender,
-): void {
+function registerMetric(metrics: Registry, kept: PushNotificationSender): void {
   metrics.registerMetric(
     new Counter({
       name: "a2a_push_notifications_total",

@@ -1,11 +1,10 @@
 import type { AgentCard } from "@a2a-js/sdk";
-import type { PluginContext, RouteEvent } from "propylon";
+import type { RouteEvent } from "propylon";
 import type { Card } from "../card.ts";
 import type { RuntimeService } from "../service.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { HandlerDependencies } from "./handler.ts";
-import type { PushOptions } from "./push/options.ts";
-import { createPushes } from "./pushes.ts";
+import { createPushes, type PushContext } from "./pushes.ts";
 import { answerRest, REST_ROUTES } from "./rest.ts";
 import { answerRpc, refuseRpc } from "./rpc.ts";
 import { openSdk, type Sdk } from "./sdk.ts";
@@ -31,7 +30,7 @@ export interface StandardFace {
  * is a call, not a change of the gateway, so read-only mode lets it pass, as it does with MCP and OpenAPI.
  */
 export function standardFace(
-  gateway: PluginContext<{ readonly push: PushOptions }>,
+  gateway: PushContext,
   runtime: RuntimeService,
   card: Card,
   tasks: TaskService | undefined,

@@ -1,6 +1,7 @@
 import { appendFile, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
+import { Files } from "propylon/kit";
 import { z } from "zod";
 
 /** The team's notes in one file, a line each: tools for agents, and a route for people. */
@@ -10,9 +11,10 @@ export default definePlugin({
     file: z.string().default("./data/notes.jsonl").describe("Where notes are kept."),
     maxResults: z.int().min(1).default(20).describe("Notes that one search answers at most."),
   }),
+  inject: { files: Files },
   setup(gateway) {
     const { maxResults } = gateway.config;
-    const file = resolve(gateway.files.folder, gateway.config.file);
+    const file = resolve(gateway.services.files.folder, gateway.config.file);
 
     gateway.tool("note_add", {
       description: "Writes a note down for the whole team.",

@@ -1,5 +1,6 @@
 import { Histogram } from "prom-client";
 import { definePlugin } from "propylon";
+import { Metrics } from "propylon/kit";
 import { z } from "zod";
 
 /** Steps of the agents: a tool with which an agent reports one, a route that shows them, and a metric. They survive a reload. */
@@ -8,6 +9,7 @@ export default definePlugin({
   config: z.strictObject({
     maxSteps: z.int().min(1).default(100).describe("Steps that are kept; the oldest makes way."),
   }),
+  inject: { metrics: Metrics },
   setup(gateway) {
     const { maxSteps } = gateway.config;
     const steps = gateway.keep("steps", () => [] as object[]);
@@ -15,7 +17,7 @@ export default definePlugin({
       name: "hello_step_minutes",
       help: "Minutes that agents say a step took.",
       buckets: [1, 5, 15, 60],
-      registers: [gateway.metrics],
+      registers: [gateway.services.metrics],
     });
 
     gateway.tool("report_step", {

@@ -1,5 +1,6 @@
 import { Counter } from "prom-client";
 import { definePlugin } from "propylon";
+import { Metrics } from "propylon/kit";
 import { z } from "zod";
 
 /** A plugin in one file: an option, a tool that is an HTTP operation as well, and a metric. */
@@ -8,12 +9,13 @@ export default definePlugin({
   config: z.strictObject({
     words: z.int().min(1).default(10_000).describe("Most words of one text."),
   }),
+  inject: { metrics: Metrics },
   setup(gateway) {
     const { words: most } = gateway.config;
     const texts = new Counter({
       name: "hello_texts_total",
       help: "Texts whose words were counted.",
-      registers: [gateway.metrics],
+      registers: [gateway.services.metrics],
     });
 
     gateway.tool("count_words", {

@@ -1,5 +1,6 @@
 import { Counter } from "prom-client";
 import { definePlugin } from "propylon";
+import { Metrics } from "propylon/kit";
 import { z } from "zod";
 
 /** A plugin in one file: options, a tool, a route and a metric. */
@@ -8,12 +9,13 @@ export default definePlugin({
   config: z.strictObject({
     greeting: z.string().default("Hello").describe("Said before every name."),
   }),
+  inject: { metrics: Metrics },
   setup(gateway) {
     const { greeting } = gateway.config;
     const greetings = new Counter({
       name: "hello_greetings_total",
       help: "Greetings said.",
-      registers: [gateway.metrics],
+      registers: [gateway.services.metrics],
     });
 
     gateway.tool("greet", {

@@ -1,5 +1,6 @@
 import { Gauge } from "prom-client";
 import { definePlugin } from "propylon";
+import { Metrics } from "propylon/kit";
 import { z } from "zod";
 import { Notes } from "./notes.js";
 import { optionsSchema } from "./options.js";
@@ -8,6 +9,7 @@ import { optionsSchema } from "./options.js";
 export default definePlugin({
   name: "notes",
   config: optionsSchema,
+  inject: { metrics: Metrics },
   setup(gateway) {
     const { maxNotes } = gateway.config;
     const notes = gateway.keep("notes", () => new Notes());
@@ -26,7 +28,7 @@ export default definePlugin({
     gateway.route("GET", "/notes", { access: "viewer", mutates: false }, () => ({
       notes: notes.list(),
     }));
-    gateway.metrics.registerMetric(
+    gateway.services.metrics.registerMetric(
       new Gauge({
         name: "notes_kept",
         help: "Notes that are kept.",

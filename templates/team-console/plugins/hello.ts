@@ -1,5 +1,6 @@
 import { Counter } from "prom-client";
 import { definePlugin } from "propylon";
+import { Metrics } from "propylon/kit";
 import type { ConsolePart } from "propylon/plugins/console";
 import { z } from "zod";
 
@@ -13,6 +14,7 @@ export default definePlugin({
       .default(100)
       .describe("Changes that are kept; the oldest makes way."),
   }),
+  inject: { metrics: Metrics },
   setup(gateway) {
     const { maxChanges } = gateway.config;
     const changes = gateway.keep("changes", () => [] as { at: string; part: ConsolePart }[]);
@@ -20,7 +22,7 @@ export default definePlugin({
       name: "hello_changes_total",
       help: "Changes of the console, by what changed.",
       labelNames: ["part"],
-      registers: [gateway.metrics],
+      registers: [gateway.services.metrics],
     });
 
     gateway.tool("recent_changes", {

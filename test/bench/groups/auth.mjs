@@ -82,7 +82,7 @@ async function logins(bench, store) {
 /** Puts the tokens of an account into the store, as a login leaves them there. */
 async function connect(store, url) {
   const { createGateway, definePlugin } = await import("../../../dist/core/index.js");
-  const { Fernet, storeKey } = await import("../../../dist/core/kit.js");
+  const { Fernet, Store, storeKey } = await import("../../../dist/core/kit.js");
   const tokens = {
     access: "t".repeat(1_000),
     at: Date.now(),
@@ -94,10 +94,11 @@ async function connect(store, url) {
   const sealed = new Fernet([SECRET_KEY]).seal(JSON.stringify(tokens));
   const plugin = definePlugin({
     name: "oauth-client",
+    inject: { store: Store },
     setup: (gateway) =>
       gateway.onStart(async () => {
         const key = storeKey("principal key:bench", "own", url);
-        await gateway.store.kv("tokens").put(key, { sealed });
+        await gateway.services.store.kv("tokens").put(key, { sealed });
       }),
   });
   const sqlite = (await import("../../../dist/plugins/sqlite/index.js")).default;

@@ -19,15 +19,18 @@ plugins:
   "plugins/echo.ts": `
 import { Counter } from "prom-client";
 import { definePlugin } from "propylon";
+import { Files, Metrics } from "propylon/kit";
 import { z } from "zod";
 import { Side, exclaim } from "../lib/words.ts";
 
 export default definePlugin({
   name: "echo",
   config: z.strictObject({ greeting: z.string() }),
+  inject: { files: Files, metrics: Metrics },
   async setup(gateway) {
-    const ending = (await gateway.files.read("./words/ending.txt")).trim();
-    const calls = new Counter({ name: "echo_calls_total", help: "Calls.", registers: [gateway.metrics] });
+    const { files, metrics } = gateway.services;
+    const ending = (await files.read("./words/ending.txt")).trim();
+    const calls = new Counter({ name: "echo_calls_total", help: "Calls.", registers: [metrics] });
     gateway.tool("echo", {
       description: "Says it back.",
       input: z.object({ text: z.string() }),
@@ -55,6 +58,7 @@ export default defineSkill({ run: ({ text }) => text.toUpperCase() });
 }`,
   "node_modules/gateway-plugin-clock/index.js": `
 import { definePlugin } from "propylon";
+import { Files, Metrics } from "propylon/kit";
 export default definePlugin({
   name: "clock",
   setup(gateway) {

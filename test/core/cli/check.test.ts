@@ -123,11 +123,11 @@ plugins:
     expect(stderr).toMatch(/^gateway\.yaml:3:3 .*"?same"?/);
     await write(
       "one.ts",
-      'import { definePlugin, defineService } from "propylon"; export default definePlugin({ name: "one", inject: { store: defineService("store") }, setup() {} });',
+      'import { definePlugin, defineService } from "propylon"; export default definePlugin({ name: "one", inject: { shelf: defineService("shelf") }, setup() {} });',
     );
     await write("gateway.yaml", "name: shop\nplugins:\n  ./one.ts: {}\n");
     expect((await propylon(["check"], { cwd: folder })).stderr).toMatch(
-      /^gateway\.yaml:3:3 Plugin "one" needs the service "store", which no plugin provides\. Add/,
+      /^gateway\.yaml:3:3 Plugin "one" needs the service "shelf", which no plugin provides\. Add/,
     );
   });
 

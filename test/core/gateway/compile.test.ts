@@ -7,6 +7,7 @@ import {
   type GatewayConfigInput,
   type PluginContext,
 } from "../../../core/index.ts";
+import { Metrics } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 type Setup = (gateway: PluginContext<undefined, {}>) => void;
@@ -108,9 +109,14 @@ describe("what cannot be served names both sides", () => {
   });
 
   it("two plugins with a metric of one name", async () => {
-    const metric: Setup = (gateway) =>
-      void new Gauge({ name: "same", help: "h", registers: [gateway.metrics] });
-    expect(await refusal([plugin("a", metric), plugin("b", metric)])).toBe(
+    const withMetric = (name: string): AnyPlugin =>
+      definePlugin({
+        name,
+        inject: { metrics: Metrics },
+        setup: ({ services }) =>
+          void new Gauge({ name: "same", help: "h", registers: [services.metrics] }),
+      });
+    expect(await refusal([withMetric("a"), withMetric("b")])).toBe(
       'Plugins "a" and "b" both register the metric "same".',
     );
   });

@@ -9,6 +9,7 @@ import {
   type GatewayConfigInput,
   type ReloadReport,
 } from "../../../core/index.ts";
+import { Metrics } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const LISTENERS = { main: { port: 0 } };
@@ -350,10 +351,10 @@ describe("a reload", () => {
     const counted = definePlugin({
       name: "counted",
       config: z.strictObject({ level: z.number().default(0) }),
-      setup(gateway) {
-        new Gauge({ name: "counted_level", help: "Level.", registers: [gateway.metrics] }).set(
-          gateway.config.level,
-        );
+      inject: { metrics: Metrics },
+      setup({ config, services }) {
+        const registers = [services.metrics];
+        new Gauge({ name: "counted_level", help: "Level.", registers }).set(config.level);
       },
     });
     const { gateway } = await setupGateway({ plugins: [counted] });

@@ -4,16 +4,17 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createFileGateway, definePlugin } from "../../../core/index.ts";
+import { Files } from "../../../core/kit.ts";
 
 /** Says what its files say. */
 const reader = definePlugin({
   name: "reader",
   config: z.strictObject({ text: z.string(), code: z.string() }),
+  inject: { files: Files },
   async setup(gateway) {
-    const text = await gateway.files
-      .read(gateway.config.text)
-      .catch((error: Error) => error.message);
-    const code = await gateway.files.import(gateway.config.code).then(
+    const { files } = gateway.services;
+    const text = await files.read(gateway.config.text).catch((error: Error) => error.message);
+    const code = await files.import(gateway.config.code).then(
       ({ default: value }) => value,
       (error: Error) => error.message,
     );

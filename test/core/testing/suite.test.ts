@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import { Counter } from "prom-client";
 import { z } from "zod";
 import { definePlugin, defineService } from "../../../core/index.ts";
+import { Metrics } from "../../../core/kit.ts";
 import { testPlugin } from "../../../core/testing/index.ts";
 
 const Words = defineService<{ greeting: string }>("words");
@@ -11,13 +12,13 @@ const words = definePlugin({ name: "words", provides: Words, setup: () => ({ gre
 const everything = definePlugin({
   name: "everything-once",
   config: z.strictObject({ interval: z.number().default(1_000) }),
-  inject: { words: Words },
+  inject: { metrics: Metrics, words: Words },
   setup(gateway) {
     const seen = gateway.keep("seen", () => new Set<string>());
     const calls = new Counter({
       name: "everything_once_calls",
       help: "Calls.",
-      registers: [gateway.metrics],
+      registers: [gateway.services.metrics],
     });
     gateway.tool("greet", {
       description: "Greets.",

@@ -5,6 +5,7 @@ import { request } from "node:http";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { pino } from "pino";
 import { definePlugin } from "propylon";
+import { Store } from "propylon/kit";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
@@ -101,8 +102,9 @@ describe("a proxy that names the gateway", () => {
 /** A tool that writes until the store takes no more. */
 const filler = definePlugin({
   name: "filler",
+  inject: { store: Store },
   setup(gateway) {
-    const log = gateway.store.log<string>("filler", { maxEntries: 10_000 });
+    const log = gateway.services.store.log<string>("filler", { maxEntries: 10_000 });
     const fill = async (): Promise<string> => {
       for (let step = 0; step < 100; step++)
         await log.append(...Array.from({ length: 5 }, () => "x".repeat(20_000)));

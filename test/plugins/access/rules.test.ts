@@ -18,7 +18,9 @@ import { rounds } from "../../fixtures/ci.ts";
 const rulesOf = (written: readonly object[]): Rule[] =>
   optionsSchema
     .parse({ rules: written })
-    .rules.map((rule, index) => new Rule(rule, index, (at) => `here:${at}`));
+    .rules.map(
+      (rule, index) => new Rule(rule, index, { placeOf: (path) => `here:${path.at(-1)}` }),
+    );
 const who = (kind: Identity["kind"], id: string, ...roles: Role[]) =>
   createPrincipal({ kind, id, roles: new Set(roles) });
 const asks = (rules: readonly object[], principal: ReturnType<typeof who>, text: string) => {

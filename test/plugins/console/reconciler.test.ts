@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { pino } from "pino";
-import { definePlugin, type PluginContext, type Service } from "propylon";
-import { Fernet, type OpenDatabase, Database } from "propylon/kit";
+import { definePlugin, type PluginContext } from "propylon";
+import { Database, Fernet, Store } from "propylon/kit";
 import { expect, it } from "vitest";
 import { Registry } from "prom-client";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -37,13 +37,14 @@ const signal = new AbortController().signal;
 const log = pino({ level: "silent" });
 
 /** The tables and the store of a real gateway. */
-type Holder = PluginContext<undefined, { readonly openDatabase: Service<OpenDatabase> }>;
+const inject = { openDatabase: Database, store: Store };
+type Holder = PluginContext<undefined, typeof inject>;
 
 async function openStore(): Promise<Holder> {
   let context: Holder | undefined;
   const holder = definePlugin({
     name: "console",
-    inject: { openDatabase: Database },
+    inject,
     setup(gateway) {
       context = gateway;
     },
@@ -65,7 +66,7 @@ class ToldRows extends TeamRows {
 
 /** The parts of a console around a database, with an issuer of their own. */
 async function createParts(
-  gateway: PluginContext,
+  { services: { store } }: Holder,
   database: ConsoleDatabase,
   issuer: FaultyIssuer,
 ) {
@@ -82,7 +83,7 @@ async function createParts(
   const shared = { log, instances, workspaces, rows, metrics, queue, signal };
   const teams = new ConsoleTeams({
     ...shared,
-    store: gateway.store,
+    store,
     issuer: new IssuerClient(config.issuer!),
     sealer: new Fernet([SECRET_KEY]),
   });

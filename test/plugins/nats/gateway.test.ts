@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { freePort, setupGateway, type TestGateway } from "../../../core/testing/index.ts";
-import type { Store } from "../../../core/kit.ts";
+import { Store } from "../../../core/kit.ts";
 import { useServer } from "./kit.ts";
 
 /** A gateway with a tool, and its store as a plugin sees it. */
@@ -13,8 +13,9 @@ async function start(
   let seen: Store | undefined;
   const notes = definePlugin({
     name: "notes",
+    inject: { store: Store },
     setup(gateway) {
-      seen = gateway.store;
+      seen = gateway.services.store;
       gateway.tool("ping", { description: "Answers.", run: () => "pong" });
     },
   });
