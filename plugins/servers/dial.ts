@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { SecureContext } from "node:tls";
 import { type Era, GatewayError, toGatewayError } from "propylon";
 import {
+  abortError,
   type HttpServerConfig,
   type RingBuffer,
   Semaphore,
@@ -43,11 +44,13 @@ export interface DialOptions {
   readonly maxDepth: number;
   /** Era the server spoke last time. */
   readonly remembered: Era | undefined;
+  /** Told what to remember, though the attempt may fail. */
+  readonly learned?: (era: Era | undefined) => void;
   /** Keeps what a child writes to stderr, of one after the other. */
   readonly stderr?: RingBuffer | undefined;
   /** Kills a child, whatever it does, when it aborts. */
   readonly kill?: AbortSignal | undefined;
-  /** How long it may take, in milliseconds. */
+  /** How long it may take, in milliseconds; a second child has this time again. */
   readonly limit: number;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
@@ -61,18 +64,30 @@ export interface DialOptions {
  * @throws {GatewayError} `upstream_error`, `timeout` or `cancelled`
  */
 export async function dial(options: DialOptions): Promise<Connection> {
-  if (!("command" in options.config)) return dialNow(options);
-  const end = await spawns.take(options.signal);
-  const timer = setTimeout(end, TURN_MS);
-  try {
-    return await dialNow(options);
-  } finally {
-    clearTimeout(timer);
-    end();
+  let { remembered } = options;
+  for (;;) {
+    const end = "command" in options.config ? await takeTurn(options.signal) : undefined;
+    try {
+      const outcome = await dialOnce({ ...options, remembered });
+      if (outcome instanceof Connection) return outcome;
+      remembered = outcome;
+    } finally {
+      end?.();
+    }
   }
 }
 
-async function dialNow(options: DialOptions): Promise<Connection> {
+/** @returns ends the turn */
+async function takeTurn(signal: AbortSignal): Promise<() => void> {
+  const end = await spawns.take(signal);
+  const timer = setTimeout(end, TURN_MS);
+  return () => {
+    clearTimeout(timer);
+    end();
+  };
+}
+
+async function dialOnce(options: DialOptions): Promise<Connection | Era> {
   const { name, signal } = options;
   const limit = new AbortController();
   const seconds = options.limit / 1000;
@@ -95,29 +110,41 @@ async function dialNow(options: DialOptions): Promise<Connection> {
   }
 }
 
-async function shake(options: DialOptions, signal: AbortSignal): Promise<Connection> {
-  const { config, clientInfo, limit } = options;
+/** @returns the era that the next attempt begins with, where this one has spoilt its connection for it */
+async function shake(options: DialOptions, signal: AbortSignal): Promise<Connection | Era> {
+  const { config, clientInfo, remembered } = options;
   const { protocol } = config;
-  // Over HTTP a legacy server refuses. One that is silent there is slow, and would be taken for what it is not.
-  let patience = "command" in config ? CHILD_PATIENCE_MS : limit / 2;
-  let { remembered } = options;
-  for (;;) {
-    const connection = new Connection(options);
-    try {
-      connection.attach(await openWire(options, connection.receiver, signal));
-      await negotiate(connection, { protocol, remembered, clientInfo, patience, signal });
-      return connection;
-    } catch (thrown) {
-      const error = toGatewayError(thrown);
-      await connection.close(error);
-      if (protocol !== "auto" || signal.aborted) throw error;
-      // Some children exit on a first message they do not know. The next one is not asked for the modern era.
-      if ("command" in config && remembered === undefined && "exitCode" in (error.data ?? {}))
-        remembered = "legacy";
-      else if (error.data?.["modern"] === true && patience !== limit) patience = limit;
-      else throw error;
-    }
+  const isChild = "command" in config;
+  const connection = new Connection(options);
+  try {
+    connection.attach(await openWire(options, connection.receiver, signal));
+    const patience = patienceOf(options);
+    const how = { protocol, remembered, clientInfo, patience, isChild, signal };
+    if ((await negotiate(connection, how)) === "agreed") return connection;
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    await connection.close(error);
+    // A server may be an older one by now.
+    if (error.code === "timeout" && remembered === "modern") options.learned?.(undefined);
+    // Some children exit on a first message they do not know. The next one is not asked for the modern era.
+    const died =
+      isChild &&
+      protocol === "auto" &&
+      remembered === undefined &&
+      "exitCode" in (error.data ?? {});
+    if (!died || signal.aborted) throw error;
+    return "legacy";
   }
+  options.learned?.("modern");
+  await connection.close(new GatewayError("cancelled", "It is asked for the modern era again."));
+  if (options.signal.aborted) throw abortError(options.signal);
+  return "modern";
+}
+
+function patienceOf({ config, remembered, limit }: DialOptions): number {
+  // Over HTTP a legacy server refuses, so one that is silent is slow.
+  if (!("command" in config)) return limit / 2;
+  return remembered === "modern" ? limit : CHILD_PATIENCE_MS;
 }
 
 async function openWire(

@@ -38,6 +38,8 @@ export interface NegotiateOptions {
   readonly clientInfo: ClientInfo;
   /** How long a server may take to answer `server/discover` before it is asked `initialize` too, in milliseconds. */
   readonly patience: number;
+  /** Whether it is spoken to over a pipe. */
+  readonly isChild: boolean;
   /** Ends the attempt. */
   readonly signal: AbortSignal;
 }
@@ -45,33 +47,37 @@ export interface NegotiateOptions {
 /**
  * Agrees with a server on an era and a revision, and fixes the connection to it. Asks for the modern era first, because only
  * there `input_required` passes 1:1 (decision 0002); whatever refuses or ignores `server/discover` is asked `initialize`.
- * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no
- *   use, `data.modern` when a new connection would be modern and this one no longer can be
+ * @returns `slow` where a child answers both in the end: it is modern, and `initialize` has made this connection a legacy one
+ * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no use
  */
-export async function negotiate(connection: Connection, options: NegotiateOptions): Promise<void> {
+export async function negotiate(
+  connection: Connection,
+  options: NegotiateOptions,
+): Promise<"agreed" | "slow"> {
   const { protocol, remembered, patience } = options;
   if (protocol === "legacy") return initialize(connection, options);
   if (protocol === "modern") return mustDiscover(connection, options);
   const first = remembered === "legacy" ? "refused" : await discover(connection, options, patience);
-  if (first === "agreed") return;
+  if (first === "agreed") return first;
   try {
     await initialize(connection, options);
+    return first !== "refused" && (await saidModern(first)) ? "slow" : "agreed";
   } catch (error) {
     if (isGatewayError(error) && error.data?.["modern"] === true)
-      return mustDiscover(connection, options);
+      return await mustDiscover(connection, options);
     if (first === "refused" || !isGatewayError(error) || error.code === "timeout") throw error;
     // It may be modern and have been slow: it is awake now.
-    if ((await discover(connection, options, patience)) === "agreed") return;
+    const again = await discover(connection, options, patience);
+    if (again === "agreed") return again;
+    if (again !== "refused") giveUp(connection, again);
     throw error;
-  }
-  if (first !== "refused" && (await wasSlow(connection, first))) {
-    const what = `speaks MCP ${MODERN_VERSION}, and was slow to say so`;
-    throw refusal(connection, what, undefined, true);
+  } finally {
+    if (first !== "refused") giveUp(connection, first);
   }
 }
 
-async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<void> {
-  if ((await discover(connection, options, undefined)) === "agreed") return;
+async function mustDiscover(connection: Connection, options: NegotiateOptions): Promise<"agreed"> {
+  if ((await discover(connection, options, undefined)) === "agreed") return "agreed";
   throw refusal(
     connection,
     `does not speak MCP ${MODERN_VERSION}`,
@@ -80,30 +86,22 @@ async function mustDiscover(connection: Connection, options: NegotiateOptions): 
 }
 
 /**
- * Whether a server answers the question for the modern era after all, once it has answered `initialize`: requests over a pipe are
- * mostly answered in turn, so one that is ready late answers both. To `initialize` it has become legacy by then.
- */
-async function wasSlow(connection: Connection, question: Exchange): Promise<boolean> {
-  if (question.answered) return offers((await question.answer).result?.["supportedVersions"]);
-  connection.cancelled(question);
-  question.fail(new GatewayError("cancelled", "The server speaks the legacy era."));
-  return false;
-}
-
-/**
  * Asks for the modern era.
- * @returns the question, where it is not answered in time
+ * @param ms how long the answer is waited for; default: as long as the attempt may take
+ * @returns `agreed`, `refused`, or the question while it has no answer
  */
 async function discover(
   connection: Connection,
   options: NegotiateOptions,
-  timeout: number | undefined,
+  ms: number | undefined,
 ): Promise<"agreed" | "refused" | Exchange> {
   connection.probe({ era: "modern", version: MODERN_VERSION });
   // A server may turn down the first request and name the very version it was asked in; one more try settles that.
   for (let attempt = 0; attempt < 2; attempt++) {
     const question = connection.open("server/discover", {}, { signal: options.signal });
-    if (!(await isDone(question, timeout))) {
+    if (!(await isDone(question, ms))) {
+      // Over HTTP it keeps a server from answering that does one thing at a time.
+      if (!options.isChild) giveUp(connection, question);
       connection.probe(undefined);
       return question;
     }
@@ -134,6 +132,20 @@ async function isDone(question: Exchange, ms: number | undefined): Promise<boole
   return question.done;
 }
 
+/**
+ * Whether a question was answered for the modern era by now. Requests over a pipe are mostly answered in turn, so a server that is
+ * ready late has answered it before `initialize`.
+ */
+async function saidModern(question: Exchange): Promise<boolean> {
+  return question.answered && offers((await question.answer).result?.["supportedVersions"]);
+}
+
+function giveUp(connection: Connection, question: Exchange): void {
+  if (question.done) return;
+  connection.cancelled(question);
+  question.fail(new GatewayError("cancelled", "Its answer is no longer waited for."));
+}
+
 /** The answer to a question; an empty one where the server refused it without JSON-RPC. */
 async function answerOf(question: Exchange, signal: AbortSignal): Promise<Partial<Answer>> {
   try {
@@ -161,7 +173,7 @@ function agreeModern(connection: Connection, result: Json): void {
 async function initialize(
   connection: Connection,
   { clientInfo, signal }: NegotiateOptions,
-): Promise<void> {
+): Promise<"agreed"> {
   connection.probe(undefined);
   const self = { capabilities: CLIENT_CAPABILITIES, clientInfo };
   const { result, error } = await offer(connection, self, signal);
@@ -190,6 +202,7 @@ async function initialize(
     serverInfo: isObject(info) ? info : undefined,
   });
   connection.notify("notifications/initialized");
+  return "agreed";
 }
 
 /** A server should name a revision of its own (2025-11-25, Version Negotiation); some answer a newer one with HTTP 400. */

@@ -162,7 +162,10 @@ export class Upstream implements OwnServer, Watching {
     const legacy: UpstreamConfig = { ...config, protocol: "legacy" };
     const dialled = (
       how: Pick<DialOptions, "config" | "host" | "remembered" | "signal" | "credentials">,
-    ) => this.#dial({ ...options, ...inbound, ...how, limit: this.#firstStart.limit });
+    ) => {
+      const learned = (era: Era | undefined): void => void (this.#era = era);
+      return this.#dial({ ...options, ...inbound, ...how, learned, limit: this.#firstStart.limit });
+    };
     this.#supervision = new Supervision({
       name,
       transport,

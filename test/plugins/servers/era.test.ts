@@ -158,10 +158,12 @@ describe("era negotiation (decision 0002)", () => {
 
   it("a modern server that slept through the first question is asked again", async () => {
     let isAwake = false;
+    let isLeft = false;
     const server = await serve({
       "server/discover": (req, res, body) => {
         if (isAwake) return modern(req, res, body);
         isAwake = true;
+        res.on("close", () => (isLeft = true));
       },
     });
     const upstream = use(makeUpstream({ url: server.url }));
@@ -171,6 +173,8 @@ describe("era negotiation (decision 0002)", () => {
     await ended;
     expect(upstream.status).toMatchObject({ state: "ready", era: "modern" });
     expect(methods(server)).toEqual(["server/discover", "initialize", "server/discover"]);
+    // What nobody answers stays open nowhere.
+    await expect.poll(() => isLeft).toBe(true);
   });
 
   it("the era is remembered over reconnects", async () => {

@@ -110,7 +110,7 @@ class Fleet {
   start({ isLate = false, placement = "one" } = {}): Promise<TestGateway> {
     const store = definePlugin({
       name: "shared-memory",
-      stores: { shared: () => Promise.resolve(viewOf(this.memory, isLate)) },
+      stores: { shared: { open: () => Promise.resolve(viewOf(this.memory, isLate)) } },
       setup() {},
     });
     const servers = { counter: this.entry({ placement }) };

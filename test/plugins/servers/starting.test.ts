@@ -78,13 +78,13 @@ it("mcp-14: a child's first start has the time that an installation takes, and s
   expect(upstream.status.reason).toBe("Connecting again because somebody asked for it.");
 });
 
-/** Speaks both eras, as the SDK does: `initialize` makes it legacy. What its first process is asked, that answers only when asked twice. */
+/** Speaks both eras, as the SDK does: `initialize` makes it legacy. Its first process answers only once it was asked twice; with `dies` its second one exits. */
 const SLOW = `
 import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 const note = (line) => appendFileSync(process.argv[2], line);
 note("+");
-const isFirst = readFileSync(process.argv[2], "utf8") === "+";
+const number = readFileSync(process.argv[2], "utf8").split("+").length - 1;
 const answers = {
   "server/discover": { supportedVersions: ["2026-07-28"], capabilities: {}, resultType: "complete" },
   initialize: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "c", version: "1" } },
@@ -94,8 +94,9 @@ createInterface({ input: process.stdin }).on("line", (line) => {
   const { id, method } = JSON.parse(line);
   if (id === undefined) return;
   note(method === "initialize" ? "i" : "d");
+  if (number === 2 && process.argv[3] === "dies") process.exit(1);
   held.push(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method] }) + "\\n");
-  if (!isFirst || held.length === 2) process.stdout.write(held.splice(0).join(""));
+  if (number > 1 || held.length === 2) process.stdout.write(held.splice(0).join(""));
 });`;
 
 it("a child of both eras that is slow to start is a modern one (decision 0002)", async () => {
@@ -108,6 +109,22 @@ it("a child of both eras that is slow to start is a modern one (decision 0002)",
   await reached(upstream, "ready", "backoff", "failed");
   expect(upstream.status).toMatchObject({ state: "ready", era: "modern" });
   expect(readFileSync(notes, "utf8")).toBe("+di+d");
+  await upstream.reconnect();
+  expect(upstream.status.era).toBe("modern");
+  expect(readFileSync(notes, "utf8")).toBe("+di+d+d");
+});
+
+it("one whose second process exits is asked for the modern era again (decision 0002)", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "propylon-slow-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [file, notes] = [join(folder, "slow.mjs"), join(folder, "notes")];
+  writeFileSync(file, SLOW);
+  const args = [file, notes, "dies"];
+  const upstream = use(makeUpstream({ command: process.execPath, args }));
+  upstream.start();
+  await reached(upstream, "ready");
+  expect(upstream.status.era).toBe("modern");
+  expect(readFileSync(notes, "utf8")).toBe("+di+d+d");
 });
 
 it("mcp-14: one that was ended has twice the time, until it has connected once", () => {
