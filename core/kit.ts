@@ -296,13 +296,14 @@ export { toToolName, UniqueNames } from "./kit/tool-name.ts";
 
 // Endpoints and the gateway as a whole
 export { addressSchema, type EndpointConfig, endpointSchema } from "./config/schema.ts";
-export type {
-  CallRunner,
-  CompiledEndpoint,
-  EndpointContent,
+export {
+  type CallRunner,
+  type CompiledEndpoint,
+  type EndpointContent,
   EndpointHost,
-  EndpointName,
-  EndpointServer,
+  type EndpointName,
+  type EndpointServer,
+  EndpointServers,
 } from "./plugin/endpoint-server.ts";
 export { perGeneration } from "./gateway/per-generation.ts";
 export type { ConfigValue } from "./config/origin.ts";
@@ -313,7 +314,9 @@ export type {
   ListenerInput,
   OptionReference,
   OptionSelector,
+  PluginNeeds,
   StoreAbility,
+  StoreKind,
   StoreNeed,
 } from "./plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning, WorkerStatus } from "./plugin/description.ts";

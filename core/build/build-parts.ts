@@ -95,7 +95,7 @@ function findPackages(
   const found = new Map<string, readonly string[]>();
   for (const { key, plugin, options } of plugins) {
     const file = files.get(key)!;
-    const names = plugin.packages?.(options);
+    const names = plugin.needs?.(options).packages;
     if (names === undefined) continue;
     requirePackages(key, names, file);
     found.set(dirname(file), names);

@@ -85,17 +85,21 @@ export async function explain(
 ): Promise<void> {
   const plugins = await composeConfig(file);
   const plugin = plugins.find((each) => each.name === name || each.key === name);
-  const found = plugin ?? serviceOf(name, plugins);
-  if (!found)
+  const taken = serviceOf(name, plugins);
+  // A plugin and a service of somebody else may have one name, as `metrics` is.
+  const service = plugin && taken?.from === plugin.name ? undefined : taken;
+  if (!plugin && !service)
     throw new GatewayError("not_found", `The config has no plugin "${name}".`, {
       hint: choose(
         name,
         plugins.map((each) => each.name),
       ),
     });
-  const text = (): string =>
-    "service" in found ? serviceText(found) : explanation(found, plugins);
-  console.log(json ? JSON.stringify(found, null, 2) : text());
+  const texts = (): string[] => [
+    ...(plugin ? [explanation(plugin, plugins)] : []),
+    ...(service ? [serviceText(service)] : []),
+  ];
+  console.log(json ? JSON.stringify({ ...plugin, ...service }, null, 2) : texts().join("\n\n"));
 }
 
 /** A service with those who take it. */

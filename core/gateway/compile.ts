@@ -12,6 +12,7 @@ import { matchesWildcard } from "../kit/wildcard.ts";
 import type { HookListener } from "./emitter.ts";
 import { coreStages, createAllowance, type Allowance } from "./built-in-stages.ts";
 import {
+  EndpointServers,
   NO_ENDPOINTS,
   type CompiledEndpoint,
   type EndpointContent,
@@ -125,11 +126,7 @@ export function compile(input: CompileInput): Compiled {
   const { exists, shows } = byPrincipal ? forKnown(byPrincipal) : UNFILTERED;
   const showsAnyone = combineFilters(filters, exposes);
   const shown = { selection, shows: showsAnyone, byPrincipal, isUnfiltered };
-  const endpointServer = onlyOne(
-    scopes.flatMap(({ name: plugin, endpointServer: value }) => (value ? [{ plugin, value }] : [])),
-    (one, other) => `The endpoints are served twice: by plugin "${one}" and by plugin "${other}".`,
-    "Switch one of them off, e.g. plugins: { mcp: false }.",
-  );
+  const endpointServer = points.of(EndpointServers)[0];
   const endpoints = endpointServer
     ? compileEndpoints(config, servers, shown)
     : new Map<string, CompiledEndpoint>();

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import { maskText } from "../config/mask.ts";
-import { openerOf } from "../loading/checks.ts";
+import { findStore } from "../loading/checks.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
@@ -39,20 +39,20 @@ export async function openDriver(
   { cwd, log }: { readonly cwd: string; readonly log: Logger },
 ): Promise<StoreDriver | undefined> {
   const url = config.values.store;
-  const brought = plugins.find(({ plugin }) => openerOf(plugin, url));
-  const open = brought && openerOf(brought.plugin, url);
-  if (!open) return undefined;
-  const own = log.child({ plugin: brought.plugin.name });
+  const found = findStore(plugins, url);
+  if (!found) return undefined;
+  const { kind, by } = found;
+  const own = log.child({ plugin: by.plugin.name });
   try {
-    return await open(url, { folder: cwd, options: brought.options, log: own });
+    return await kind.open(url, { folder: cwd, options: by.options, log: own });
   } catch (cause) {
     throw storeError(cause, config);
   }
 }
 
 function holdsTables({ config, plugins }: CheckedConfig): boolean {
-  const brought = plugins.find(({ plugin }) => openerOf(plugin, config.values.store));
-  return brought?.plugin.storeAbilities?.includes("tables") ?? false;
+  const abilities = findStore(plugins, config.values.store)?.kind.abilities;
+  return abilities?.includes("tables") ?? false;
 }
 
 async function join(store: GatewayStore): Promise<GatewayStore> {

@@ -28,9 +28,9 @@ type Accepting = (socket: Socket) => unknown;
 /** What `setup` receives: every registration lands in the scope's lists. */
 export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
   const { key, name, plugin, injected } = scope;
-  const services = injections(plugin).map(({ field, id }) => [
+  const services = injections(plugin).map(({ field, id, optional }) => [
     field,
-    isOfGateway(id) ? ownService(id, scope, host) : injected.get(id)?.service,
+    isOfGateway(id) ? ownService({ id, optional }, scope, host) : injected.get(id)?.service,
   ]);
   const members: PluginContext = {
     config,

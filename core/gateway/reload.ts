@@ -160,14 +160,13 @@ async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Pro
   const plan = pool.plan(typedServers(config, scopes));
   undo.add(() => plan.abort());
   const running = new InFlightSet<Abortion>();
-  const selecting = checked.plugins.filter(({ plugin }) => "selects" in plugin);
   const generation = new Generation({
     number: old.number === 0 ? (seat?.generation ?? 1) : old.number + 1,
     written: checked.config.values,
     config: config.values,
     places: config.places,
     scopes,
-    selectors: selecting.length === 0 ? [] : selectorsOf(selecting),
+    selectors: selectorsOf(checked.plugins),
     compiled: compile({ config, scopes, servers: plan.servers, running, log, guesses }),
     running,
   });

@@ -10,7 +10,7 @@ import type { LocalDefinitions } from "../plugin/definitions.ts";
 import { Audit, Database, Files, Lists, Metrics } from "../plugin/kernel-services.ts";
 import type { OpenDatabase } from "../store/database.ts";
 import { Management } from "../plugin/management-service.ts";
-import type { EndpointHost, EndpointServer } from "../plugin/endpoint-server.ts";
+import { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { Added, Contribution, Point } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
@@ -62,8 +62,6 @@ export interface Scope extends Registrations {
   readonly local: PluginServer;
   /** Servers of types that this plugin brings, made and not closed yet. */
   readonly managed: Set<ManagedServer>;
-  /** Serves the endpoints, if this plugin does. */
-  endpointServer: EndpointServer | undefined;
   /** What `setup` returned. */
   service: unknown;
   isDisposed: boolean;
@@ -116,6 +114,7 @@ const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
         host.audit({ plugin, action, target, details, on }),
   ],
   [Store.id, ({ name }, host) => host.store(name)],
+  [EndpointHost.id, ({ name }, host) => host.endpointHost(name)],
   [
     Files.id,
     ({ sources }, { cwd, placeOf }): Files => ({
@@ -125,13 +124,7 @@ const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
       placeOf,
     }),
   ],
-  [
-    Metrics.id,
-    ({ registry }) => {
-      if (registry) return registry;
-      throw new GatewayError("invalid", "A plugin that is there by default has no metrics.");
-    },
-  ],
+  [Metrics.id, ({ registry }) => registry],
 ]);
 
 /** Whether a service is the gateway's own, which no plugin provides. */
@@ -139,9 +132,21 @@ export function isOfGateway(id: string): boolean {
   return OWN.has(id);
 }
 
-/** What a plugin gets for a service of the gateway. */
-export function ownService(id: string, scope: Scope, host: ScopeHost): unknown {
-  return OWN.get(id)!(scope, host);
+/**
+ * What a plugin gets for a service of the gateway.
+ *
+ * @throws {GatewayError} `invalid` for one that it cannot have and does not call optional
+ */
+export function ownService(
+  { id, optional }: { readonly id: string; readonly optional: boolean },
+  scope: Scope,
+  host: ScopeHost,
+): unknown {
+  const service = OWN.get(id)!(scope, host);
+  if (service !== undefined || optional) return service;
+  throw new GatewayError("invalid", "A plugin that is there by default has no metrics.", {
+    hint: "Inject optional(Metrics), or count in another plugin.",
+  });
 }
 
 const emptyRegistrations = (): Registrations => ({
@@ -181,7 +186,6 @@ export function createScope(
     cleanups: [],
     local: new PluginServer(name, registrations, log),
     managed: new Set(),
-    endpointServer: undefined,
     service: undefined,
     isDisposed: false,
   };

@@ -238,9 +238,6 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
-    const endpointServer = plugin.serveEndpoints?.(host.endpointHost(name));
-    if (endpointServer) scope.cleanups.push(() => endpointServer.close());
-    scope.endpointServer = endpointServer;
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
     if (plugin.provides && scope.service === undefined)

@@ -16,7 +16,8 @@ export interface OptionalService<T> {
 }
 
 /**
- * Names a service, e.g. `const Payloads = defineService<PayloadStore>("payloads")`.
+ * Names a service, e.g. `const Payloads = defineService<PayloadStore>("payloads")`. The ids `audit`, `database`, `endpoint-host`,
+ * `files`, `lists`, `management`, `metrics` and `store` are services of the gateway.
  *
  * @example const Visits = defineService<VisitsService>("visits");
  */

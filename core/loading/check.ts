@@ -6,10 +6,15 @@ import {
   STORE_PLUGINS,
   TYPE_PLUGINS,
 } from "../plugin/defaults.ts";
-import { checkParts, checkWithPlugins, openerOf, storeIssues } from "./checks.ts";
+import { checkParts, checkWithPlugins, findStore, storeIssues } from "./checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
-import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
+import {
+  checkVersion,
+  type CheckedPlugin,
+  loadIssue,
+  type PluginResolver,
+} from "./plugin-module.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { validatePart } from "./parse.ts";
 import { isPlainObject } from "../config/names.ts";
@@ -82,6 +87,7 @@ async function readEach(
     const written = typeof options === "object" && options !== null ? options : {};
     try {
       const plugin = await resolver.resolve(key);
+      checkVersion(key, plugin);
       const schema = plugin.config ?? NO_OPTIONS;
       const path = ["plugins", key] as const;
       const part = validatePart(schema, written, path, config.places);
@@ -117,7 +123,7 @@ function storePlugins(
   read: readonly CheckedPlugin[],
 ): GatewayConfig["plugins"] {
   const key = STORE_PLUGINS.get(schemeOf(store));
-  const isThere = read.some(({ plugin }) => openerOf(plugin, store) !== undefined);
+  const isThere = findStore(read, store) !== undefined;
   return key === undefined || isThere || Object.hasOwn(plugins, key) ? {} : { [key]: {} };
 }
 

@@ -1,9 +1,7 @@
 import { hasCredentials } from "../http/authenticator.ts";
 import { isLoopback } from "../kit/addresses.ts";
 import { schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
-import type { OptionReference, StoreAbility } from "../plugin/definitions.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { OpenStore } from "../store/driver.ts";
+import type { OptionReference, StoreAbility, StoreKind } from "../plugin/definitions.ts";
 import type { PathIssue } from "../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
@@ -189,7 +187,7 @@ function checkReferences(config: GatewayConfig, plugins: readonly CheckedPlugin[
     listener: Object.keys(config.listeners),
   };
   return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.references?.(options) ?? [])
+    (plugin.needs?.(options).references ?? [])
       .map((reference) => ({
         ...reference,
         path: ["plugins", key, ...reference.path],
@@ -226,8 +224,8 @@ export function storeIssues(
   plugins: readonly CheckedPlugin[],
 ): readonly PathIssue[] {
   const scheme = schemeOf(store);
-  const brought = plugins.find(({ plugin }) => openerOf(plugin, store));
-  if (store === "memory" || brought) return needIssues(scheme, brought?.plugin, plugins);
+  const kind = findStore(plugins, store)?.kind;
+  if (store === "memory" || kind) return needIssues(scheme, kind?.abilities, plugins);
   const known = ["memory", ...STORE_PLUGINS.keys()];
   const plugin = STORE_PLUGINS.get(scheme);
   const meant = nearest(scheme, known);
@@ -246,12 +244,12 @@ export function storeIssues(
 /** Options that need more of the store than it can do. */
 function needIssues(
   scheme: string,
-  { storeAbilities = [] }: Pick<AnyPlugin, "storeAbilities"> = {},
+  abilities: readonly StoreAbility[] = [],
   plugins: readonly CheckedPlugin[],
 ): readonly PathIssue[] {
   return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.storeNeeds?.(options) ?? [])
-      .filter(({ ability }) => !storeAbilities.includes(ability))
+    (plugin.needs?.(options).store ?? [])
+      .filter(({ ability }) => !abilities.includes(ability))
       .map(({ path, ability, by }) => ({
         path: ["plugins", key, ...path],
         message: `${by}, which needs a store that ${ABILITIES[ability].does}; the store ${JSON.stringify(scheme)} does not.`,
@@ -260,8 +258,15 @@ function needIssues(
   );
 }
 
-/** Opens the store of a config, if the plugin brings it. */
-export function openerOf({ stores = {} }: AnyPlugin, store: string): OpenStore | undefined {
+/** The kind of the `store` of a config, and the plugin that brings it. */
+export function findStore(
+  plugins: readonly CheckedPlugin[],
+  store: string,
+): { readonly kind: StoreKind; readonly by: CheckedPlugin } | undefined {
   const scheme = schemeOf(store);
-  return Object.hasOwn(stores, scheme) ? stores[scheme] : undefined;
+  for (const by of plugins) {
+    const { stores = {} } = by.plugin;
+    if (Object.hasOwn(stores, scheme)) return { kind: stores[scheme]!, by };
+  }
+  return undefined;
 }

@@ -2,6 +2,7 @@ import { GatewayError, isGatewayError, toGatewayError } from "../kit/errors.ts";
 import { isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PathIssue } from "../config/issue.ts";
+import { VERSION } from "../kit/version.ts";
 
 /** Finds the plugins of a config. */
 export interface PluginResolver {
@@ -45,6 +46,26 @@ function isPlugin(value: unknown): value is AnyPlugin {
     typeof value.name === "string" &&
     "setup" in value &&
     typeof value.setup === "function"
+  );
+}
+
+/** @throws {GatewayError} `invalid` for a plugin that was written for another version of Propylon */
+export function checkVersion(key: string, { requires }: Pick<AnyPlugin, "requires">): void {
+  if (requires === undefined) return;
+  const range = /^\^(\d{1,6})\.(\d{1,6})$/.exec(String(requires));
+  if (!range)
+    throw new GatewayError("invalid", `The plugin ${key} requires no version of Propylon.`, {
+      hint: 'Write requires: "^0.2" for 0.2 and what follows before 0.3.',
+    });
+  const [major, minor] = range.slice(1).map(Number) as [number, number];
+  const [ownMajor, ownMinor] = VERSION.split(".").map(Number) as [number, number];
+  // Below 1.0 a minor version may change everything (semver.org, 4).
+  const isMet = major === ownMajor && (major === 0 ? minor === ownMinor : minor <= ownMinor);
+  if (isMet) return;
+  throw new GatewayError(
+    "invalid",
+    `The plugin ${key} requires Propylon ${requires}, and this is ${VERSION}.`,
+    { hint: "Take a version of the plugin for this one, or the other Propylon." },
   );
 }
 

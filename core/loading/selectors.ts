@@ -33,7 +33,7 @@ export interface UnknownName {
 /** The selectors in the options of plugins. */
 export function selectorsOf(plugins: readonly CheckedPlugin[]): readonly PlacedSelector[] {
   return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.selects?.(options) ?? []).map((selector) => ({
+    (plugin.needs?.(options).selectors ?? []).map((selector) => ({
       ...selector,
       path: ["plugins", key, ...selector.path],
     })),

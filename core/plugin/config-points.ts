@@ -1,5 +1,6 @@
 import type { ServerType } from "../call/server-type.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
+import { EndpointServers } from "./endpoint-server.ts";
 import { Filters } from "./filters.ts";
 import { definePoint, type Point } from "./point.ts";
 
@@ -30,5 +31,5 @@ export const ServerTypes: Point<ServerType & { readonly type: string }> =
 
 /** Points whose values no plugin reads: what one adds there decides who reaches what, and holds passphrases. */
 export const CLOSED_POINTS: ReadonlySet<string> = new Set(
-  [Filters, Listeners, Endpoints, ServerTypes].map(({ id }) => id),
+  [Filters, Listeners, Endpoints, EndpointServers, ServerTypes].map(({ id }) => id),
 );

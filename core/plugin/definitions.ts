@@ -1,3 +1,4 @@
+import type { OpenStore } from "../store/driver.ts";
 import type { endpointSchema, listenerSchema } from "../config/schema.ts";
 import type { Call } from "../call/call.ts";
 import type { ZodType, infer as Infer, input as ZodInput } from "zod";
@@ -197,7 +198,7 @@ export type ListenerInput = ZodInput<typeof listenerSchema>;
 export type EndpointInput = ZodInput<typeof endpointSchema>;
 
 /**
- * A name in a plugin's options that stands for another part of the config; see `PluginDefinition.references`.
+ * A name in a plugin's options that stands for another part of the config; see {@link PluginNeeds}.
  *
  * @example const reference: OptionReference = { path: ["server"], kind: "server", name: config.server, by: "The cache" };
  */
@@ -213,7 +214,7 @@ export interface OptionReference {
 }
 
 /**
- * A name in a plugin's options that selects servers, tools or keys; see `PluginDefinition.selects`. `*` stands for any text.
+ * A name in a plugin's options that selects servers, tools or keys; see {@link PluginNeeds}. `*` stands for any text.
  *
  * @example
  * const rule: OptionSelector = { path: ["deny", 0], kind: "tool", server: "files", name: "rm_*", by: "The rule", isStrict: true };
@@ -242,7 +243,7 @@ export interface OptionSelector {
 export type StoreAbility = "queue" | "tables";
 
 /**
- * An option that needs more of the gateway's store than every store can do; see `PluginDefinition.storeNeeds`.
+ * An option that needs more of the gateway's store than every store can do; see {@link PluginNeeds}.
  *
  * @example const need: StoreNeed = { path: ["execution"], ability: "queue", by: "plugins.works.execution is queue" };
  */
@@ -252,4 +253,41 @@ export interface StoreNeed {
   readonly ability: StoreAbility;
   /** What the option says, to begin a sentence with. */
   readonly by: string;
+}
+
+/**
+ * A kind of store that a plugin brings. The gateway opens it before plugins are set up, and closes it last.
+ *
+ * @example const stores: Record<string, StoreKind> = { redis: { open: (url, host) => RedisDriver.open(url, host) } };
+ */
+export interface StoreKind {
+  readonly open: OpenStore;
+  /** What it can do that not every store can. Options that need something else are refused with it. Default: nothing. */
+  readonly abilities?: readonly StoreAbility[];
+}
+
+/**
+ * What the options of a plugin need of what is around it. Every check tells what is missing, at its place.
+ *
+ * @example
+ * const needs = ({ guard }: Options): PluginNeeds => ({
+ *   references: guard === undefined ? [] : [{ path: ["guard"], kind: "server", name: guard, by: "The room" }],
+ * });
+ */
+export interface PluginNeeds {
+  /** Names of servers and listeners in the options; each has to exist. */
+  readonly references?: readonly OptionReference[];
+  /**
+   * Names in the options that select servers, tools or keys. One that selects nothing is told with the nearest name: a mistyped name
+   * in a rule that denies would let everybody in.
+   */
+  readonly selectors?: readonly OptionSelector[];
+  /** Options that not every store can serve. */
+  readonly store?: readonly StoreNeed[];
+  /**
+   * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
+   * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs:
+   * all that are installed.
+   */
+  readonly packages?: readonly string[] | undefined;
 }

@@ -8,11 +8,13 @@ import type { GatewayHooks } from "./hooks.ts";
 import type { Listed, PrincipalFilters } from "./filters.ts";
 import type { Backlog } from "./backlog.ts";
 import type { Server } from "../call/server.ts";
-import type { Service } from "../kit/service.ts";
+import { defineService, type Service } from "../kit/service.ts";
 import type { Store } from "../store/store.ts";
 import type { Json, Principal } from "../kit/types.ts";
 import type { NodeHandler } from "./route.ts";
 import type { GatewayWarning } from "./description.ts";
+import { GatewayError } from "../kit/errors.ts";
+import { definePoint, type Point } from "./point.ts";
 
 /**
  * One generation of the gateway, as far as its calls go.
@@ -36,7 +38,7 @@ export interface CallRunner {
 /**
  * What endpoints need from the gateway around them.
  *
- * @example const isBusy = ({ draining }: EndpointHost) => draining;
+ * @example definePlugin({ name: "faces", inject: { host: EndpointHost }, setup });
  */
 export interface EndpointHost {
   /** `name` and `version` shown to clients. */
@@ -57,6 +59,9 @@ export interface EndpointHost {
   readonly store: Store;
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
+
+/** The service that every gateway has; see the interface. */
+export const EndpointHost: Service<EndpointHost> = defineService("endpoint-host");
 
 /**
  * What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on.
@@ -105,7 +110,9 @@ export interface EndpointName {
  * Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost.
  *
  * @example
- * export default definePlugin({ name: "faces", serveEndpoints: (host) => new Endpoints(host), setup() {} });
+ * const faces = new Faces(gateway.services.host);
+ * gateway.add(EndpointServers, faces);
+ * gateway.onDispose(() => faces.close());
  */
 export interface EndpointServer {
   /**
@@ -126,6 +133,30 @@ export interface EndpointServer {
   /** Ends every session and stream. May be called again. */
   close(): void;
 }
+
+const METHODS = ["update", "handlersOf", "relist", "namesOf", "revoke", "close"] as const;
+
+/**
+ * What serves the endpoints of the gateway; one at most. It is set up once, and shows what comes with each config that is applied.
+ *
+ * @example gateway.add(EndpointServers, new Faces(gateway.services.host));
+ */
+export const EndpointServers: Point<EndpointServer, EndpointServer> = definePoint(
+  "endpoint-servers",
+  {
+    // One that fails in the turn of a swap leaves the gateway between two configs.
+    read({ plugin, value }) {
+      const missing = METHODS.find((method) => typeof value?.[method] !== "function");
+      if (missing === undefined) return value;
+      throw new GatewayError(
+        "invalid",
+        `What plugin "${plugin}" adds serves no endpoints: it has no ${missing}().`,
+      );
+    },
+    only: (one, other) =>
+      `The endpoints are served twice: by plugin "${one}" and by plugin "${other}". Switch one of them off, e.g. plugins: { mcp: false }.`,
+  },
+);
 
 /** In a gateway whose endpoints nobody serves. */
 export const NO_ENDPOINTS: EndpointServer = {

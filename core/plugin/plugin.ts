@@ -1,9 +1,7 @@
-import type { OptionReference, OptionSelector, StoreAbility, StoreNeed } from "./definitions.ts";
+import type { PluginNeeds, StoreKind } from "./definitions.ts";
 import type { CommandDefinition } from "./command.ts";
-import type { EndpointHost, EndpointServer } from "./endpoint-server.ts";
 import type { PluginContext } from "./plugin-context.ts";
 import type { Inject, Service } from "../kit/service.ts";
-import type { OpenStore } from "../store/driver.ts";
 import type { ZodType } from "zod";
 
 /**
@@ -14,6 +12,11 @@ import type { ZodType } from "zod";
 export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = unknown> {
   /** Kebab-case; unique in a gateway. */
   readonly name: string;
+  /**
+   * Version of Propylon that it is written for: `^0.2` is 0.2 and what follows before 0.3, `^1.2` is 1.2 and what follows before 2.
+   * With another one it is refused. Default: any.
+   */
+  readonly requires?: `^${number}.${number}`;
   /** Strict zod schema of the options; default: no options. Validates before `setup`, completes YAML, documents itself. */
   readonly config?: ZodType<C>;
   /**
@@ -31,41 +34,15 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * which every entry has. Each is served by {@link ServerTypes}.
    */
   readonly serverTypes?: Readonly<Record<string, ZodType>>;
-  /**
-   * Stores that it brings, by what the config's `store` begins with: the gateway opens one before plugins are set up, and closes it last.
-   * @example stores: { redis: (url, host) => RedisDriver.open(url, host) }
-   */
-  readonly stores?: Readonly<Record<string, OpenStore>>;
-  /**
-   * What all of its {@link stores} can do that not every store can. Options that need it are refused with stores that do not say so.
-   * @example storeAbilities: ["queue"]
-   */
-  readonly storeAbilities?: readonly StoreAbility[];
+  /** Stores that it brings, by what the config's `store` begins with. */
+  readonly stores?: Readonly<Record<string, StoreKind>>;
   /**
    * Commands for the command line `propylon`, by name: lower-case words with hyphens. They run without a gateway: nothing is set
    * up for them, not even this plugin. Import what only they need when they run.
    */
   readonly commands?: Readonly<Record<string, CommandDefinition>>;
-  /** Names of servers and listeners in the options. Those that do not exist are told at their place by every check. */
-  references?(config: C): readonly OptionReference[];
-  /**
-   * Names in the options that select servers, tools or keys. One that selects nothing is told at its place, with the nearest name: a
-   * mistyped name in a rule that denies would let everybody in.
-   */
-  selects?(config: C): readonly OptionSelector[];
-  /** Options that not every store can serve. Where the config's `store` cannot, every check tells it at their place. */
-  storeNeeds?(config: C): readonly StoreNeed[];
-  /**
-   * Serves the gateway's endpoints to clients, those of the config and those that plugins bring; one plugin at most. Called once,
-   * before `setup`; what the endpoints show comes with each config that is applied.
-   */
-  serveEndpoints?(host: EndpointHost): EndpointServer;
-  /**
-   * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
-   * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs
-   * (`undefined`): all that are installed.
-   */
-  packages?(config: C): readonly string[] | undefined;
+  /** What the options need of what is around the plugin. Every check asks, so it looks nothing up that takes time. */
+  needs?(config: C): PluginNeeds;
   /** Registers; must not open anything (that is for `onStart`). */
   setup(gateway: PluginContext<C, I>): P | Promise<P>;
 }

@@ -77,7 +77,7 @@ export interface ComposedGateway {
  * Names a point that plugins contribute to. Export it beside the plugin that owns it.
  *
  * @param id unique among points, e.g. the plural of what they are; those of the gateway are `authenticators`, `checks`,
- * `endpoints`, `event-kinds`, `filters`, `listeners`, `pages`, `server-types` and `stand-ins`
+ * `endpoint-servers`, `endpoints`, `event-kinds`, `filters`, `listeners`, `pages`, `server-types` and `stand-ins`
  *
  * @example
  * export const Quotas = definePoint<Quota>("quotas", { nameOf: ({ value }) => `the quota "${value.name}"` });

@@ -212,6 +212,6 @@ export interface StoreHost {
  * Opens a driver by the URL in the config's `store`.
  *
  * @throws {GatewayError} saying what is wrong and what to do: the gateway does not start then
- * @example export default definePlugin({ name: "file-store", stores: { file: (url, host) => FileDriver.open(url, host) }, setup() {} });
+ * @example export default definePlugin({ name: "file-store", stores: { file: { open: (url, host) => FileDriver.open(url, host) } }, setup() {} });
  */
 export type OpenStore = (url: string, host: StoreHost) => Promise<StoreDriver>;

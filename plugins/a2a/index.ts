@@ -12,10 +12,12 @@ export default definePlugin({
   name: "a2a",
   config: optionsSchema,
   // Without skills nothing is handed out.
-  storeNeeds: ({ execution, skills }) =>
-    execution === "queue" && skills.length > 0
-      ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
-      : [],
+  needs: ({ execution, skills }) => ({
+    store:
+      execution === "queue" && skills.length > 0
+        ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
+        : [],
+  }),
   inject,
   provides: Runtime,
   async setup(gateway) {

@@ -11,7 +11,7 @@ import { warnOfPlainNames } from "./plain-names.ts";
 import { publishKeys } from "./keys.ts";
 import { registerRoutes } from "./routes.ts";
 import { Rule } from "./rule.ts";
-import { selects } from "./selectors.ts";
+import { selectorsOf } from "./selectors.ts";
 import { Access, Accounts } from "./service.ts";
 
 export * from "./service.ts";
@@ -28,7 +28,7 @@ export default definePlugin({
   name: "access",
   config: optionsSchema,
   section: { key: "access", option: "rules" },
-  selects,
+  needs: (options) => ({ selectors: selectorsOf(options) }),
   commands,
   inject: {
     files: Files,

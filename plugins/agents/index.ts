@@ -7,7 +7,7 @@ import { createMembers } from "./members.ts";
 import { packagesOf } from "./models/provider.ts";
 import { Offers } from "./offers.ts";
 import { optionsSchema, type AgentsInput } from "./options.ts";
-import { references } from "./references.ts";
+import { findReferences } from "./references.ts";
 import { Agents } from "./service.ts";
 import { Team } from "./team.ts";
 
@@ -33,11 +33,13 @@ export default definePlugin({
   name: "agents",
   config: optionsSchema,
   section: { key: "agents", option: "agents" },
-  references,
   commands,
   inject: { files: Files, progress: optional(AgentProgress) },
   provides: Agents,
-  packages: ({ providers }) => packagesOf(providers),
+  needs: (options) => ({
+    references: findReferences(options),
+    packages: packagesOf(options.providers),
+  }),
   async setup(gateway) {
     const changes = gateway.keep("changes", () => new ChangeTimes());
     changes.begin();

@@ -2,7 +2,7 @@ import type { OptionReference } from "propylon/kit";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 
 /** The servers and listeners that agents name. */
-export function references({ agents }: AgentsOptions): readonly OptionReference[] {
+export function findReferences({ agents }: AgentsOptions): readonly OptionReference[] {
   const names = Object.keys(agents);
   return Object.entries(agents).flatMap(([name, agent]) => referencesOf(name, agent, names));
 }

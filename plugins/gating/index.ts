@@ -7,7 +7,7 @@ import { followServers } from "./follow.ts";
 import { createGate } from "./gate.ts";
 import { optionsSchema } from "./options.ts";
 import { reserveTools } from "./reserved.ts";
-import { selects } from "./selectors.ts";
+import { selectorsOf } from "./selectors.ts";
 import { Gating } from "./service.ts";
 import { createService } from "./switches.ts";
 import { createRule } from "./timeouts.ts";
@@ -18,7 +18,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "gating",
   config: optionsSchema,
-  selects,
+  needs: (options) => ({ selectors: selectorsOf(options) }),
   inject: { files: Files, lists: Lists, management: Management, store: Store },
   provides: Gating,
   setup(gateway) {

@@ -2,7 +2,7 @@ import type { OptionSelector } from "propylon/kit";
 import type { GatingOptions } from "./options.ts";
 
 /** The servers and tools that options name. A tool that is reserved under a wrong name is there for everybody. */
-export function selects({ reserved, timeouts }: GatingOptions): readonly OptionSelector[] {
+export function selectorsOf({ reserved, timeouts }: GatingOptions): readonly OptionSelector[] {
   return [
     ...Object.keys(reserved).flatMap((name) => ofTool(name, ["reserved", name], true)),
     ...Object.keys(timeouts.servers).map((name) => ({

@@ -1,9 +1,14 @@
 import { definePlugin } from "propylon";
+import { EndpointHost, EndpointServers } from "propylon/kit";
 import { Endpoints } from "./endpoints.ts";
 
 /** MCP endpoints for clients of both protocol eras. There by default. */
 export default definePlugin({
   name: "mcp",
-  serveEndpoints: (host) => new Endpoints(host),
-  setup() {},
+  inject: { host: EndpointHost },
+  setup(gateway) {
+    const endpoints = new Endpoints(gateway.services.host);
+    gateway.add(EndpointServers, endpoints);
+    gateway.onDispose(() => endpoints.close());
+  },
 });

@@ -25,8 +25,7 @@ export { type Identity, natsOf, type NatsSettings, type TlsFiles } from "./setti
 export default definePlugin({
   name: "nats",
   config: optionsSchema,
-  stores: { nats: openNats },
-  storeAbilities: ["queue"],
-  packages: () => PACKAGES,
+  stores: { nats: { open: openNats, abilities: ["queue"] } },
+  needs: () => ({ packages: PACKAGES }),
   setup() {},
 });

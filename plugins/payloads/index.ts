@@ -20,7 +20,7 @@ export default definePlugin({
   config: optionsSchema,
   inject: { files: Files, metrics: Metrics, store: GatewayStore },
   provides: Payloads,
-  packages: ({ bucket }) => (bucket ? ["aws4fetch"] : []),
+  needs: ({ bucket }) => ({ packages: bucket ? ["aws4fetch"] : [] }),
   setup(gateway) {
     const { config, services } = gateway;
     const { metrics } = services;

@@ -5,7 +5,7 @@ import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
-import { selects } from "./selectors.ts";
+import { selectorsOf } from "./selectors.ts";
 import { RateLimits } from "./service.ts";
 
 export * from "./service.ts";
@@ -14,7 +14,7 @@ export * from "./service.ts";
 export default definePlugin({
   name: "ratelimit",
   config: optionsSchema,
-  selects,
+  needs: (options) => ({ selectors: selectorsOf(options) }),
   inject: { metrics: Metrics, store: Store },
   provides: RateLimits,
   setup(gateway) {

@@ -2,7 +2,7 @@ import type { OptionSelector } from "propylon/kit";
 import type { RatelimitOptions, Selection } from "./options.ts";
 
 /** The servers and tools that rules name. */
-export function selects({ rates, concurrency }: RatelimitOptions): readonly OptionSelector[] {
+export function selectorsOf({ rates, concurrency }: RatelimitOptions): readonly OptionSelector[] {
   return [...ofRules("rates", rates), ...ofRules("concurrency", concurrency)];
 }
 

@@ -6,7 +6,7 @@ import { optionsSchema } from "./options.ts";
 export default definePlugin({
   name: "redis",
   config: optionsSchema,
-  stores: { redis: openRedis, rediss: openRedis },
-  packages: () => ["ioredis"],
+  stores: { redis: { open: openRedis }, rediss: { open: openRedis } },
+  needs: () => ({ packages: ["ioredis"] }),
   setup() {},
 });

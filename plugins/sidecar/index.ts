@@ -21,7 +21,7 @@ export default definePlugin({
   inject: { files: Files, metrics: Metrics },
   provides: TaskQueue,
   // $NATS_URL may name servers where it runs.
-  packages: ({ nats }) => (nats.url === undefined ? installedPackages() : PACKAGES),
+  needs: ({ nats }) => ({ packages: nats.url === undefined ? installedPackages() : PACKAGES }),
   setup(gateway) {
     const settings = settle(gateway.config, process.env, gateway.services.files.folder);
     const sidecar = assemble(gateway, settings);

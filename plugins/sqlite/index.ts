@@ -6,9 +6,8 @@ import { optionsSchema } from "./options.ts";
 export default definePlugin({
   name: "sqlite",
   config: optionsSchema,
-  stores: { sqlite: openDriver },
-  storeAbilities: ["tables"],
+  stores: { sqlite: { open: openDriver, abilities: ["tables"] } },
   // libsql is native code, which no bundle holds: a build imports it where it runs.
-  packages: () => [],
+  needs: () => ({ packages: [] }),
   setup() {},
 });

@@ -16,7 +16,7 @@ export default definePlugin({
   name: "telemetry",
   config: optionsSchema,
   // The environment may name an endpoint where it runs.
-  packages: ({ endpoint }) => (endpoint === undefined ? undefined : SDK_PACKAGES),
+  needs: ({ endpoint }) => ({ packages: endpoint === undefined ? undefined : SDK_PACKAGES }),
   setup(gateway) {
     const { config, log } = gateway;
     const { name } = gateway.info.effectiveConfig() as { name?: string };

@@ -41,7 +41,7 @@ const FILES = {
 const ENTRIES = { "a2a-client": "agentOptions", rest: "apiOptions" } as const;
 
 /** Names that every plugin has for the same thing. */
-const COMMON: readonly string[] = [...Object.values(FILES), "commands", "selects"];
+const COMMON: readonly string[] = [...Object.values(FILES), "commands", "selectorsOf"];
 
 /** Files besides `options.ts` that read the environment, and why. */
 const ENVIRONMENT: Readonly<Record<string, string>> = {

@@ -78,7 +78,10 @@ describe("what fails a build", () => {
   });
 
   it("says which package a plugin needs with its options", async () => {
-    const needing = PLUGIN.replace("setup(", 'packages: () => ["left-pad-of-2016"],\n  setup(');
+    const needing = PLUGIN.replace(
+      "setup(",
+      'needs: () => ({ packages: ["left-pad-of-2016"] }),\n  setup(',
+    );
     const cwd = await folders.project({
       "gateway.yaml": `${MAIN}plugins: { ./tell.ts: {} }\n`,
       "tell.ts": needing,

@@ -58,7 +58,6 @@ export default defineSkill({ run: ({ text }) => text.toUpperCase() });
 }`,
   "node_modules/gateway-plugin-clock/index.js": `
 import { definePlugin } from "propylon";
-import { Files, Metrics } from "propylon/kit";
 export default definePlugin({
   name: "clock",
   setup(gateway) {

@@ -58,7 +58,7 @@ describe("check --explain", () => {
       expect(stdout).toContain(line);
     const lifecycle = await run("check", "--explain", "lifecycle");
     expect(lifecycle.stdout).toMatch(
-      /takes +audit \(the gateway\)\n +agents \(agents\)\n +payloads \(payloads\)/,
+      /takes +audit \(the gateway\)\n +metrics \(the gateway\)\n +store \(the gateway\)\n +agents \(agents\)\n +payloads \(payloads\)/,
     );
     expect(lifecycle.stdout).toContain("POST /api/agents (caller, mutates, on main)");
   });
@@ -78,7 +78,16 @@ describe("check --explain", () => {
       takenBy: ["gating", "admin"],
     });
     const gating = await run("check", "--explain", "gating");
-    expect(gating.stdout).toMatch(/takes +lists \(the gateway\)\n +management \(the gateway\)/);
+    expect(gating.stdout).toMatch(
+      /takes +files \(the gateway\)\n +lists \(the gateway\)\n +management \(the gateway\)/,
+    );
+    expect(gating.stdout).not.toContain("service gating");
+    // A plugin and a service of one name are both told.
+    await write("gateway.yaml", `${TEAM}  metrics: {}\n`);
+    const metrics = await run("check", "--explain", "metrics");
+    expect(metrics.stdout).toMatch(
+      /^metrics\n(?:.*\n)*\nservice metrics\n +comes from +the gateway\n/,
+    );
   });
 
   it("shows no secret, and as JSON the same", async () => {

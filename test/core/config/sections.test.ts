@@ -18,7 +18,7 @@ export default definePlugin({
   name: "rooms",
   section: "rooms",
   config: z.strictObject({ greeting: z.string().default("Welcome"), seats: z.int().max(9).default(1), host: z.string().optional() }),
-  references: ({ host }) => host === undefined ? [] : [{ path: ["host"], kind: "server", name: host, by: "The room" }],
+  needs: ({ host }) => ({ references: host === undefined ? [] : [{ path: ["host"], kind: "server", name: host, by: "The room" }] }),
   setup(gateway) {
     const { greeting, seats } = gateway.config;
     gateway.tool("enter", { description: "Enters.", input: z.object({}), run: () => greeting + ", " + seats });

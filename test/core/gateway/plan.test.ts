@@ -126,18 +126,19 @@ it("an option that needs more than the store can do is told at its place, before
   const needy = definePlugin({
     name: "needy",
     config: z.strictObject({ mode: z.string() }),
-    storeNeeds: ({ mode }) =>
-      mode === "queue" ? [{ path: ["mode"], ability: "queue", by: "The mode is queue" }] : [],
+    needs: ({ mode }) => ({
+      store:
+        mode === "queue" ? [{ path: ["mode"], ability: "queue", by: "The mode is queue" }] : [],
+    }),
     setup() {},
   });
   const open = (): never => expect.unreachable("the store was opened");
   const able = definePlugin({
     name: "able",
-    stores: { able: open },
-    storeAbilities: ["queue"],
+    stores: { able: { open, abilities: ["queue"] } },
     setup() {},
   });
-  const unable = definePlugin({ name: "unable", stores: { unable: open }, setup() {} });
+  const unable = definePlugin({ name: "unable", stores: { unable: { open } }, setup() {} });
   const gateway = await createFileGateway(file, { log, plugins: { needy, able, unable } });
   onTestFinished(() => gateway.close({ grace: 0 }));
   const plan = async (mode: string, store: string): Promise<unknown> => {

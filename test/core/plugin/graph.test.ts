@@ -2,9 +2,11 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { orderPlugins } from "../../../core/gateway/graph.ts";
 import { definePlugin } from "../../../core/plugin/define-plugin.ts";
-import { Audit, Database, Lists } from "../../../core/plugin/kernel-services.ts";
+import { EndpointHost } from "../../../core/plugin/endpoint-server.ts";
+import { Audit, Database, Files, Lists, Metrics } from "../../../core/plugin/kernel-services.ts";
 import { Management } from "../../../core/plugin/management-service.ts";
 import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
+import { Store } from "../../../core/store/store.ts";
 import { defineService, optional } from "../../../core/kit/service.ts";
 
 const A = defineService<string>("a");
@@ -67,7 +69,16 @@ describe("the order of plugins", () => {
     const one = definePlugin({ name: "one", inject, setup() {} });
     const two = definePlugin({ name: "two", inject, setup() {} });
     expect(names([two, one])).toStrictEqual(["one", "two"]);
-    for (const { id } of [Management, Audit, Database, Lists]) {
+    for (const { id } of [
+      Management,
+      Audit,
+      Database,
+      EndpointHost,
+      Files,
+      Lists,
+      Metrics,
+      Store,
+    ]) {
       const forged = defineService<object>(id);
       const forger = definePlugin({ name: "forger", provides: forged, setup: () => ({}) });
       expect(() => names([one, forger])).toThrow(

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type GatewayConfigInput, createGateway, definePlugin } from "../../../core/index.ts";
-import { NO_ENDPOINTS } from "../../../core/plugin/endpoint-server.ts";
+import {
+  EndpointServers,
+  type EndpointServer,
+  NO_ENDPOINTS,
+} from "../../../core/plugin/endpoint-server.ts";
 
 function config(plugins: NonNullable<GatewayConfigInput["plugins"]>): GatewayConfigInput {
   return { listeners: { main: { port: 0 } }, plugins, log: { level: "silent" } };
@@ -11,13 +15,15 @@ describe("a plugin that serves the endpoints", () => {
     const undone: string[] = [];
     const plugin = definePlugin({
       name: "faces",
-      serveEndpoints: () => ({
-        ...NO_ENDPOINTS,
-        close() {
-          throw new Error("cannot close");
-        },
-      }),
       setup(gateway) {
+        const faces: EndpointServer = {
+          ...NO_ENDPOINTS,
+          close() {
+            throw new Error("cannot close");
+          },
+        };
+        gateway.add(EndpointServers, faces);
+        gateway.onDispose(() => faces.close());
         gateway.onStart(() => () => void undone.push("started"));
       },
     });
@@ -30,7 +36,10 @@ describe("a plugin that serves the endpoints", () => {
   });
 
   it("is refused beside another one", async () => {
-    const plugin = definePlugin({ name: "faces", serveEndpoints: () => NO_ENDPOINTS, setup() {} });
+    const plugin = definePlugin({
+      name: "faces",
+      setup: (gateway) => gateway.add(EndpointServers, NO_ENDPOINTS),
+    });
     await expect(
       createGateway(config({ faces: {} }), { plugins: { faces: plugin } }),
     ).rejects.toMatchObject({

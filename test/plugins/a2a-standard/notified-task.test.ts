@@ -21,7 +21,11 @@ async function start() {
   const kept = new KeptStore({ shared: true });
   const log = pino({ level: "silent" });
   const open = async (): Promise<WebhookRecords> => {
-    const driver = await kept.plugin.stores!["kept"]!("kept:", { folder: "", options: {}, log });
+    const driver = await kept.plugin.stores!["kept"]!.open("kept:", {
+      folder: "",
+      options: {},
+      log,
+    });
     const records = new WebhookRecords(new GatewayStore(driver, log).scope("a2a"));
     onTestFinished(() => records.close());
     return records;

@@ -11,7 +11,7 @@ const host = {
   options: nats.config?.parse({}),
   log: pino({ level: "silent" }),
 };
-const driver = await nats.stores?.["nats"]?.(url, host);
+const driver = await nats.stores?.["nats"]?.open(url, host);
 if (!driver) throw new Error("The plugin brings no store.");
 
 /** Every third value does not fit a message. */

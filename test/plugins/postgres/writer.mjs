@@ -4,7 +4,7 @@ import postgres from "propylon/plugins/postgres";
 import { say } from "../../fixtures/process/say.mjs";
 
 const [url, schema, from] = process.argv.slice(2);
-const driver = await postgres.stores.postgres(url, {
+const driver = await postgres.stores.postgres.open(url, {
   folder: process.cwd(),
   options: postgres.config.parse({ schema }),
   log: pino({ level: "silent" }),

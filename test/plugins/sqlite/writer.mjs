@@ -4,7 +4,7 @@ import sqlite from "propylon/plugins/sqlite";
 import { say } from "../../fixtures/process/say.mjs";
 
 const [folder, from] = process.argv.slice(2);
-const driver = await sqlite.stores.sqlite("sqlite:gateway.db", {
+const driver = await sqlite.stores.sqlite.open("sqlite:gateway.db", {
   folder,
   options: sqlite.config.parse({}),
   log: pino({ level: "silent" }),
