@@ -46,7 +46,7 @@ import {
   type SocketTable,
 } from "../http/route-table.ts";
 import type { RegisteredRoute } from "../plugin/route.ts";
-import { onlyOne, type Scope } from "./scope.ts";
+import type { Scope } from "./scope.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {

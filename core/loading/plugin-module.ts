@@ -52,7 +52,7 @@ function isPlugin(value: unknown): value is AnyPlugin {
 /** @throws {GatewayError} `invalid` for a plugin that was written for another version of Propylon */
 export function checkVersion(key: string, { requires }: Pick<AnyPlugin, "requires">): void {
   if (requires === undefined) return;
-  const range = /^\^(\d{1,6})\.(\d{1,6})$/.exec(String(requires));
+  const range = /^\^(\d{1,6})\.(\d{1,6})$/.exec(requires);
   if (!range)
     throw new GatewayError("invalid", `The plugin ${key} requires no version of Propylon.`, {
       hint: 'Write requires: "^0.2" for 0.2 and what follows before 0.3.',

@@ -20,7 +20,7 @@ it("a plugin that is there by default has no metrics, and is told so", async () 
   });
 });
 
-it("it can do without, where it says so", async () => {
+it("a plugin that is there by default can do without, where it says so", async () => {
   let seen: unknown = "nothing";
   const careful = definePlugin({
     name: "tasks",
