@@ -47,7 +47,11 @@ export const limitsSchema = z.strictObject({
 /** How long the parts of a gateway may take. */
 export const timeoutsSchema = z.strictObject({
   default: duration().default(60_000).describe("Longest run of a call by default."),
-  setup: duration().default(10_000).describe("For a plugin's setup and start."),
+  setup: duration()
+    .default(10_000)
+    .describe(
+      "For a plugin's setup, and for its start. When the gateway starts, a plugin has six times as long to start, since it may read what was kept.",
+    ),
   drain: duration()
     .default(30_000)
     .describe("On reload: how long calls of the old configuration may still run."),

@@ -28,6 +28,12 @@ import { typedServers } from "./server-types.ts";
 import { blame, buildScopes, comparePlugins, extendConfig, withTimeout } from "./setup.ts";
 import { refuseUnknownNames } from "./unknown-names.ts";
 
+/**
+ * How many times longer a plugin may take when the gateway starts: a runtime with ten thousand tasks in a store reads all of them, on a
+ * machine where other gateways start as well.
+ */
+const FIRST_START = 6;
+
 /** Settings that were read once, when the gateway was made. */
 const FIXED = ["name", "version", "publicUrl", "store", "workers", "limits", "log"] as const;
 
@@ -109,8 +115,10 @@ export class Candidate {
     const opened = isListening ? await this.#base.sockets.plan(config.values) : undefined;
     this.#sockets = opened;
     this.#undo.add(() => opened?.abort());
+    const isFirst = this.#base.current.number === 0;
+    const limit = config.values.timeouts.setup * (isFirst ? FIRST_START : 1);
     for (const scope of this.generation.scopes) {
-      if (fresh.includes(scope)) await start(scope, config);
+      if (fresh.includes(scope)) await start(scope, config, limit);
       servers.start(scope);
     }
   }
@@ -179,9 +187,9 @@ async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Pro
   return { config, generation, fresh, servers: plan, changes };
 }
 
-async function start(scope: Scope, config: Config): Promise<void> {
+async function start(scope: Scope, config: Config, limit: number): Promise<void> {
   try {
-    await withTimeout(startScope(scope), config.values.timeouts.setup, "start");
+    await withTimeout(startScope(scope), limit, "start");
   } catch (error) {
     throw blame(scope.name, "could not be started", error, { key: scope.key, config });
   }

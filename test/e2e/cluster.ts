@@ -55,6 +55,8 @@ export default definePlugin({
   a2a:
     listener: main
     workDir: ./data
+    # All are of one principal, and each is read again in the end.
+    tasks: { maxTasks: 100000, maxShare: 1 }
     skills:
       - { id: work, description: Works., tool: { server: work, name: work, argument: text } }
 `,

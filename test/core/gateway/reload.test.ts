@@ -187,6 +187,16 @@ describe("a reload", () => {
     expect(open).toBe(0);
   });
 
+  it("a start of the gateway has more time for what plugins read", async () => {
+    const slow = definePlugin({
+      name: "slow",
+      setup: (gateway) => gateway.onStart(() => new Promise<void>(() => {})),
+    });
+    await expect(
+      setupGateway({ plugins: [slow], config: { timeouts: { setup: "20ms" } }, client: false }),
+    ).rejects.toThrow('Plugin "slow" could not be started: start took longer than 120 ms.');
+  });
+
   it("waits for calls in flight before it disposes what they use", async () => {
     const events: string[] = [];
     let entered!: () => void;
