@@ -305,6 +305,12 @@ export {
   type EndpointServer,
   EndpointServers,
 } from "./plugin/endpoint-server.ts";
+export {
+  type RegisteredReshape,
+  type Reshape,
+  type Reshaped,
+  Reshapes,
+} from "./plugin/reshapes.ts";
 export { perGeneration } from "./gateway/per-generation.ts";
 export type { ConfigValue } from "./config/origin.ts";
 export type { PluginHook } from "./plugin/hooks.ts";

@@ -25,6 +25,8 @@ import { Authenticators, Checks, Pages, StandIns } from "../plugin/kernel-points
 import { EventKinds } from "../plugin/event-kind.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import { Points } from "./points.ts";
+import { Reshapes } from "../plugin/reshapes.ts";
+import { ReshapedServer, reshapeServers } from "../server/reshaped-server.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
@@ -104,10 +106,11 @@ export interface Compiled {
 export function compile(input: CompileInput): Compiled {
   const { scopes, running, log } = input;
   const config = input.config.values;
-  const servers = collectServers(input.config, scopes, input.servers);
+  const collected = collectServers(input.config, scopes, input.servers);
   const points = new Points(scopes, input.config, (method, path) =>
     findRoute(routes.get(defaultListener(config)), method, path),
   );
+  const servers = reshapeServers(collected, points.of(Reshapes), log);
   const chain = createChain(config.auth, points.of(Authenticators), input.guesses);
   const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];
@@ -116,7 +119,7 @@ export function compile(input: CompileInput): Compiled {
   const guard = createGuard(chain, config, points.of(StandIns)[0]);
   for (const scope of scopes) checkTools(scope);
   checkMetrics(scopes);
-  const selection = compileSelection(config.servers);
+  const selection = compileSelection(config.servers, servers);
   // What the config's `tools` of a server leave out is nobody's to call, whatever the face.
   const exposes: Compiled["exposes"] = (server, tool) =>
     selection.get(server)?.accepts(tool) ?? true;
@@ -221,6 +224,7 @@ function checkCollisions(endpoint: string, shown: readonly Server[]): void {
 /** Which tools of which servers the config lets out, and under which prefix; servers it says nothing about are left out. */
 function compileSelection(
   servers: Readonly<Record<string, ServerConfig>>,
+  compiled: ReadonlyMap<string, Server>,
 ): EndpointContent["selection"] {
   const chosen = Object.entries(servers).filter(
     ([, { tools, prefix }]) => tools !== undefined || prefix !== undefined,
@@ -228,14 +232,24 @@ function compileSelection(
   return new Map(
     chosen.map(([name, { tools, prefix }]) => [
       name,
-      {
-        prefix: prefix ?? name,
-        accepts: (tool: string) =>
-          (tools?.include?.some((pattern) => matchesWildcard(pattern, tool)) ?? true) &&
-          !(tools?.exclude?.some((pattern) => matchesWildcard(pattern, tool)) ?? false),
-      },
+      { prefix: prefix ?? name, accepts: acceptor(tools, compiled.get(name)) },
     ]),
   );
+}
+
+/** The config selects tools by the names that their server gives them, whatever plugins make of those. */
+function acceptor(
+  tools: ServerConfig["tools"],
+  server: Server | undefined,
+): (tool: string) => boolean {
+  const { include, exclude = [] } = tools ?? {};
+  return (tool) => {
+    const own = server instanceof ReshapedServer ? server.ownName(tool) : tool;
+    return (
+      (include?.some((pattern) => matchesWildcard(pattern, own)) ?? true) &&
+      !exclude.some((pattern) => matchesWildcard(pattern, own))
+    );
+  };
 }
 
 /** Shown to anyone is what the config lets out and every filter shows that looks at no principal. */

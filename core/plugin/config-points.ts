@@ -3,6 +3,7 @@ import type { EndpointInput, ListenerInput } from "./definitions.ts";
 import { EndpointServers } from "./endpoint-server.ts";
 import { Filters } from "./filters.ts";
 import { definePoint, type Point } from "./point.ts";
+import { Reshapes } from "./reshapes.ts";
 
 /**
  * Listeners that plugins bring, as if they stood in the config's `listeners`. Routes and endpoints can name them; the gateway opens
@@ -31,5 +32,5 @@ export const ServerTypes: Point<ServerType & { readonly type: string }> =
 
 /** Points whose values no plugin reads: what one adds there decides who reaches what, and holds passphrases. */
 export const CLOSED_POINTS: ReadonlySet<string> = new Set(
-  [Filters, Listeners, Endpoints, EndpointServers, ServerTypes].map(({ id }) => id),
+  [Filters, Listeners, Endpoints, EndpointServers, Reshapes, ServerTypes].map(({ id }) => id),
 );

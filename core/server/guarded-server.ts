@@ -12,14 +12,14 @@ import { LeftOutLog } from "./left-out.ts";
  */
 export class GuardedServer<T extends Server = Server> implements Server {
   readonly name: string;
-  readonly timeoutOf?: NonNullable<Server["timeoutOf"]>;
+  timeoutOf?: NonNullable<Server["timeoutOf"]>;
   readonly subscribe?: NonNullable<Server["subscribe"]>;
   readonly unsubscribe?: NonNullable<Server["unsubscribe"]>;
   readonly setLogLevel?: NonNullable<Server["setLogLevel"]>;
   readonly rootsChanged?: NonNullable<Server["rootsChanged"]>;
   readonly reconnect?: NonNullable<Server["reconnect"]>;
   readonly probe?: NonNullable<Server["probe"]>;
-  readonly resume?: NonNullable<Server["resume"]>;
+  resume?: NonNullable<Server["resume"]>;
   readonly tail?: NonNullable<Server["tail"]>;
   protected readonly server: T;
   /** The one that answers calls. */

@@ -2,17 +2,24 @@ import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { Answer, definePlugin, GatewayError } from "../../core/index.ts";
 import { ERROR_STATUS } from "../../core/kit/errors.ts";
-import { setupGateway, testPlugin, type PluginEntry } from "../../core/testing/index.ts";
+import {
+  fakeUpstream,
+  setupGateway,
+  testPlugin,
+  type PluginEntry,
+} from "../../core/testing/index.ts";
 import payloads from "../../plugins/payloads/index.ts";
 import doorman from "../fixtures/doorman.ts";
+import presets from "../fixtures/presets.ts";
 import visits from "../fixtures/visits.ts";
 
 const page = await readFile("docs/guide/write-a-plugin.md", "utf8");
 
 testPlugin(visits, {});
 testPlugin(doorman, { with: [visits] });
+testPlugin(presets, { config: { tools: {} } });
 
-it.each(["visits", "doorman"])(
+it.each(["visits", "doorman", "presets"])(
   "the plugin %s of the guide is the one that is tested here",
   async (name) => {
     expect(page).toContain(await readFile(`test/fixtures/${name}.ts`, "utf8"));
@@ -127,4 +134,31 @@ it("the guide names codes that exist", () => {
   const codes = [...table.matchAll(/^\| `(\w+)`/gm)].map(([, code]) => code!);
   expect(codes.length).toBeGreaterThan(7);
   expect(codes.filter((code) => !Object.hasOwn(ERROR_STATUS, code))).toEqual([]);
+});
+
+it("the presets of the guide set an argument, which callers neither see nor change", async () => {
+  const weather = await fakeUpstream({
+    forecast: {
+      input: {
+        type: "object",
+        properties: { city: { type: "string" }, days: { type: "number" } },
+        required: ["city", "days"],
+      },
+      run: (args) => JSON.stringify(args),
+    },
+  });
+  const tools = { "weather/forecast": { name: "forecast_tokyo", values: { city: "Tokyo" } } };
+  const { client } = await setupGateway({
+    plugins: [presets],
+    config: { plugins: { presets: { tools } }, servers: { weather: { url: weather.url } } },
+  });
+  const { tools: listed } = await client.listTools();
+  expect(listed).toMatchObject([
+    { inputSchema: { properties: { days: { type: "number" } }, required: ["days"] } },
+  ]);
+  const { name } = listed[0]!;
+  expect(name).toMatch(/forecast_tokyo$/);
+  expect(await client.callTool({ name, arguments: { days: 1, city: "Rome" } })).toMatchObject({
+    content: [{ text: '{"days":1,"city":"Tokyo"}' }],
+  });
 });
