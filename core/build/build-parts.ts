@@ -93,9 +93,9 @@ function findPackages(
   files: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
-  for (const { key, plugin, options } of plugins) {
+  for (const { key, needs } of plugins) {
     const file = files.get(key)!;
-    const names = plugin.needs?.(options).packages;
+    const names = needs.packages;
     if (names === undefined) continue;
     requirePackages(key, names, file);
     found.set(dirname(file), names);

@@ -78,7 +78,10 @@ async function findRunning(
     const slowest = Math.max(
       0,
       ...Object.values(config.values.servers).map((server) =>
-        "type" in server ? TYPED_CONNECT_MS : connectTimeoutOf(server, true),
+        "type" in server
+          ? TYPED_CONNECT_MS
+          : // A child may be started a second time.
+            connectTimeoutOf(server, true) * ("command" in server ? 2 : 1),
       ),
     );
     if (connect) await whenSettled(gateway, slowest + TURN_AND_END_MS);

@@ -3,6 +3,7 @@ import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
+import { isOfGateway } from "../gateway/scope.ts";
 import { checkHere, loadHere } from "./source.ts";
 import { choose, isLocalPlugin } from "../loading/checks.ts";
 import { FIRST_PARTY } from "../loading/first-party.ts";
@@ -114,13 +115,19 @@ function serviceOf(id: string, plugins: readonly ComposedPlugin[]): TakenService
   const taken = plugins.flatMap(({ name, injects }) =>
     injects.filter(({ service }) => service === id).map(({ from }) => ({ name, from })),
   );
+  if (isOfGateway(id))
+    return { service: id, from: "the gateway", takenBy: taken.map(({ name }) => name) };
   if (taken.length === 0) return undefined;
   return { service: id, from: taken[0]!.from, takenBy: taken.map(({ name }) => name) };
 }
 
 function serviceText({ service, from, takenBy }: TakenService): string {
   const origin = section("comes from", [from ?? "nobody has it"]);
-  return [`service ${service}`, ...origin, ...section("taken by", takenBy)].join("\n");
+  return [
+    `service ${service}`,
+    ...origin,
+    ...section("taken by", takenBy.length > 0 ? takenBy : ["no plugin of the config"]),
+  ].join("\n");
 }
 
 /** A plugin as text: a line for each thing that it has. */

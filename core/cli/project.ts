@@ -1,3 +1,4 @@
+import { checkDefinition } from "../loading/plugin-module.ts";
 import { dirname } from "node:path";
 import { FIRST_PARTY } from "../loading/first-party.ts";
 import { readPluginKeys } from "../loading/load.ts";
@@ -31,6 +32,7 @@ export async function findProjectCommands(
   for (const key of await pluginsIn(file, problems)) {
     try {
       const plugin = await source.resolve(key);
+      checkDefinition(key, plugin);
       for (const [name, definition] of Object.entries(plugin.commands ?? {})) {
         if (!NAME.test(name) || taken.has(name) || commands.has(name))
           problems.push(leftOut(name, key));

@@ -11,6 +11,7 @@ import { attempt, type Abortion } from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import type { Scope } from "./scope.ts";
 import type { Service } from "../kit/service.ts";
+import type { CallRunner } from "../plugin/endpoint-server.ts";
 import type { CallHead, Principal } from "../kit/types.ts";
 
 /** A call in flight, with its start as `performance.now()`. */
@@ -83,6 +84,13 @@ export class Generation {
   get inFlight(): number {
     return this.#inFlight;
   }
+
+  /** The same for whoever serves endpoints, without the rest. */
+  readonly runner: CallRunner = Object.freeze({
+    call: (call: Call) => this.call(call),
+    hold: (work: Abortion) => this.hold(work),
+    service: <T>(service: Service<T>) => this.service(service),
+  });
 
   /** Runs a call through this generation's pipeline. */
   call(call: Call): Promise<Answer> {

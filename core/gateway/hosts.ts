@@ -56,7 +56,7 @@ function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
       return gateway.isDraining;
     },
     get current() {
-      return gateway.current;
+      return gateway.current.runner;
     },
     get store() {
       return gateway.store.scope(plugin);

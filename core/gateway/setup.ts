@@ -6,6 +6,7 @@ import type { Config } from "../config/config.ts";
 import type { ZodType, output as ZodOutput } from "zod";
 import { endpointSchema, listenerSchema } from "../config/schema.ts";
 import { Endpoints, Listeners } from "../plugin/config-points.ts";
+import { type EndpointServer, EndpointServers } from "../plugin/endpoint-server.ts";
 import type { Added, Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
@@ -217,6 +218,12 @@ function lineOf(key: string, thrown: unknown): string | undefined {
   return numbers ? `${name}${numbers[0]}` : undefined;
 }
 
+/** What it opened for clients ends with the plugin, behind all that the plugin undoes itself. */
+function closeEndpointsLast(scope: Scope): void {
+  for (const server of addedTo(scope, EndpointServers))
+    scope.cleanups.unshift(() => (server as Partial<EndpointServer> | null)?.close?.());
+}
+
 function isUnchanged(
   old: Scope,
   key: string,
@@ -239,7 +246,9 @@ async function setUp(
   const { key, name, plugin } = scope;
   try {
     const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
-    scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup");
+    scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup").finally(() =>
+      closeEndpointsLast(scope),
+    );
     if (plugin.provides && scope.service === undefined)
       throw new GatewayError(
         "invalid",

@@ -10,10 +10,11 @@ import { checkParts, checkWithPlugins, findStore, storeIssues } from "./checks.t
 import type { Config } from "../config/config.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import {
-  checkVersion,
+  checkDefinition,
   type CheckedPlugin,
   loadIssue,
   type PluginResolver,
+  readNeeds,
 } from "./plugin-module.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { validatePart } from "./parse.ts";
@@ -87,12 +88,12 @@ async function readEach(
     const written = typeof options === "object" && options !== null ? options : {};
     try {
       const plugin = await resolver.resolve(key);
-      checkVersion(key, plugin);
+      checkDefinition(key, plugin);
       const schema = plugin.config ?? NO_OPTIONS;
       const path = ["plugins", key] as const;
       const part = validatePart(schema, written, path, config.places);
       if ("issues" in part) issues.push(...part.issues);
-      else plugins.push({ key, plugin, ...part });
+      else plugins.push({ key, plugin, ...part, needs: readNeeds(key, plugin, part.options) });
     } catch (thrown) {
       issues.push(loadIssue(key, thrown));
     }

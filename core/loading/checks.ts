@@ -186,8 +186,8 @@ function checkReferences(config: GatewayConfig, plugins: readonly CheckedPlugin[
     server: [...Object.keys(config.servers), ...plugins.map(({ plugin }) => plugin.name)],
     listener: Object.keys(config.listeners),
   };
-  return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.needs?.(options).references ?? [])
+  return plugins.flatMap(({ key, needs }) =>
+    (needs.references ?? [])
       .map((reference) => ({
         ...reference,
         path: ["plugins", key, ...reference.path],
@@ -247,8 +247,8 @@ function needIssues(
   abilities: readonly StoreAbility[] = [],
   plugins: readonly CheckedPlugin[],
 ): readonly PathIssue[] {
-  return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.needs?.(options).store ?? [])
+  return plugins.flatMap(({ key, needs }) =>
+    (needs.store ?? [])
       .filter(({ ability }) => !abilities.includes(ability))
       .map(({ path, ability, by }) => ({
         path: ["plugins", key, ...path],

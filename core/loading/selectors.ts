@@ -32,8 +32,8 @@ export interface UnknownName {
 
 /** The selectors in the options of plugins. */
 export function selectorsOf(plugins: readonly CheckedPlugin[]): readonly PlacedSelector[] {
-  return plugins.flatMap(({ key, plugin, options }) =>
-    (plugin.needs?.(options).selectors ?? []).map((selector) => ({
+  return plugins.flatMap(({ key, needs }) =>
+    (needs.selectors ?? []).map((selector) => ({
       ...selector,
       path: ["plugins", key, ...selector.path],
     })),

@@ -267,7 +267,7 @@ export interface StoreKind {
 }
 
 /**
- * What the options of a plugin need of what is around it. Every check tells what is missing, at its place.
+ * What the options of a plugin need of what is around it. Every check tells what is missing, at its place; of packages, a build tells it.
  *
  * @example
  * const needs = ({ guard }: Options): PluginNeeds => ({
@@ -286,8 +286,8 @@ export interface PluginNeeds {
   readonly store?: readonly StoreNeed[];
   /**
    * Names of the optional packages (optional peers of the plugin's own package) that it imports with these options. A build to
-   * one file holds those and no others, and fails when one is not installed. Default, and where it is only known when it runs:
-   * all that are installed.
+   * one file holds those and no others, and fails when one is not installed. Left out or `undefined`, e.g. because it is
+   * only known when it runs: all that are installed.
    */
   readonly packages?: readonly string[] | undefined;
 }

@@ -13,7 +13,6 @@ import type { Store } from "../store/store.ts";
 import type { Json, Principal } from "../kit/types.ts";
 import type { NodeHandler } from "./route.ts";
 import type { GatewayWarning } from "./description.ts";
-import { GatewayError } from "../kit/errors.ts";
 import { definePoint, type Point } from "./point.ts";
 
 /**
@@ -60,7 +59,10 @@ export interface EndpointHost {
   emit<K extends keyof GatewayHooks>(name: K, ...args: Parameters<GatewayHooks[K]>): void;
 }
 
-/** The service that every gateway has; see the interface. */
+/**
+ * The service that every gateway has; see the interface. Whoever has it makes calls in the name of anybody, since a face does: it is as
+ * much power over what a gateway serves as {@link Management} is over the gateway.
+ */
 export const EndpointHost: Service<EndpointHost> = defineService("endpoint-host");
 
 /**
@@ -110,9 +112,7 @@ export interface EndpointName {
  * Serves the endpoints of the config and of plugins to clients. It lives through reloads, so that no session is lost.
  *
  * @example
- * const faces = new Faces(gateway.services.host);
- * gateway.add(EndpointServers, faces);
- * gateway.onDispose(() => faces.close());
+ * gateway.add(EndpointServers, new Faces(gateway.services.host));
  */
 export interface EndpointServer {
   /**
@@ -130,14 +130,15 @@ export interface EndpointServer {
   namesOf(server: string, tool: string, principal: Principal): readonly EndpointName[];
   /** Ends the sessions that matching principals opened; tells how many that were. */
   revoke(match: (principal: Principal) => boolean): number;
-  /** Ends every session and stream. May be called again. */
+  /** Ends every session and stream. The gateway calls it when the plugin leaves and when it shuts down, perhaps more than once. */
   close(): void;
 }
 
 const METHODS = ["update", "handlersOf", "relist", "namesOf", "revoke", "close"] as const;
 
 /**
- * What serves the endpoints of the gateway; one at most. It is set up once, and shows what comes with each config that is applied.
+ * What serves the endpoints of the gateway; one at most. It shows what comes with each config that is applied, and is closed
+ * with its plugin.
  *
  * @example gateway.add(EndpointServers, new Faces(gateway.services.host));
  */
@@ -145,16 +146,15 @@ export const EndpointServers: Point<EndpointServer, EndpointServer> = definePoin
   "endpoint-servers",
   {
     // One that fails in the turn of a swap leaves the gateway between two configs.
-    read({ plugin, value }) {
+    read({ value }) {
       const missing = METHODS.find((method) => typeof value?.[method] !== "function");
-      if (missing === undefined) return value;
-      throw new GatewayError(
-        "invalid",
-        `What plugin "${plugin}" adds serves no endpoints: it has no ${missing}().`,
-      );
+      if (missing !== undefined) throw new Error(`it has no ${missing}()`);
+      if (!Array.isArray(value.problems)) throw new Error("its problems are no list");
+      return value;
     },
     only: (one, other) =>
-      `The endpoints are served twice: by plugin "${one}" and by plugin "${other}". Switch one of them off, e.g. plugins: { mcp: false }.`,
+      `The endpoints are served twice: by plugin "${one}" and by plugin "${other}".`,
+    hint: "Switch one of them off, e.g. plugins: { mcp: false }.",
   },
 );
 

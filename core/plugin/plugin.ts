@@ -41,7 +41,7 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
    * up for them, not even this plugin. Import what only they need when they run.
    */
   readonly commands?: Readonly<Record<string, CommandDefinition>>;
-  /** What the options need of what is around the plugin. Every check asks, so it looks nothing up that takes time. */
+  /** What the options need of what is around the plugin. Every check asks once, so it looks nothing up that takes time. */
   needs?(config: C): PluginNeeds;
   /** Registers; must not open anything (that is for `onStart`). */
   setup(gateway: PluginContext<C, I>): P | Promise<P>;

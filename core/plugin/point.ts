@@ -28,6 +28,8 @@ export interface PointRules<T, R> {
    * @param other name of the plugin that added the second
    */
   only?(one: string, other: string): string;
+  /** What to do about two, as a sentence; default: to take one of the plugins out. */
+  readonly hint?: string;
   /**
    * Names a value that is kept, with its article where that reads well: no two may have one name. Default: none has a name.
    * @example nameOf: ({ value }) => `the quota "${value.name}"`
@@ -77,7 +79,7 @@ export interface ComposedGateway {
  * Names a point that plugins contribute to. Export it beside the plugin that owns it.
  *
  * @param id unique among points, e.g. the plural of what they are; those of the gateway are `authenticators`, `checks`,
- * `endpoint-servers`, `endpoints`, `event-kinds`, `filters`, `listeners`, `pages`, `server-types` and `stand-ins`
+ * `endpoint-servers`, `endpoints`, `event-kinds`, `filters`, `listeners`, `pages`, `reshapes`, `server-types` and `stand-ins`
  *
  * @example
  * export const Quotas = definePoint<Quota>("quotas", { nameOf: ({ value }) => `the quota "${value.name}"` });

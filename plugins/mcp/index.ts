@@ -7,8 +7,6 @@ export default definePlugin({
   name: "mcp",
   inject: { host: EndpointHost },
   setup(gateway) {
-    const endpoints = new Endpoints(gateway.services.host);
-    gateway.add(EndpointServers, endpoints);
-    gateway.onDispose(() => endpoints.close());
+    gateway.add(EndpointServers, new Endpoints(gateway.services.host));
   },
 });

@@ -132,7 +132,7 @@ async function shake(options: DialOptions, signal: AbortSignal): Promise<Connect
       protocol === "auto" &&
       remembered === undefined &&
       "exitCode" in (error.data ?? {});
-    if (!died || signal.aborted) throw error;
+    if (!died || options.signal.aborted) throw error;
     return "legacy";
   }
   options.learned?.("modern");

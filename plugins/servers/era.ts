@@ -63,6 +63,7 @@ export async function negotiate(
     await initialize(connection, options);
     return first !== "refused" && (await saidModern(first)) ? "slow" : "agreed";
   } catch (error) {
+    if (first !== "refused" && (await saidModern(first))) return "slow";
     if (isGatewayError(error) && error.data?.["modern"] === true)
       return await mustDiscover(connection, options);
     if (first === "refused" || !isGatewayError(error) || error.code === "timeout") throw error;
@@ -100,7 +101,7 @@ async function discover(
   for (let attempt = 0; attempt < 2; attempt++) {
     const question = connection.open("server/discover", {}, { signal: options.signal });
     if (!(await isDone(question, ms))) {
-      // Over HTTP it keeps a server from answering that does one thing at a time.
+      // Over HTTP, a server that does one thing at a time would answer nothing else meanwhile.
       if (!options.isChild) giveUp(connection, question);
       connection.probe(undefined);
       return question;

@@ -69,7 +69,8 @@ export function place(
     placements,
     catalogue,
     maxDepth,
-    patience: connectTimeoutOf(config),
+    // It may be started a second time.
+    patience: connectTimeoutOf(config) * 2,
     create: (known) => new Upstream({ ...options, ...known }),
   });
 }

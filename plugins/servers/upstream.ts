@@ -163,7 +163,9 @@ export class Upstream implements OwnServer, Watching {
     const dialled = (
       how: Pick<DialOptions, "config" | "host" | "remembered" | "signal" | "credentials">,
     ) => {
-      const learned = (era: Era | undefined): void => void (this.#era = era);
+      const learned = (era: Era | undefined): void => {
+        if (era !== undefined || this.#era === "modern") this.#era = era;
+      };
       return this.#dial({ ...options, ...inbound, ...how, learned, limit: this.#firstStart.limit });
     };
     this.#supervision = new Supervision({
