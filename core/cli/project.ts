@@ -1,4 +1,4 @@
-import { checkDefinition } from "../loading/plugin-module.ts";
+import { checkDefinition } from "../loading/check.ts";
 import { dirname } from "node:path";
 import { FIRST_PARTY } from "../loading/first-party.ts";
 import { readPluginKeys } from "../loading/load.ts";

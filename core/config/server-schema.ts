@@ -114,7 +114,7 @@ export const serverCommon = {
   connectTimeout: duration()
     .optional()
     .describe(
-      "Longest handshake; a bare number is seconds. Default: 10 s, and 60 s or more for a child that has never connected.",
+      "Longest handshake; a bare number is seconds. Default: 10 s, and 60 s or more for a child that has never connected. A second process of one that says late that it is modern has it again.",
     ),
   ping: duration()
     .default(30_000)

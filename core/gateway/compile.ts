@@ -110,7 +110,8 @@ export function compile(input: CompileInput): Compiled {
   const points = new Points(scopes, input.config, (method, path) =>
     findRoute(routes.get(defaultListener(config)), method, path),
   );
-  const servers = reshapeServers(collected, points.of(Reshapes), log);
+  const reshapes = points.of(Reshapes);
+  const servers = reshapes.length === 0 ? collected : reshapeServers(collected, reshapes, log);
   const chain = createChain(config.auth, points.of(Authenticators), input.guesses);
   const open = chain === undefined;
   const known = [...servers.keys(), ...Object.keys(config.servers)];

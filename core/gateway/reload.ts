@@ -168,13 +168,14 @@ async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Pro
   const plan = pool.plan(typedServers(config, scopes));
   undo.add(() => plan.abort());
   const running = new InFlightSet<Abortion>();
+  const selecting = checked.plugins.filter(({ needs }) => needs.selectors !== undefined);
   const generation = new Generation({
     number: old.number === 0 ? (seat?.generation ?? 1) : old.number + 1,
     written: checked.config.values,
     config: config.values,
     places: config.places,
     scopes,
-    selectors: selectorsOf(checked.plugins),
+    selectors: selecting.length === 0 ? [] : selectorsOf(selecting),
     compiled: compile({ config, scopes, servers: plan.servers, running, log, guesses }),
     running,
   });

@@ -51,6 +51,7 @@ export async function buildScopes({
       scope = createScope({ key, plugin, options: written, injected, registry }, host);
       onCreate(scope);
       await setUp(scope, options, host, config);
+      readAdded(scope, EndpointServers, config, checkEndpointServer);
     }
     if (plugin.provides) servers.set(plugin.provides.id, scope);
     scopes.push(scope);
@@ -216,6 +217,17 @@ function lineOf(key: string, thrown: unknown): string | undefined {
   const frame = thrown.stack?.split("\n").find((line) => line.includes(`/${name}:`));
   const numbers = /:\d+:\d+(?=\)?$)/.exec(frame ?? "");
   return numbers ? `${name}${numbers[0]}` : undefined;
+}
+
+const METHODS = ["update", "handlersOf", "relist", "namesOf", "revoke", "close"] as const;
+
+/** One that fails in the turn of a swap leaves the gateway between two configs. */
+function checkEndpointServer(server: EndpointServer): void {
+  const missing = METHODS.find((method) => typeof server[method] !== "function");
+  if (missing !== undefined)
+    throw new GatewayError("invalid", `the server of endpoints has no ${missing}()`);
+  if (!Array.isArray(server.problems))
+    throw new GatewayError("invalid", "the problems of the server of endpoints are not a list");
 }
 
 /** What it opened for clients ends with the plugin, behind all that the plugin undoes itself. */

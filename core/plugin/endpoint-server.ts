@@ -134,8 +134,6 @@ export interface EndpointServer {
   close(): void;
 }
 
-const METHODS = ["update", "handlersOf", "relist", "namesOf", "revoke", "close"] as const;
-
 /**
  * What serves the endpoints of the gateway; one at most. It shows what comes with each config that is applied, and is closed
  * with its plugin.
@@ -145,13 +143,6 @@ const METHODS = ["update", "handlersOf", "relist", "namesOf", "revoke", "close"]
 export const EndpointServers: Point<EndpointServer, EndpointServer> = definePoint(
   "endpoint-servers",
   {
-    // One that fails in the turn of a swap leaves the gateway between two configs.
-    read({ value }) {
-      const missing = METHODS.find((method) => typeof value?.[method] !== "function");
-      if (missing !== undefined) throw new Error(`it has no ${missing}()`);
-      if (!Array.isArray(value.problems)) throw new Error("its problems are no list");
-      return value;
-    },
     only: (one, other) =>
       `The endpoints are served twice: by plugin "${one}" and by plugin "${other}".`,
     hint: "Switch one of them off, e.g. plugins: { mcp: false }.",

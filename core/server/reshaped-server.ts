@@ -252,7 +252,6 @@ export function reshapeServers(
   reshapes: readonly RegisteredReshape[],
   log: Logger,
 ): ReadonlyMap<string, Server> {
-  if (reshapes.length === 0) return servers;
   const reshape = (server: Server): Server => {
     const own = reshapes.filter((each) => matchesWildcard(each.reshape.server, server.name));
     if (own.length === 0) return server;
