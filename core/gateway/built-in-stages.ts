@@ -1,7 +1,9 @@
 import { type Call, type Middleware, amendCall } from "../call/call.ts";
 import { Answer } from "../call/answer.ts";
 import { logCalls } from "../call/outcome.ts";
+import type { Server } from "../call/server.ts";
 import type { PluginServer } from "../server/plugin-server.ts";
+import { ReshapedServer } from "../server/reshaped-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
@@ -17,16 +19,21 @@ import { onlyOne, type Scope } from "./scope.ts";
 /** What the stages are made from. */
 export interface StagesInput {
   readonly scopes: readonly Scope[];
+  /** As everybody sees them. */
+  readonly servers: ReadonlyMap<string, Server>;
   readonly running: InFlightSet<Abortion>;
   readonly log: Logger;
 }
 
 /** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
 export function coreStages(
-  { scopes, running, log }: StagesInput,
+  { scopes, servers, running, log }: StagesInput,
   allowance: Allowance,
 ): StagedMiddleware[] {
-  const locals = localsOf(scopes);
+  // One that plugins have changed checks what its tools get by itself.
+  const locals = new Map(
+    [...localsOf(scopes)].filter(([name, local]) => servers.get(name) === local),
+  );
   const rule = pluginRule(scopes) ?? ownRule(allowance);
   const stages: StagedMiddleware[] = [{ stage: "deadline", run: createDeadline(rule, running) }];
   if (locals.size > 0) stages.push({ stage: "validate", run: validateLocally(locals) });
@@ -41,11 +48,11 @@ export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Time
 export function createAllowance({
   config,
   scopes,
+  servers: shown,
 }: {
   readonly config: GatewayConfig;
-  readonly scopes: readonly Scope[];
-}): Allowance {
-  const own = toolTimeouts(scopes);
+} & Pick<StagesInput, "scopes" | "servers">): Allowance {
+  const own = toolTimeouts(scopes, shown);
   const gateway: Timeouts = { default: config.timeouts.default };
   const servers = new Map(
     Object.entries(config.servers).map(([name, { timeout }]) => [
@@ -62,12 +69,18 @@ export function createAllowance({
 /** What plugins say of their tools, by server. */
 function toolTimeouts(
   scopes: readonly Scope[],
+  shown: StagesInput["servers"],
 ): ReadonlyMap<string, (tool: string) => number | undefined> {
   const own = new Map<string, (tool: string) => number | undefined>();
   for (const [server, local] of localsOf(scopes))
     own.set(server, (tool) => local.tool(tool)?.timeout);
   for (const server of scopes.flatMap(({ servers }) => servers))
     if (server.timeoutOf) own.set(server.name, (tool) => server.timeoutOf!(tool));
+  for (const [name, timeoutOf] of own) {
+    const server = shown.get(name);
+    if (server instanceof ReshapedServer)
+      own.set(name, (tool) => timeoutOf(server.ownName(tool) ?? tool));
+  }
   return own;
 }
 

@@ -140,9 +140,9 @@ export function compile(input: CompileInput): Compiled {
   points.of(Checks);
   points.of(Pages);
   points.readAll();
-  const allowance = createAllowance({ config, scopes });
+  const allowance = createAllowance({ config, scopes, servers });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
-  const middleware = [...coreStages({ scopes, running, log }, allowance), ...ofPlugins];
+  const middleware = [...coreStages({ scopes, servers, running, log }, allowance), ...ofPlugins];
   const pipeline = composePipeline(middleware, createTerminal(servers));
   // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
   const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
@@ -247,6 +247,7 @@ function acceptor(
   return (tool) => {
     const own = server instanceof ReshapedServer ? server.ownName(tool) : tool;
     return (
+      own !== undefined &&
       (include?.some((pattern) => matchesWildcard(pattern, own)) ?? true) &&
       !exclude.some((pattern) => matchesWildcard(pattern, own))
     );

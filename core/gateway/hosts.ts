@@ -77,6 +77,7 @@ export function createScopeHost(gateway: Hosting): ScopeHost {
     placeOf: (path) =>
       placeText(gateway.current.places.place({ path, message: "", hint: "" }).place),
     endpointHost: (plugin) => createEndpointHost(gateway, plugin),
+    servesEndpoints: (server) => gateway.current.compiled.endpointServer === server,
     relist: () => gateway.current.compiled.endpointServer.relist(),
     audit: (action) => write(toPluginMutation(action, [...(file?.secrets ?? [])])),
     emit: (name, ...args) => hooks.emit(name, ...args),

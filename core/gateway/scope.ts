@@ -10,7 +10,7 @@ import type { LocalDefinitions } from "../plugin/definitions.ts";
 import { Audit, Database, Files, Lists, Metrics } from "../plugin/kernel-services.ts";
 import type { OpenDatabase } from "../store/database.ts";
 import { Management } from "../plugin/management-service.ts";
-import { EndpointHost } from "../plugin/endpoint-server.ts";
+import { EndpointHost, type EndpointServer } from "../plugin/endpoint-server.ts";
 import type { Added, Contribution, Point } from "../plugin/point.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { PluginContext, Undo } from "../plugin/plugin-context.ts";
@@ -76,6 +76,8 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
   readonly log: Logger;
   /** The gateway as the endpoints that a plugin serves see it. */
   endpointHost(plugin: string): EndpointHost;
+  /** Whether the config in force has this serve its endpoints. */
+  servesEndpoints(server: EndpointServer): boolean;
   /** Builds the lists of every face anew, because a filter changed its answers. */
   relist(): void;
   /** Writes a line of the audit. */

@@ -231,9 +231,12 @@ function checkEndpointServer(server: EndpointServer): void {
 }
 
 /** What it opened for clients ends with the plugin, behind all that the plugin undoes itself. */
-function closeEndpointsLast(scope: Scope): void {
+function closeEndpointsLast(scope: Scope, host: ScopeHost): void {
   for (const server of addedTo(scope, EndpointServers))
-    scope.cleanups.unshift(() => (server as Partial<EndpointServer> | null)?.close?.());
+    scope.cleanups.unshift(() => {
+      // One that a plugin keeps through reloads serves on.
+      if (!host.servesEndpoints(server)) (server as Partial<EndpointServer> | null)?.close?.();
+    });
 }
 
 function isUnchanged(
@@ -257,9 +260,10 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
-    const setup = Promise.resolve(plugin.setup(createContext(scope, options, host)) as unknown);
+    const setup = (async (): Promise<unknown> =>
+      plugin.setup(createContext(scope, options, host)) as unknown)();
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup").finally(() =>
-      closeEndpointsLast(scope),
+      closeEndpointsLast(scope, host),
     );
     if (plugin.provides && scope.service === undefined)
       throw new GatewayError(

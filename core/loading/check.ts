@@ -170,6 +170,15 @@ function checkMembers(what: string, object: object, known: ReadonlySet<string>):
   );
 }
 
+/** Packages are names; of everything else it is told where it stands. */
+function isListFor(member: string, list: unknown): boolean {
+  if (!Array.isArray(list)) return false;
+  if (member === "packages") return list.every((name) => typeof name === "string");
+  return list.every(
+    (each) => isPlainObject(each) && Array.isArray(each["path"]) && typeof each["by"] === "string",
+  );
+}
+
 /**
  * What the options of a plugin need, asked once.
  *
@@ -182,6 +191,9 @@ export function readNeeds(key: string, plugin: AnyPlugin, options: unknown): Plu
     if (needs instanceof Promise) needs.catch(() => {});
     if (!isPlainObject(needs)) throw new Error("needs(options) returns no plain object");
     checkMembers("What it needs", needs, NEEDS);
+    for (const [member, list] of Object.entries(needs))
+      if (list !== undefined && !isListFor(member, list))
+        throw new Error(`${member} is not a list of what it takes`);
     return needs;
   } catch (error) {
     const { message, hint } = toGatewayError(error);

@@ -29,7 +29,8 @@ export interface Reshaped<T> {
 
 /**
  * How a plugin changes entries of servers; see {@link Reshapes}. Each function is called once for an entry whenever the lists of its
- * server change, and gets what other plugins have made of it. `undefined` leaves the entry as it is.
+ * server change, and gets a copy of what other plugins have made of it. It answers at once: a promise is refused. `undefined` leaves
+ * the entry as it is.
  *
  * @example
  * const short: Reshape = {
@@ -67,6 +68,7 @@ const KINDS = ["tool", "prompt", "resource", "resourceTemplate"] as const;
  * What changes how tools, prompts and resources look: names, texts, schemas, annotations. Every face, rule, filter and log sees the new
  * form alone; the server gets its own. A tool that has another name cannot be called by its own one, and of two that would have one
  * name the later is left out. What fails to be changed is left out as well: it may have been changed to keep something from somebody.
+ * A resource that is left out can still be read.
  *
  * Several plugins may change one entry, in their order (service graph, then name). Servers that none of them names cost nothing.
  *

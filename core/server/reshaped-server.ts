@@ -6,6 +6,10 @@ import type { EntryKind, LeftOut } from "../call/left-out-entry.ts";
 import type { Catalogue, Server } from "../call/server.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
+import { abortError } from "../call/cancellation.ts";
+import { isPlainObject } from "../config/names.ts";
+import { setTimer } from "../kit/timers.ts";
+import { PluginServer } from "./plugin-server.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
 import type { Json, Tool } from "../kit/types.ts";
 import type { RegisteredReshape, Reshaped } from "../plugin/reshapes.ts";
@@ -32,11 +36,12 @@ interface Shaped {
   readonly leftOut: readonly LeftOut[];
 }
 
-/** Entries that are told to be left out, and those that one warning names. */
+/** Entries that are told to be left out, and those that one warning names; characters of a name. */
 const MOST_TOLD = 1_000;
 const MOST_NAMED = 10;
-/** Characters of why one could not be changed. */
-const MAX_REASON = 200;
+const MAX_NAME = 200;
+/** How long a call waits for the lists of a server that is coming, in milliseconds. */
+const LISTS_MS = 10_000;
 
 /** The lists, what changes their entries, and what an entry is known by. */
 const KINDS = [
@@ -45,6 +50,7 @@ const KINDS = [
   { kind: "resources", change: "resource", key: "uri" },
   { kind: "resourceTemplates", change: "resourceTemplate", key: "uriTemplate" },
 ] as const;
+type Kind = (typeof KINDS)[number];
 
 /**
  * A server whose entries plugins have changed. It stands before the server, so every face, rule and log sees one form of an entry, and
@@ -54,16 +60,17 @@ export class ReshapedServer extends GuardedServer {
   readonly reshapes: readonly RegisteredReshape[];
   readonly #log: Logger;
   #shaped: Shaped | undefined;
+  #warned = "";
 
   constructor(server: Server, reshapes: readonly RegisteredReshape[], log: Logger) {
     super(server, log);
     this.reshapes = reshapes;
     this.#log = log;
-    if (server.timeoutOf) this.timeoutOf = (tool) => server.timeoutOf!(this.ownName(tool));
+    if (server.timeoutOf) this.timeoutOf = (tool) => server.timeoutOf!(this.ownName(tool) ?? tool);
+    // What the call asked for was mapped when it began.
     if (server.resume)
-      // Of a call that became a task, the arguments are not known any more.
       this.resume = (call, task) =>
-        this.#pass(call, (own) => server.resume!({ ...own, args: call.args }, task));
+        this.#pass(call, (own) => server.resume!(own, task), { isMapped: true });
   }
 
   override get catalogue(): Catalogue {
@@ -75,55 +82,92 @@ export class ReshapedServer extends GuardedServer {
   }
 
   override request(call: Call): Promise<Answer> {
-    return this.#pass(call, (own) => super.request(own));
+    return this.#pass(call, (own) => this.server.request(own));
   }
 
-  /** What the server calls one of its tools; the name itself for what is no tool. */
-  ownName(tool: string): string {
-    const own = this.#read().tools.get(tool)?.own["name"];
+  /** What the server calls one of its tools; the name itself for what is no tool, `undefined` before its tools are known. */
+  ownName(tool: string): string | undefined {
+    const { given, tools } = this.#read();
+    if (given.hash === "") return this.#changes("tool") ? undefined : tool;
+    const own = tools.get(tool)?.own["name"];
     return typeof own === "string" ? own : tool;
   }
 
-  /** @param send passes on what the server understands */
-  #pass(call: Call, send: (call: Call) => Promise<Answer>): Promise<Answer> {
-    const { method, name } = call;
-    if (method === "completion/complete") return send(this.#ownCompletion(call));
-    if (method !== "tools/call" && method !== "prompts/get") return send(call);
-    const what = method === "tools/call" ? "tool" : "prompt";
-    const { given, ...shaped } = this.#read();
-    if (given.hash === "")
-      return Promise.reject(
-        new GatewayError("unavailable", `Server "${this.name}" has not told its lists yet.`),
-      );
-    const form = shaped[`${what}s`].get(name);
-    if (!form)
-      return Promise.resolve(Answer.error({ code: -32602, message: `Unknown ${what}: ${name}` }));
-    return form.steps.length === 0 ? send(call) : this.#passForm(call, form, send);
+  #changes(change: Kind["change"]): boolean {
+    return this.reshapes.some(({ reshape }) => reshape[change] !== undefined);
   }
 
-  async #passForm(
+  /** @param send passes on what the server understands */
+  async #pass(
     call: Call,
-    { own, steps }: Form,
     send: (call: Call) => Promise<Answer>,
+    { isMapped = false } = {},
   ): Promise<Answer> {
-    let args = call.args;
-    for (const step of steps.toReversed())
-      if (step.args) args = this.#map(step, "arguments", call, () => step.args!(args ?? {}));
+    const kind = KIND_OF.get(call.method);
+    if (kind === undefined || !this.#changes(kind)) return this.#send(call, send);
+    await this.#listed(call);
+    if (call.method === "completion/complete") return this.#complete(call, send);
+    const form = this.#read()[`${kind}s`].get(call.name);
+    if (!form) return Answer.error({ code: -32602, message: `Unknown ${kind}: ${call.name}` });
+    const own = this.#ownCall(call, form, isMapped);
+    return this.#mapResult(call, form, await (isMapped ? send(own) : this.#send(own, send)));
+  }
+
+  /** Waits for the lists of a server that is coming: without them nobody knows what a name stands for. */
+  async #listed({ signal }: Call): Promise<void> {
+    const isComing = (): boolean =>
+      this.server.catalogue.hash === "" && COMING.has(this.server.status.state);
+    if (isComing())
+      await new Promise<void>((resolve) => {
+        const timer = setTimer(() => done(), LISTS_MS);
+        const done = (): void => {
+          clearTimeout(timer);
+          stop();
+          signal.removeEventListener("abort", done);
+          resolve();
+        };
+        const stop = this.server.on(() => isComing() || done());
+        signal.addEventListener("abort", done);
+        if (signal.aborted) done();
+      });
+    if (signal.aborted) throw abortError(signal);
+    if (this.server.catalogue.hash === "")
+      throw new GatewayError("unavailable", `Server "${this.name}" has not told its lists yet.`);
+  }
+
+  /** The call that the server gets. */
+  #ownCall(call: Call, { own, steps }: Form, isMapped: boolean): Call {
+    const name = own["name"] as string;
+    if (steps.length === 0) return call;
     const tool = call.tool && (own as unknown as Tool);
-    const answer = await send(amendCall(call, { name: own["name"] as string, tool, args }));
+    if (isMapped) return amendCall(call, { name, tool });
+    const maps = steps.filter((step) => step.args !== undefined).toReversed();
+    // A copy, since whoever logs the call keeps the arguments that were sent.
+    let args = maps.length === 0 ? call.args : copyJson(call.args ?? {});
+    for (const step of maps) args = this.#map(step, "arguments", call, () => step.args!(args!));
+    return amendCall(call, { name, tool, args });
+  }
+
+  #mapResult(call: Call, { steps }: Form, answer: Answer): Answer {
     const maps = steps.filter((step) => step.result !== undefined);
     if (maps.length === 0 || !isEnd(answer)) return answer;
-    let result = answer.result!;
+    let result = copyJson(answer.result!);
     for (const step of maps) result = this.#map(step, "result", call, () => step.result!(result));
     return Answer.result(result);
+  }
+
+  /** The arguments of a plugin's own tool are checked as its `run` gets them, which the stage `validate` cannot. */
+  async #send(call: Call, send: (call: Call) => Promise<Answer>): Promise<Answer> {
+    if (!(this.server instanceof PluginServer) || call.method !== "tools/call") return send(call);
+    const args = this.server.tool(call.name)?.check(call.args);
+    if (args === undefined) return send(call);
+    return args instanceof Answer ? args : send(amendCall(call, { args }));
   }
 
   /** The text of an exception may quote what a server said, so it stays in the log. */
   #map({ plugin }: Step, what: "arguments" | "result", call: Call, work: () => Json): Json {
     try {
-      const made = work();
-      if (isObject(made) && !(made instanceof Promise)) return made;
-      throw new Error(`it made something else than an object of the ${what}`);
+      return objectOf(work());
     } catch (err) {
       if (isGatewayError(err)) throw err;
       this.#log.error({ err, plugin, server: this.name, name: call.name }, "a reshape failed");
@@ -131,20 +175,29 @@ export class ReshapedServer extends GuardedServer {
     }
   }
 
-  #ownCompletion(call: Call): Call {
+  /** Completes what is shown: an argument that a plugin took away has no values. */
+  #complete(call: Call, send: (call: Call) => Promise<Answer>): Promise<Answer> | Answer {
     const ref = call.params?.["ref"];
-    if (!isObject(ref) || ref["type"] !== "ref/prompt") return call;
-    const own = this.#read().prompts.get(call.name)?.own["name"];
-    if (typeof own !== "string" || own === call.name) return call;
-    return amendCall(call, {
-      name: own,
-      params: { ...call.params, ref: { ...ref, name: own } },
-    });
+    if (!isObject(ref) || ref["type"] !== "ref/prompt") return send(call);
+    const form = this.#read().prompts.get(call.name);
+    if (!form) return Answer.error({ code: -32602, message: `Unknown prompt: ${call.name}` });
+    const argument = call.params?.["argument"];
+    const isShown = isObject(argument) && argumentsOf(form.shown).has(argument["name"]);
+    if (!isShown) return Answer.result({ completion: { values: [] } });
+    const name = form.own["name"] as string;
+    return send(amendCall(call, { name, params: { ...call.params, ref: { ...ref, name } } }));
   }
 
   #read(): Shaped {
     const given = this.server.catalogue;
-    if (this.#shaped?.given === given) return this.#shaped;
+    const known = this.#shaped;
+    // A server may put its catalogue together each time that it is asked.
+    if (known && (known.given === given || (given.hash !== "" && known.given.hash === given.hash)))
+      return known;
+    return (this.#shaped = this.#shape(given));
+  }
+
+  #shape(given: Catalogue): Shaped {
     const leftOut: LeftOut[] = [];
     const forms = Object.fromEntries(
       KINDS.map((each) => [each.kind, this.#formsOf(each, given, leftOut)]),
@@ -153,78 +206,117 @@ export class ReshapedServer extends GuardedServer {
       KINDS.map(({ kind }) => [kind, [...forms[kind].values()].map(({ shown }) => shown)]),
     );
     const catalogue = given.hash === "" ? given : makeCatalogue({ ...given, ...lists });
-    if (leftOut.length > 0) {
-      const entries = leftOut
-        .slice(0, MOST_NAMED)
-        .map(({ kind, name, why }) => `${kind} ${JSON.stringify(name)}: ${why}`);
+    this.#warn(leftOut);
+    const { tools, prompts } = forms;
+    return { given, catalogue, tools, prompts, leftOut: leftOut.slice(0, MOST_TOLD) };
+  }
+
+  /** Again only when that changes: a server decides how often its lists are read. */
+  #warn(leftOut: readonly LeftOut[]): void {
+    const entries = leftOut
+      .slice(0, MOST_NAMED)
+      .map(({ kind, name, why }) => `${kind} ${JSON.stringify(name)}: ${why}`);
+    const told = JSON.stringify([entries, leftOut.length]);
+    if (told === this.#warned) return;
+    this.#warned = told;
+    if (leftOut.length > 0)
       this.#log.warn(
         { server: this.name, entries, count: leftOut.length },
         "entries that plugins change are left out",
       );
-    }
-    const { tools, prompts } = forms;
-    return (this.#shaped = {
-      given,
-      catalogue,
-      tools,
-      prompts,
-      leftOut: leftOut.slice(0, MOST_TOLD),
-    });
   }
 
   /** The forms of a list by the names they have now, in its order. */
-  #formsOf(
-    { kind, change, key }: (typeof KINDS)[number],
-    given: Catalogue,
-    leftOut: LeftOut[],
-  ): ReadonlyMap<string, Form> {
+  #formsOf(each: Kind, given: Catalogue, leftOut: LeftOut[]): ReadonlyMap<string, Form> {
+    const { kind, change, key } = each;
     const entries = given[kind] as readonly unknown[] as readonly Json[];
     const names = new Set(entries.map((entry) => entry[key]));
+    const seen = new Set<string>();
     const forms = new Map<string, Form>();
+    const isChanged = this.#changes(change);
     for (const own of entries) {
       const name = String(own[key]);
-      const leaveOut = (why: string): void => void leftOut.push({ kind, name, why });
-      const form = this.#formOf(own, kind, change, leaveOut);
+      // A second entry of one name has no way to what the first one was changed to hold back.
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const leaveOut = (why: string): void =>
+        void leftOut.push({ kind, name: name.slice(0, MAX_NAME), why });
+      const form = isChanged ? this.#formOf(own, each, leaveOut) : { shown: own, own, steps: [] };
       if (!form) continue;
       const shown = String(form.shown[key]);
       // Nobody takes the name of another: a rule about that one would be a rule about this one.
       if (shown !== name && (key !== "name" || names.has(shown) || forms.has(shown)))
         leaveOut(
           key === "name"
-            ? `its new name ${JSON.stringify(shown)} belongs to another entry`
+            ? `its new name ${JSON.stringify(shown.slice(0, MAX_NAME))} belongs to another entry`
             : `its ${key} cannot be changed`,
         );
-      else if (!forms.has(shown)) forms.set(shown, form);
+      else forms.set(shown, form);
     }
     return forms;
   }
 
-  #formOf(
-    own: Json,
-    kind: EntryKind,
-    change: (typeof KINDS)[number]["change"],
-    leaveOut: (why: string) => void,
-  ): Form | undefined {
+  #formOf(own: Json, { kind, change }: Kind, leaveOut: (why: string) => void): Form | undefined {
     const steps: Step[] = [];
     let shown = own;
     for (const { plugin, reshape } of this.reshapes) {
+      if (!reshape[change]) continue;
       try {
-        const made = reshape[change]?.(shown as never, this.name);
+        // Copies: what is changed in place would change the server's own, and stay when the plugin leaves.
+        const made: unknown = reshape[change](copyJson(shown) as never, this.name);
         if (made === undefined) continue;
         const step = change === "tool" || change === "prompt" ? made : { entry: made };
-        const { entry, args, result } = step as unknown as Reshaped<unknown>;
-        const refused: LeftOut[] = [];
-        const [usable] = usableEntries(kind, [entry], refused);
-        if (!usable) throw new Error(refused[0]?.why ?? "it is not an entry");
-        shown = usable;
+        const { entry, args, result } = objectOf(step) as unknown as Reshaped<unknown>;
+        for (const map of [args, result])
+          if (map !== undefined && typeof map !== "function")
+            throw new Error("args or result is not a function");
+        shown = usableEntry(kind, objectOf(entry));
         steps.push({ plugin, ...(args && { args }), ...(result && { result }) });
-      } catch (error) {
-        leaveOut(`plugin ${plugin} could not change it: ${String(error).slice(0, MAX_REASON)}`);
+      } catch (err) {
+        this.#log.debug({ err, plugin, server: this.name, kind }, "an entry cannot be reshaped");
+        leaveOut(`plugin ${plugin} could not change it`);
         return undefined;
       }
     }
     return { shown, own, steps };
   }
+}
+
+/** What calls by what is changed there. */
+const KIND_OF: ReadonlyMap<string, "tool" | "prompt"> = new Map([
+  ["tools/call", "tool"],
+  ["prompts/get", "prompt"],
+  ["completion/complete", "prompt"],
+]);
+
+/** States of a server whose lists may come. */
+const COMING: ReadonlySet<string> = new Set(["idle", "connecting", "ready"]);
+
+/** The entry as clients get it, plain: what JSON cannot write would be found when it is too late. */
+function usableEntry(kind: EntryKind, entry: Json): Json {
+  const refused: LeftOut[] = [];
+  JSON.stringify(entry);
+  const [usable] = usableEntries(kind, [copyJson(entry)], refused);
+  if (!usable) throw new Error(refused[0]?.why ?? "it is not an entry");
+  return usable;
+}
+
+/** A promise is refused, and one that rejects ends no process. */
+function objectOf(made: unknown): Json {
+  if (isObject(made) && typeof made["then"] !== "function") return made;
+  if (made instanceof Promise) made.catch(() => {});
+  throw new Error("it made something else than an object");
+}
+
+/** A copy of a JSON value; numbers with every digit are shared. */
+function copyJson<T>(value: T): T {
+  if (Array.isArray(value)) return value.map((each: unknown) => copyJson(each)) as T;
+  if (!isPlainObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, copyJson(each)])) as T;
+}
+
+function argumentsOf({ arguments: all }: Json): ReadonlySet<unknown> {
+  return new Set(Array.isArray(all) ? all.map((each: Json) => each["name"]) : []);
 }
 
 /** Whether a call has come to its end, and well: not to a task, a question or an error. */

@@ -63,7 +63,8 @@ export async function negotiate(
     await initialize(connection, options);
     return first !== "refused" && (await saidModern(first)) ? "slow" : "agreed";
   } catch (error) {
-    if (first !== "refused" && (await saidModern(first))) return "slow";
+    const isSpent = connection.isLost || options.signal.aborted;
+    if (first !== "refused" && isSpent && (await saidModern(first))) return "slow";
     if (isGatewayError(error) && error.data?.["modern"] === true)
       return await mustDiscover(connection, options);
     if (first === "refused" || !isGatewayError(error) || error.code === "timeout") throw error;

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { definePlugin, GatewayError, type AnyPlugin } from "../../../core/index.ts";
-import { type Reshape, Reshapes } from "../../../core/kit.ts";
+import { z } from "zod";
+import {
+  Answer,
+  type AnyPlugin,
+  type Call,
+  definePlugin,
+  GatewayError,
+  type Tool,
+} from "../../../core/index.ts";
+import { makeCatalogue, type Reshape, Reshapes } from "../../../core/kit.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
@@ -163,7 +171,7 @@ describe("reshape", () => {
       {
         kind: "tools",
         name: "forecast",
-        why: "plugin r could not change it: Error: not today",
+        why: "plugin r could not change it",
       },
       { kind: "tools", name: "delete_all", why: 'its new name "fails" belongs to another entry' },
     ]);
@@ -285,5 +293,242 @@ describe("reshape", () => {
     });
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name).some((name) => name.endsWith("forecast"))).toBe(true);
+  });
+
+  describe("a plugin's own tool", () => {
+    const files = definePlugin({
+      name: "files",
+      setup(gateway) {
+        gateway.tool("del", {
+          description: "Deletes.",
+          timeout: 5_000,
+          input: z.strictObject({
+            path: z.string().regex(/^[a-z]+$/),
+            mode: z.string().default("soft"),
+          }),
+          run: (args) => JSON.stringify(args),
+        });
+      },
+    });
+    const remove = (tool?: Reshape["tool"]): AnyPlugin =>
+      reshaping("r", {
+        server: "files",
+        tool: tool ?? ((entry) => ({ entry: { ...entry, name: "remove" } })),
+      });
+
+    it("under another name is checked as under its own, and has its time", async () => {
+      const { gateway } = await setupGateway({ plugins: [files, remove()], client: false });
+      const call = (args: object) =>
+        gateway.call({ server: "files", name: "remove", args: { ...args } });
+      expect((await call({ path: "../../etc/passwd" })).isError).toBe(true);
+      expect((await call({ path: "a", evil: 1 })).isError).toBe(true);
+      expect((await call({ path: "a" })).result).toMatchObject({
+        content: [{ text: '{"path":"a","mode":"soft"}' }],
+      });
+      const asked = { method: "tools/call", server: "files", name: "remove" } as const;
+      expect(gateway.info.timeouts(asked).tool).toBe(5_000);
+    });
+
+    it("is checked with the arguments that it gets", async () => {
+      const plugins = [files, remove((tool) => ({ entry: tool, args: () => ({ path: "set" }) }))];
+      const { gateway } = await setupGateway({ plugins, client: false });
+      const answer = await gateway.call({ server: "files", name: "del", args: {} });
+      expect(answer.result).toMatchObject({ content: [{ text: '{"path":"set","mode":"soft"}' }] });
+    });
+
+    it("is not changed by what a plugin does to the entry it is given", async () => {
+      const plugins = [
+        files,
+        remove((tool) => {
+          Object.assign(tool, { name: "other", description: "x" });
+          delete tool.inputSchema["required"];
+          return { entry: tool };
+        }),
+      ];
+      const { gateway } = await setupGateway({ plugins, client: false });
+      const server = (): unknown => gateway.info.servers.get("files")!.catalogue.tools;
+      expect(server()).toMatchObject([{ name: "other", description: "x" }]);
+      await gateway.apply({ listeners: { main: { port: 0 } }, plugins: { files: {} } });
+      expect(server()).toMatchObject([
+        { name: "del", description: "Deletes.", inputSchema: { required: ["path"] } },
+      ]);
+    });
+  });
+
+  it("arguments changed in place are seen by nobody outside", async () => {
+    const weather = await startWeather();
+    const seen: unknown[] = [];
+    const watcher = definePlugin({
+      name: "watcher",
+      setup: (gateway) =>
+        gateway.use("observe", async (call, next) => {
+          const answer = await next(call);
+          seen.push(call.args);
+          return answer;
+        }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        watcher,
+        reshaping("r", {
+          server: "weather",
+          tool: (tool) => ({
+            entry: tool,
+            args: (args) => Object.assign(args, { token: "secret" }),
+          }),
+        }),
+      ],
+      config: { servers: { weather: { url: weather.url } } },
+      client: false,
+    });
+    // At once: a call waits for the lists of a server that is coming.
+    await gateway.call({ server: "weather", name: "forecast", args: { city: "Rome" } });
+    expect(weather.calls[0]!.args).toEqual({ city: "Rome", token: "secret" });
+    expect(seen).toEqual([{ city: "Rome" }]);
+  });
+
+  it.each<[string, (tool: Tool) => unknown]>([
+    ["what JSON cannot write", (tool) => ({ entry: { ...tool, _meta: { n: 10n } } })],
+    [
+      "a circle",
+      (tool) => {
+        const circle: { self?: unknown } = {};
+        circle.self = circle;
+        return { entry: { ...tool, _meta: circle } };
+      },
+    ],
+    [
+      "a strange throw",
+      () => {
+        // eslint-disable-next-line typescript/only-throw-error -- what a plugin in JavaScript may do
+        throw Object.create(null);
+      },
+    ],
+    ["a rejected promise", () => Promise.reject(new Error("late"))],
+    ["an entry that is a promise", () => ({ entry: Promise.reject(new Error("late")) })],
+    ["no function", (tool) => ({ entry: tool, args: {} })],
+  ])("%s leaves the entry out and ends nothing", async (_what, tool) => {
+    const owner = definePlugin({
+      name: "owner",
+      setup: (gateway) => void gateway.tool("t", { description: "T.", run: () => "x" }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        owner,
+        reshaping("r", { server: "owner", tool: tool as NonNullable<Reshape["tool"]> }),
+      ],
+      client: false,
+    });
+    expect(gateway.info.servers.get("owner")!.catalogue.tools).toEqual([]);
+    const refused = await gateway.call({ server: "owner", name: "t" });
+    expect(refused.error).toMatchObject({ code: -32602 });
+  });
+
+  it("of two entries with one name the second is no way around the first", async () => {
+    const tool = (hint?: string) => ({
+      name: "delete",
+      inputSchema: { type: "object" as const },
+      ...(hint !== undefined && { description: hint }),
+    });
+    const calls: string[] = [];
+    const twice = definePlugin({
+      name: "owner",
+      setup: (gateway) =>
+        gateway.server({
+          name: "twice",
+          catalogue: makeCatalogue({ tools: [tool("dangerous"), tool()] }),
+          status: { state: "ready", since: new Date().toISOString(), attempts: 0, transport: "x" },
+          request: ({ name }) => {
+            calls.push(name);
+            return Promise.resolve(Answer.result({ content: [] }));
+          },
+          on: () => () => {},
+        }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        twice,
+        reshaping("r", {
+          server: "twice",
+          tool: (entry) =>
+            entry.description === undefined ? undefined : { entry: { ...entry, name: "safe" } },
+        }),
+      ],
+      client: false,
+    });
+    expect((await gateway.call({ server: "twice", name: "delete" })).error).toBeDefined();
+    await gateway.call({ server: "twice", name: "safe" });
+    expect(calls).toEqual(["delete"]);
+  });
+
+  it("a task is followed without its arguments, and its result is mapped", async () => {
+    const server = definePlugin({
+      name: "owner",
+      setup: (gateway) =>
+        gateway.server({
+          name: "works",
+          catalogue: makeCatalogue({ tools: [{ name: "t", inputSchema: { type: "object" } }] }),
+          status: { state: "ready", since: new Date().toISOString(), attempts: 0, transport: "x" },
+          request: () => Promise.resolve(Answer.result({ content: [] })),
+          resume: ({ name }, task) =>
+            Promise.resolve(Answer.result({ content: [], structuredContent: { name, task } })),
+          on: () => () => {},
+        }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        server,
+        reshaping("r", {
+          server: "works",
+          tool: (tool) => ({
+            entry: { ...tool, name: "u" },
+            args: ({ text }) => ({ text: (text as string).trim() }),
+            result: (result) => ({ ...result, mapped: true }),
+          }),
+        }),
+      ],
+      client: false,
+    });
+    const works = gateway.info.servers.get("works")!;
+    const call = { method: "tools/call", name: "u", signal: new AbortController().signal };
+    const answer = await works.resume!(call as Call, "7");
+    expect(answer.result).toMatchObject({
+      structuredContent: { name: "t", task: "7" },
+      mapped: true,
+    });
+  });
+
+  it("completes what is shown and nothing else", async () => {
+    const owner = definePlugin({
+      name: "owner",
+      setup: (gateway) =>
+        void gateway.prompt("greet", {
+          arguments: [{ name: "who" }, { name: "how" }],
+          complete: (argument) => (argument === "who" ? ["secret"] : ["warmly"]),
+          get: () => ({ role: "user", content: { type: "text", text: "x" } }),
+        }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        owner,
+        reshaping("r", {
+          server: "owner",
+          prompt: (prompt) => ({
+            entry: { ...prompt, name: "hail", arguments: [{ name: "how" }] },
+          }),
+        }),
+      ],
+      client: false,
+    });
+    const complete = async (name: string, argument: string) => {
+      const ref = { type: "ref/prompt", name };
+      const params = { ref, argument: { name: argument, value: "" } };
+      const input = { method: "completion/complete", server: "owner", name, params } as const;
+      const answer = await gateway.call(input);
+      return answer.error?.code ?? (answer.result!["completion"] as { values: string[] }).values;
+    };
+    expect(await complete("greet", "who")).toBe(-32602);
+    expect(await complete("hail", "who")).toEqual([]);
+    expect(await complete("hail", "how")).toEqual(["warmly"]);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { z } from "zod";
 import { createGateway, definePlugin, type AnyPlugin } from "../../../core/index.ts";
 import { EndpointServers } from "../../../core/kit.ts";
 import { NO_ENDPOINTS } from "../../../core/plugin/endpoint-server.ts";
@@ -52,6 +53,7 @@ describe("a definition that the gateway cannot use is refused at its place", () 
       "returns no plain object",
     ],
     ["needs that is no function", { needs: {} }, "cannot say what it needs"],
+    ["needs of another form", { needs: () => ({ references: [{}] }) }, "references is not a list"],
     ["a store without open", { stores: { mine: () => {} } }, "brings a store mine without open"],
   ])("%s", async (_what, definition, message) => {
     const said = await start(definition);
@@ -75,6 +77,28 @@ it("what serves the endpoints is closed with its plugin, though the plugin does 
   await gateway.apply({ ...config, plugins: { mcp: false } });
   expect(closed).toBe(1);
   await gateway.close();
+});
+
+it("what a plugin keeps through reloads serves on", async () => {
+  let closed = 0;
+  const faces = (level: number): AnyPlugin =>
+    definePlugin({
+      name: "faces",
+      config: z.strictObject({ level: z.number().default(level) }),
+      setup: (gateway) =>
+        gateway.add(
+          EndpointServers,
+          gateway.keep("faces", () => ({ ...NO_ENDPOINTS, close: () => void closed++ })),
+        ),
+    });
+  const gateway = await createGateway(
+    { ...config, plugins: { mcp: false, faces: {} } },
+    { plugins: { faces: faces(1) } },
+  );
+  await gateway.apply({ ...config, plugins: { mcp: false, faces: { level: 2 } } });
+  expect(closed).toBe(0);
+  await gateway.close();
+  expect(closed).toBeGreaterThan(0);
 });
 
 it.each<[string, object]>([
