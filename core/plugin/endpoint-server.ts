@@ -60,7 +60,7 @@ export interface EndpointHost {
 }
 
 /**
- * The service that every gateway has; see the interface. Whoever has it makes calls in the name of anybody, since a face does: it is as
+ * The service that every gateway has; see the interface. A plugin that has it makes calls in the name of anybody, as a face does: it is as
  * much power over what a gateway serves as {@link Management} is over the gateway.
  */
 export const EndpointHost: Service<EndpointHost> = defineService("endpoint-host");
