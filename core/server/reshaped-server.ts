@@ -114,9 +114,11 @@ export class ReshapedServer extends GuardedServer {
   }
 
   /** Waits for the lists of a server that is coming: without them nobody knows what a name stands for. */
-  async #listed({ signal }: Call): Promise<void> {
+  async #listed(call: Call): Promise<void> {
+    if (this.server.catalogue.hash !== "") return;
     const isComing = (): boolean =>
       this.server.catalogue.hash === "" && COMING.has(this.server.status.state);
+    const { signal } = call;
     if (isComing())
       await new Promise<void>((resolve) => {
         const timer = setTimer(() => done(), LISTS_MS);
@@ -191,10 +193,17 @@ export class ReshapedServer extends GuardedServer {
   #read(): Shaped {
     const given = this.server.catalogue;
     const known = this.#shaped;
-    // A server may put its catalogue together each time that it is asked.
-    if (known && (known.given === given || (given.hash !== "" && known.given.hash === given.hash)))
-      return known;
-    return (this.#shaped = this.#shape(given));
+    if (known?.given === given) return known;
+    // A server may put its catalogue together each time that it is asked, and its hash is that of the lists alone.
+    const isSame = known !== undefined && given.hash !== "" && known.given.hash === given.hash;
+    const { capabilities, instructions, serverInfo } = given;
+    return (this.#shaped = isSame
+      ? {
+          ...known,
+          given,
+          catalogue: { ...known.catalogue, capabilities, instructions, serverInfo },
+        }
+      : this.#shape(given));
   }
 
   #shape(given: Catalogue): Shaped {
