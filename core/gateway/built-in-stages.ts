@@ -30,9 +30,12 @@ export function coreStages(
   { scopes, servers, running, log }: StagesInput,
   allowance: Allowance,
 ): StagedMiddleware[] {
-  // One that plugins have changed checks what its tools get by itself.
+  // One whose tools plugins have changed checks what they get by itself.
   const locals = new Map(
-    [...localsOf(scopes)].filter(([name, local]) => servers.get(name) === local),
+    [...localsOf(scopes)].filter(([name]) => {
+      const server = servers.get(name);
+      return !(server instanceof ReshapedServer && server.changes("tool"));
+    }),
   );
   const rule = pluginRule(scopes) ?? ownRule(allowance);
   const stages: StagedMiddleware[] = [{ stage: "deadline", run: createDeadline(rule, running) }];

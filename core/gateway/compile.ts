@@ -123,7 +123,12 @@ export function compile(input: CompileInput): Compiled {
   const selection = compileSelection(config.servers, servers);
   // What the config's `tools` of a server leave out is nobody's to call, whatever the face.
   const exposes: Compiled["exposes"] = (server, tool) =>
-    selection.get(server)?.accepts(tool) ?? true;
+    (selection.get(server)?.accepts(tool) ?? true) && !isUndecided(server, tool);
+  const isUndecided = (name: string, tool: string): boolean => {
+    const server = servers.get(name);
+    const isSelected = config.servers[name]?.tools !== undefined;
+    return isSelected && server instanceof ReshapedServer && server.ownName(tool) === undefined;
+  };
   const filters = points.of(Filters);
   const isUnfiltered = filters.length === 0;
   const byPrincipal = isUnfiltered ? undefined : combinePrincipalFilters(filters, log);
@@ -246,8 +251,9 @@ function acceptor(
   const { include, exclude = [] } = tools ?? {};
   return (tool) => {
     const own = server instanceof ReshapedServer ? server.ownName(tool) : tool;
+    // Of a server whose tools are not known yet: it may be one that is let out.
+    if (own === undefined) return true;
     return (
-      own !== undefined &&
       (include?.some((pattern) => matchesWildcard(pattern, own)) ?? true) &&
       !exclude.some((pattern) => matchesWildcard(pattern, own))
     );

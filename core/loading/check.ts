@@ -175,7 +175,11 @@ function isListFor(member: string, list: unknown): boolean {
   if (!Array.isArray(list)) return false;
   if (member === "packages") return list.every((name) => typeof name === "string");
   return list.every(
-    (each) => isPlainObject(each) && Array.isArray(each["path"]) && typeof each["by"] === "string",
+    (each) =>
+      isPlainObject(each) &&
+      Array.isArray(each["path"]) &&
+      typeof each["by"] === "string" &&
+      (member === "store" || typeof each["name"] === "string"),
   );
 }
 

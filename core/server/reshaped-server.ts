@@ -67,10 +67,7 @@ export class ReshapedServer extends GuardedServer {
     this.reshapes = reshapes;
     this.#log = log;
     if (server.timeoutOf) this.timeoutOf = (tool) => server.timeoutOf!(this.ownName(tool) ?? tool);
-    // What the call asked for was mapped when it began.
-    if (server.resume)
-      this.resume = (call, task) =>
-        this.#pass(call, (own) => server.resume!(own, task), { isMapped: true });
+    if (server.resume) this.resume = (call, task) => this.#resume(call, task);
   }
 
   override get catalogue(): Catalogue {
@@ -82,42 +79,54 @@ export class ReshapedServer extends GuardedServer {
   }
 
   override request(call: Call): Promise<Answer> {
-    return this.#pass(call, (own) => this.server.request(own));
+    return this.#pass(call);
   }
 
   /** What the server calls one of its tools; the name itself for what is no tool, `undefined` before its tools are known. */
   ownName(tool: string): string | undefined {
     const { given, tools } = this.#read();
-    if (given.hash === "") return this.#changes("tool") ? undefined : tool;
+    if (this.#isUnknown(given)) return this.changes("tool") ? undefined : tool;
     const own = tools.get(tool)?.own["name"];
     return typeof own === "string" ? own : tool;
   }
 
-  #changes(change: Kind["change"]): boolean {
+  /** Whether a reshape changes entries of a list. */
+  changes(change: Kind["change"]): boolean {
     return this.reshapes.some(({ reshape }) => reshape[change] !== undefined);
   }
 
-  /** @param send passes on what the server understands */
-  async #pass(
-    call: Call,
-    send: (call: Call) => Promise<Answer>,
-    { isMapped = false } = {},
-  ): Promise<Answer> {
+  async #pass(call: Call): Promise<Answer> {
     const kind = KIND_OF.get(call.method);
-    if (kind === undefined || !this.#changes(kind)) return this.#send(call, send);
+    if (kind === undefined || !this.changes(kind)) return this.server.request(call);
     await this.#listed(call);
-    if (call.method === "completion/complete") return this.#complete(call, send);
+    if (call.method === "completion/complete") return this.#complete(call);
     const form = this.#read()[`${kind}s`].get(call.name);
-    if (!form) return Answer.error({ code: -32602, message: `Unknown ${kind}: ${call.name}` });
-    const own = this.#ownCall(call, form, isMapped);
-    return this.#mapResult(call, form, await (isMapped ? send(own) : this.#send(own, send)));
+    if (!form) return unknown(kind, call);
+    return this.#mapResult(call, form, await this.#send(this.#ownCall(call, form)));
+  }
+
+  /** A server needs a task's id alone, so it is asked at once; what comes is led back when its lists are known. */
+  async #resume(call: Call, task: string): Promise<Answer> {
+    const name = this.ownName(call.name) ?? call.name;
+    const answer = await this.server.resume!(
+      name === call.name ? call : amendCall(call, { name }),
+      task,
+    );
+    if (!this.changes("tool")) return answer;
+    await this.#listed(call);
+    const form = this.#read().tools.get(call.name);
+    return form ? this.#mapResult(call, form, answer) : unknown("tool", call);
+  }
+
+  #isUnknown({ hash, tools, prompts }: Catalogue): boolean {
+    return !hash && tools.length + prompts.length === 0 && this.server.status.state !== "ready";
   }
 
   /** Waits for the lists of a server that is coming: without them nobody knows what a name stands for. */
   async #listed(call: Call): Promise<void> {
-    if (this.server.catalogue.hash !== "") return;
+    if (!this.#isUnknown(this.server.catalogue)) return;
     const isComing = (): boolean =>
-      this.server.catalogue.hash === "" && COMING.has(this.server.status.state);
+      this.#isUnknown(this.server.catalogue) && COMING.has(this.server.status.state);
     const { signal } = call;
     if (isComing())
       await new Promise<void>((resolve) => {
@@ -133,16 +142,15 @@ export class ReshapedServer extends GuardedServer {
         if (signal.aborted) done();
       });
     if (signal.aborted) throw abortError(signal);
-    if (this.server.catalogue.hash === "")
+    if (this.#isUnknown(this.server.catalogue))
       throw new GatewayError("unavailable", `Server "${this.name}" has not told its lists yet.`);
   }
 
   /** The call that the server gets. */
-  #ownCall(call: Call, { own, steps }: Form, isMapped: boolean): Call {
+  #ownCall(call: Call, { own, steps }: Form): Call {
     const name = own["name"] as string;
     if (steps.length === 0) return call;
     const tool = call.tool && (own as unknown as Tool);
-    if (isMapped) return amendCall(call, { name, tool });
     const maps = steps.filter((step) => step.args !== undefined).toReversed();
     // A copy, since whoever logs the call keeps the arguments that were sent.
     let args = maps.length === 0 ? call.args : copyJson(call.args ?? {});
@@ -159,17 +167,22 @@ export class ReshapedServer extends GuardedServer {
   }
 
   /** The arguments of a plugin's own tool are checked as its `run` gets them, which the stage `validate` cannot. */
-  async #send(call: Call, send: (call: Call) => Promise<Answer>): Promise<Answer> {
-    if (!(this.server instanceof PluginServer) || call.method !== "tools/call") return send(call);
-    const args = this.server.tool(call.name)?.check(call.args);
-    if (args === undefined) return send(call);
-    return args instanceof Answer ? args : send(amendCall(call, { args }));
+  async #send(call: Call): Promise<Answer> {
+    const { server } = this;
+    if (!(server instanceof PluginServer) || call.method !== "tools/call")
+      return server.request(call);
+    const args = server.tool(call.name)?.check(call.args);
+    if (args === undefined) return server.request(call);
+    return args instanceof Answer ? args : server.request(amendCall(call, { args }));
   }
 
   /** The text of an exception may quote what a server said, so it stays in the log. */
   #map({ plugin }: Step, what: "arguments" | "result", call: Call, work: () => Json): Json {
     try {
-      return objectOf(work());
+      const made = objectOf(work());
+      // What JSON cannot write would fail in a face, which does not know the plugin.
+      JSON.stringify(made);
+      return made;
     } catch (err) {
       if (isGatewayError(err)) throw err;
       this.#log.error({ err, plugin, server: this.name, name: call.name }, "a reshape failed");
@@ -178,16 +191,17 @@ export class ReshapedServer extends GuardedServer {
   }
 
   /** Completes what is shown: an argument that a plugin took away has no values. */
-  #complete(call: Call, send: (call: Call) => Promise<Answer>): Promise<Answer> | Answer {
+  #complete(call: Call): Promise<Answer> | Answer {
     const ref = call.params?.["ref"];
-    if (!isObject(ref) || ref["type"] !== "ref/prompt") return send(call);
+    if (!isObject(ref) || ref["type"] !== "ref/prompt") return this.server.request(call);
     const form = this.#read().prompts.get(call.name);
-    if (!form) return Answer.error({ code: -32602, message: `Unknown prompt: ${call.name}` });
+    if (!form) return unknown("prompt", call);
     const argument = call.params?.["argument"];
     const isShown = isObject(argument) && argumentsOf(form.shown).has(argument["name"]);
     if (!isShown) return Answer.result({ completion: { values: [] } });
     const name = form.own["name"] as string;
-    return send(amendCall(call, { name, params: { ...call.params, ref: { ...ref, name } } }));
+    const params = { ...call.params, ref: { ...ref, name } };
+    return this.server.request(amendCall(call, { name, params }));
   }
 
   #read(): Shaped {
@@ -195,7 +209,7 @@ export class ReshapedServer extends GuardedServer {
     const known = this.#shaped;
     if (known?.given === given) return known;
     // A server may put its catalogue together each time that it is asked, and its hash is that of the lists alone.
-    const isSame = known !== undefined && given.hash !== "" && known.given.hash === given.hash;
+    const isSame = known !== undefined && Boolean(given.hash) && known.given.hash === given.hash;
     const { capabilities, instructions, serverInfo } = given;
     return (this.#shaped = isSame
       ? {
@@ -214,7 +228,7 @@ export class ReshapedServer extends GuardedServer {
     const lists = Object.fromEntries(
       KINDS.map(({ kind }) => [kind, [...forms[kind].values()].map(({ shown }) => shown)]),
     );
-    const catalogue = given.hash === "" ? given : makeCatalogue({ ...given, ...lists });
+    const catalogue = this.#isUnknown(given) ? given : makeCatalogue({ ...given, ...lists });
     this.#warn(leftOut);
     const { tools, prompts } = forms;
     return { given, catalogue, tools, prompts, leftOut: leftOut.slice(0, MOST_TOLD) };
@@ -242,7 +256,7 @@ export class ReshapedServer extends GuardedServer {
     const names = new Set(entries.map((entry) => entry[key]));
     const seen = new Set<string>();
     const forms = new Map<string, Form>();
-    const isChanged = this.#changes(change);
+    const isChanged = this.changes(change);
     for (const own of entries) {
       const name = String(own[key]);
       // A second entry of one name has no way to what the first one was changed to hold back.
@@ -299,7 +313,11 @@ const KIND_OF: ReadonlyMap<string, "tool" | "prompt"> = new Map([
 ]);
 
 /** States of a server whose lists may come. */
-const COMING: ReadonlySet<string> = new Set(["idle", "connecting", "ready"]);
+const COMING: ReadonlySet<string> = new Set(["idle", "connecting", "backoff", "degraded"]);
+
+function unknown(what: "tool" | "prompt", { name }: Call): Answer {
+  return Answer.error({ code: -32602, message: `Unknown ${what}: ${name}` });
+}
 
 /** The entry as clients get it, plain: what JSON cannot write would be found when it is too late. */
 function usableEntry(kind: EntryKind, entry: Json): Json {

@@ -6,9 +6,10 @@ import {
   type Call,
   definePlugin,
   GatewayError,
+  type ServerEvent,
   type Tool,
 } from "../../../core/index.ts";
-import { makeCatalogue, type Reshape, Reshapes } from "../../../core/kit.ts";
+import { EMPTY_CATALOGUE, makeCatalogue, type Reshape, Reshapes } from "../../../core/kit.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
@@ -496,6 +497,59 @@ describe("reshape", () => {
       structuredContent: { name: "t", task: "7" },
       mapped: true,
     });
+  });
+
+  it("calls and tasks wait for the lists of a server that is coming", async () => {
+    const tools = [{ name: "t", inputSchema: { type: "object" as const } }];
+    let state: "backoff" | "ready" = "backoff";
+    let catalogue = EMPTY_CATALOGUE;
+    const listeners = new Set<(event: ServerEvent) => void>();
+    const answer = ({ name }: Call) =>
+      Promise.resolve(Answer.result({ content: [], structuredContent: { name } }));
+    const owner = definePlugin({
+      name: "owner",
+      setup: (gateway) =>
+        gateway.server({
+          name: "late",
+          get catalogue() {
+            return catalogue;
+          },
+          get status() {
+            const since = new Date().toISOString();
+            return { state, reason: "It is away.", since, attempts: 1, transport: "x" };
+          },
+          request: answer,
+          resume: answer,
+          on(listener) {
+            listeners.add(listener);
+            return () => listeners.delete(listener);
+          },
+        }),
+    });
+    const { gateway } = await setupGateway({
+      plugins: [
+        owner,
+        reshaping("r", {
+          server: "late",
+          tool: (tool) => ({
+            entry: { ...tool, name: "u" },
+            result: (result) => ({ ...result, mapped: true }),
+          }),
+        }),
+      ],
+      client: false,
+    });
+    const late = gateway.info.servers.get("late")!;
+    const signal = new AbortController().signal;
+    const task = late.resume!({ method: "tools/call", name: "u", signal } as Call, "7");
+    const call = gateway.call({ server: "late", name: "u" });
+    const old = gateway.call({ server: "late", name: "t" });
+    catalogue = makeCatalogue({ tools });
+    state = "ready";
+    for (const listener of listeners) listener({ type: "changed", lists: ["tools"] });
+    expect((await task).result).toMatchObject({ mapped: true });
+    expect((await call).result).toMatchObject({ structuredContent: { name: "t" }, mapped: true });
+    expect((await old).error).toMatchObject({ code: -32602 });
   });
 
   it("completes what is shown and nothing else", async () => {
