@@ -209,9 +209,10 @@ export class ReshapedServer extends GuardedServer {
     const known = this.#shaped;
     if (known?.given === given) return known;
     // A server may put its catalogue together each time that it is asked, and its hash is that of the lists alone.
-    const isSame = known !== undefined && Boolean(given.hash) && known.given.hash === given.hash;
+    const hasSameLists =
+      known !== undefined && Boolean(given.hash) && known.given.hash === given.hash;
     const { capabilities, instructions, serverInfo } = given;
-    return (this.#shaped = isSame
+    return (this.#shaped = hasSameLists
       ? {
           ...known,
           given,
