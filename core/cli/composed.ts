@@ -115,10 +115,10 @@ function serviceOf(id: string, plugins: readonly ComposedPlugin[]): TakenService
   const taken = plugins.flatMap(({ name, injects }) =>
     injects.filter(({ service }) => service === id).map(({ from }) => ({ name, from })),
   );
-  if (isOfGateway(id))
-    return { service: id, from: "the gateway", takenBy: taken.map(({ name }) => name) };
-  if (taken.length === 0) return undefined;
-  return { service: id, from: taken[0]!.from, takenBy: taken.map(({ name }) => name) };
+  const isOwn = isOfGateway(id);
+  if (taken.length === 0 && !isOwn) return undefined;
+  const from = isOwn ? "the gateway" : taken[0]!.from;
+  return { service: id, from, takenBy: taken.map(({ name }) => name) };
 }
 
 function serviceText({ service, from, takenBy }: TakenService): string {

@@ -50,12 +50,10 @@ export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Time
 /** Reads the allowance off a config and its plugins. */
 export function createAllowance({
   config,
-  scopes,
   servers: shown,
 }: {
   readonly config: GatewayConfig;
-} & Pick<StagesInput, "scopes" | "servers">): Allowance {
-  const own = toolTimeouts(scopes, shown);
+} & Pick<StagesInput, "servers">): Allowance {
   const gateway: Timeouts = { default: config.timeouts.default };
   const servers = new Map(
     Object.entries(config.servers).map(([name, { timeout }]) => [
@@ -64,27 +62,10 @@ export function createAllowance({
     ]),
   );
   return ({ method, server, name }) => {
-    const tool = method === "tools/call" ? own.get(server)?.(name) : undefined;
+    const isOfPlugin = method === "tools/call" && !servers.has(server);
+    const tool = isOfPlugin ? shown.get(server)?.timeoutOf?.(name) : undefined;
     return tool === undefined ? (servers.get(server) ?? gateway) : { ...gateway, tool };
   };
-}
-
-/** What plugins say of their tools, by server. */
-function toolTimeouts(
-  scopes: readonly Scope[],
-  shown: StagesInput["servers"],
-): ReadonlyMap<string, (tool: string) => number | undefined> {
-  const own = new Map<string, (tool: string) => number | undefined>();
-  for (const [server, local] of localsOf(scopes))
-    own.set(server, (tool) => local.tool(tool)?.timeout);
-  for (const server of scopes.flatMap(({ servers }) => servers))
-    if (server.timeoutOf) own.set(server.name, (tool) => server.timeoutOf!(tool));
-  for (const [name, timeoutOf] of own) {
-    const server = shown.get(name);
-    if (server instanceof ReshapedServer)
-      own.set(name, (tool) => timeoutOf(server.ownName(tool) ?? tool));
-  }
-  return own;
 }
 
 /** The time of a call: what its caller asked for, else its tool's or server's, else the gateway's. */

@@ -145,7 +145,7 @@ export function compile(input: CompileInput): Compiled {
   points.of(Checks);
   points.of(Pages);
   points.readAll();
-  const allowance = createAllowance({ config, scopes, servers });
+  const allowance = createAllowance({ config, servers });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
   const middleware = [...coreStages({ scopes, servers, running, log }, allowance), ...ofPlugins];
   const pipeline = composePipeline(middleware, createTerminal(servers));

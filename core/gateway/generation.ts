@@ -85,7 +85,7 @@ export class Generation {
     return this.#inFlight;
   }
 
-  /** The same for whoever serves endpoints, without the rest. */
+  /** What a plugin that serves endpoints gets of it. */
   readonly runner: CallRunner = Object.freeze({
     call: (call: Call) => this.call(call),
     hold: (work: Abortion) => this.hold(work),

@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { Added, ComposedGateway, Point, PointRules } from "../plugin/point.ts";
-import type { Scope } from "./scope.ts";
+import { onlyOne, type Scope } from "./scope.ts";
 import { blameAdded } from "./setup.ts";
 
 /** What plugins added, as the owners of the points read it. */
@@ -48,12 +48,11 @@ export class Points {
   }
 
   #readAdded(added: readonly Added[], rules: Rules): unknown[] {
-    const [first, second] = added;
-    if (rules.only && first && second)
-      throw new GatewayError(
-        "exists",
-        this.#attempt(second, () => rules.only!(first.plugin, second.plugin)),
-        { hint: rules.hint ?? "Take one of them out of plugins." },
+    if (rules.only)
+      onlyOne(
+        added,
+        (one, other) => this.#attempt(added[1]!, () => rules.only!(one, other)),
+        rules.hint,
       );
     const read = added.map((each) => ({
       each,

@@ -188,7 +188,7 @@ function isListFor(member: string, list: unknown): boolean {
  *
  * @throws {GatewayError} `invalid` when it cannot say
  */
-export function readNeeds(key: string, plugin: AnyPlugin, options: unknown): PluginNeeds {
+function readNeeds(key: string, plugin: AnyPlugin, options: unknown): PluginNeeds {
   if (plugin.needs === undefined) return {};
   try {
     const needs: unknown = plugin.needs(options);

@@ -58,14 +58,14 @@ export interface Files {
   readonly folder: string;
   /**
    * Reads a text file, by a path relative to {@link folder}. From then on the file belongs to the plugin: when its content changes,
-   * the next reload sets the plugin up anew, and a gateway that watches its config reloads by itself. For `setup`.
+   * the next reload sets the plugin up again, and a gateway that watches its config reloads by itself. For `setup`.
    * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
    * @example const instructions = await files.read("instructions.md");
    */
   read(path: string): Promise<string>;
   /**
    * Imports a TypeScript or JavaScript file, as it is on disk now; it and what it imports belong to the plugin as for {@link read}.
-   * @throws {GatewayError} `io_error` when there is none; `invalid` when it does not load
+   * @throws {GatewayError} `io_error` when the file does not exist; `invalid` when it does not load
    * @example const { default: agent } = await files.import("./agents/review.ts");
    */
   import(path: string): Promise<Readonly<Record<string, unknown>>>;

@@ -92,6 +92,10 @@ export class PluginServer implements Server {
     return this.#tools.get(name);
   }
 
+  timeoutOf(tool: string): number | undefined {
+    return this.#tools.get(tool)?.timeout;
+  }
+
   async request(call: Call): Promise<Answer> {
     switch (call.method) {
       case "tools/call": {

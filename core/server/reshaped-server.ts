@@ -82,7 +82,7 @@ export class ReshapedServer extends GuardedServer {
     return this.#pass(call);
   }
 
-  /** What the server calls one of its tools; the name itself for what is no tool, `undefined` before its tools are known. */
+  /** What the server calls one of its tools; an unknown name stays as it is, and is `undefined` before its tools are known. */
   ownName(tool: string): string | undefined {
     const { given, tools } = this.#read();
     if (this.#isUnknown(given)) return this.changes("tool") ? undefined : tool;
@@ -152,7 +152,7 @@ export class ReshapedServer extends GuardedServer {
     if (steps.length === 0) return call;
     const tool = call.tool && (own as unknown as Tool);
     const maps = steps.filter((step) => step.args !== undefined).toReversed();
-    // A copy, since whoever logs the call keeps the arguments that were sent.
+    // A copy, since the history keeps the arguments that the caller sent.
     let args = maps.length === 0 ? call.args : copyJson(call.args ?? {});
     for (const step of maps) args = this.#map(step, "arguments", call, () => step.args!(args!));
     return amendCall(call, { name, tool, args });
