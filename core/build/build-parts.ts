@@ -1,10 +1,11 @@
+import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../loading/checks.ts";
 import { withContainer } from "../loading/container.ts";
 import { findConfig, loadConfig } from "../loading/load.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
-import { isCode } from "../config/file-names.ts";
+import { isCode, isText } from "../config/file-names.ts";
 import { FIRST_PARTY } from "../loading/first-party.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
@@ -22,7 +23,7 @@ export interface BuildParts {
   readonly plugins: ReadonlyMap<string, string>;
   /** Folders of plugins that say which optional packages they import, and those packages. */
   readonly packages: ReadonlyMap<string, readonly string[]>;
-  /** Modules and texts that plugins read beside the config: absolute paths. */
+  /** Layers of the config, and modules and texts that plugins read beside it: absolute paths. */
   readonly code: readonly string[];
   readonly texts: readonly string[];
   /** Every file that a change of would change the build, for builders that watch. */
@@ -39,29 +40,40 @@ export interface BuildParts {
 export async function findParts(file?: string): Promise<BuildParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
   const source = new PluginSource(dirname(path));
-  const checked = await load(path, source);
+  const layers = new Set<string>();
+  const checked = await load(path, source, layers);
   const gateway = await dryRun(checked, dirname(path));
   const { code, texts } = gateway.sources;
   await gateway.close({ grace: 0 });
   const plugins = pluginFiles(checked, dirname(path));
+  const below = [...layers].filter((each) => each !== path && existsSync(each));
   return {
     config: path,
     isCode: isCode(path),
     plugins,
     packages: findPackages(checked, plugins),
-    code: [...new Set(code)],
-    texts: [...new Set(texts)],
-    files: [path, ...source.files, ...code, ...texts],
+    code: [...new Set([...code, ...below.filter(isCode)])],
+    texts: [...new Set([...texts, ...below.filter(isText)])],
+    files: [path, ...layers, ...source.files, ...code, ...texts],
   };
 }
 
-/** The config as it would be where it runs, as far as that is known. */
-async function load(path: string, source: PluginSource): Promise<CheckedConfig> {
+/**
+ * The config as it would be where it runs, as far as that is known.
+ *
+ * @param files gets those that it is made of
+ */
+async function load(
+  path: string,
+  source: PluginSource,
+  files: Set<string>,
+): Promise<CheckedConfig> {
   const placeholders = new Placeholders();
   for (;;) {
     try {
       const { config } = await loadConfig(path, {
         resolver: source,
+        files,
         adjust: withContainer,
         placeholder: (at) => placeholders.at(at),
       });

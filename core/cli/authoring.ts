@@ -23,7 +23,8 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       { flag: "--connect", description: "also connect to every server" },
       {
         flag: "--explain <name>",
-        description: "print what a plugin brings and how it is joined, or who takes a service",
+        description:
+          "print what a plugin brings and how it is joined, who takes a service, or where the values at a path come from",
       },
       { flag: "--json", description: "print JSON" },
     ],

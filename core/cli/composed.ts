@@ -1,9 +1,12 @@
 import { maskConfig } from "../config/mask.ts";
+import type { Config } from "../config/config.ts";
+import { placeText } from "../config/issue.ts";
 import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isOfGateway } from "../gateway/scope.ts";
+import { valueLines, valuesBelow } from "./config-values.ts";
 import { checkHere, loadHere } from "./source.ts";
 import { choose, isLocalPlugin } from "../loading/checks.ts";
 import { FIRST_PARTY } from "../loading/first-party.ts";
@@ -18,6 +21,8 @@ interface OptionInForce {
   readonly value: unknown;
   /** Whether the config says it. */
   readonly isSet: boolean;
+  /** Where it stands, if that is in a layer of the config. */
+  readonly layer: string | undefined;
   readonly description: string | undefined;
 }
 
@@ -26,24 +31,31 @@ interface ComposedPlugin extends PluginComposition {
   readonly options: readonly OptionInForce[];
 }
 
+/** A config with its plugins. */
+interface Composed {
+  readonly config: Config;
+  readonly plugins: readonly ComposedPlugin[];
+}
+
 /**
  * What the plugins of a config are, set up together without opening anything.
  *
  * @param path default: the config in this folder
  * @throws {GatewayError} whatever is wrong with the config or a plugin
  */
-async function composeConfig(path: string | undefined): Promise<readonly ComposedPlugin[]> {
+async function composeConfig(path: string | undefined): Promise<Composed> {
   const { config, cwd } = await loadHere(path);
   const checked = await checkHere(config, cwd);
   const gateway = await dryRun(checked, cwd);
   try {
-    return gateway.composition().map((plugin) => ({
+    const plugins = gateway.composition().map((plugin) => ({
       ...plugin,
       options: optionsInForce(
         checked.plugins.find(({ key }) => key === plugin.key),
-        checked.config.secrets,
+        checked.config,
       ),
     }));
+    return { config: checked.config, plugins };
   } finally {
     await gateway.close({ grace: 0 });
   }
@@ -52,9 +64,13 @@ async function composeConfig(path: string | undefined): Promise<readonly Compose
 /** Options without those that are groups of others: what is in them says the same. */
 function optionsInForce(
   checked: CheckedPlugin | undefined,
-  secrets: ReadonlySet<string>,
+  { secrets, places }: Config,
 ): readonly OptionInForce[] {
   const given = maskConfig(checked?.written, secrets);
+  const layerOf = (path: readonly string[]): string | undefined => {
+    const place = places.find(["plugins", checked!.key, ...path]);
+    return place && place.file !== places.file ? placeText(place) : undefined;
+  };
   const options = listOptions(checked?.plugin.config).filter(
     ({ path }) => !/\[\]|<name>/.test(path),
   );
@@ -62,8 +78,10 @@ function optionsInForce(
     ({ path }) => !options.some((other) => other.path.startsWith(`${path}.`)),
   );
   return leaves.map(({ path, default: fallback, description }) => {
-    const set = valueAt(given, path.split("."));
-    return { path, value: set ?? fallback, isSet: set !== undefined, description };
+    const keys = path.split(".");
+    const set = valueAt(given, keys);
+    const layer = set === undefined ? undefined : layerOf(keys);
+    return { path, value: set ?? fallback, isSet: set !== undefined, layer, description };
   });
 }
 
@@ -74,21 +92,26 @@ function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {
 }
 
 /**
- * Prints what a plugin brings to a gateway and how it is joined to the others, or who takes a service.
+ * Prints what a plugin brings to a gateway and how it is joined to the others, who takes a service, or where values come from.
  *
- * @param name its name or key, or the id of a service
- * @throws {GatewayError} `not_found` when the config has neither
+ * @param name its name or key, the id of a service, or a path in the config
+ * @throws {GatewayError} `not_found` when the config has none of them
  */
 export async function explain(
   name: string,
   file: string | undefined,
   { json = false }: { readonly json?: boolean } = {},
 ): Promise<void> {
-  const plugins = await composeConfig(file);
+  const { config, plugins } = await composeConfig(file);
   const plugin = plugins.find((each) => each.name === name || each.key === name);
   const taken = serviceOf(name, plugins);
   // A plugin and a service of somebody else may have one name, as `metrics` is.
   const service = plugin && taken?.from === plugin.name ? undefined : taken;
+  const values = plugin || service ? [] : valuesBelow(name, config);
+  if (values.length > 0) {
+    console.log(json ? JSON.stringify(values, null, 2) : valueLines(values).join("\n"));
+    return;
+  }
   if (!plugin && !service)
     throw new GatewayError("not_found", `The config has no plugin "${name}".`, {
       hint: choose(
@@ -163,9 +186,10 @@ function originText({ key }: ComposedPlugin): string {
 const VALUE = 60;
 
 function optionTexts(options: readonly OptionInForce[]): string[] {
-  return options.map(({ path, value, isSet, description }) => {
+  return options.map(({ path, value, isSet, layer, description }) => {
     const json = value === undefined ? "not set" : valueText(value);
-    const origin = isSet || value === undefined ? "" : " (default)";
+    const known = isSet || value === undefined ? "" : " (default)";
+    const origin = layer === undefined ? known : ` (${layer})`;
     return `${path}: ${json}${origin}${description === undefined ? "" : `  # ${description}`}`;
   });
 }
@@ -204,7 +228,7 @@ function routeText({
 
 /** Prints the composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. */
 export async function graph(file: string | undefined): Promise<void> {
-  console.log(mermaid(await composeConfig(file)));
+  console.log(mermaid((await composeConfig(file)).plugins));
 }
 
 /**

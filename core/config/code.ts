@@ -6,7 +6,7 @@ import { digestFiles } from "./file-digest.ts";
 import type { ConfigText } from "./document.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { IMPORTS_MODULE, NamedImports } from "./code-imports.ts";
-import { Places } from "./config.ts";
+import { partsOf, Places } from "./config.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
 const SHARED = [
@@ -87,13 +87,13 @@ async function createImporter(file: string, files: Set<string>): Promise<Importe
 }
 
 /**
- * Loads a config that is code. No option of c12 that reads further files or downloads anything is on: one file, as it stands.
+ * Loads a config that is code, or a layer of one. No option of c12 that reads further files or downloads anything is on: one file,
+ * as it stands. How files are laid over each other is the same for code and text.
  *
  * @param shown name to show in places
  */
 export async function loadCode(file: string, shown: string): Promise<ConfigText> {
   const { loadConfig } = await import("c12");
-  const places = new Places(shown);
   try {
     const { jiti, check } = await createImporter(file, new Set());
     const { config } = await loadConfig({
@@ -112,9 +112,14 @@ export async function loadCode(file: string, shown: string): Promise<ConfigText>
       merger: (...layers: unknown[]) =>
         layers.find((layer) => layer !== undefined && layer !== null) as Record<string, unknown>,
     }).finally(check);
-    return { value: config, issues: [], places };
+    return {
+      value: config,
+      issues: [],
+      places: new Places(shown, partsOf(config, { file: shown })),
+    };
   } catch (error) {
-    return { value: undefined, issues: [codeIssue(error, file, shown)], places };
+    const issues = [codeIssue(error, file, shown)];
+    return { value: undefined, issues, places: new Places(shown) };
   }
 }
 

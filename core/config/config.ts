@@ -1,5 +1,6 @@
 import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
 import { maskText } from "./mask.ts";
+import { isPlainObject } from "./names.ts";
 import type { GatewayConfig } from "./schema.ts";
 import type { Expanded } from "./variables.ts";
 
@@ -48,6 +49,14 @@ export function placeIssue(
 /** Line and column of an offset in a text, both from 1. */
 export type LineOf = (offset: number) => { readonly line: number; readonly column: number };
 
+/** What a part of a config was read from: a file, or an override in it. */
+export interface ConfigLayer {
+  /** What the file is called in messages. */
+  readonly file: string;
+  /** Absent for code, of which nobody knows the lines. */
+  readonly lineOf?: LineOf | undefined;
+}
+
 /** A part of a config: where it stands in the text, and the parts below it by key or index. */
 export interface Part {
   /** Its path in the file. */
@@ -57,43 +66,58 @@ export interface Part {
   /** Offset of its value; absent too where nothing stands behind the key. */
   readonly value?: number | undefined;
   readonly parts: Map<string, Part>;
+  /** Absent for what is in no file. */
+  readonly layer?: ConfigLayer | undefined;
   expanded?: Expanded;
 }
 
 /**
- * Where the parts of a config stand in its file. What is moved in the config while it is read is moved here too, so that a path of
+ * Where the parts of a config stand in its files. What is moved in the config while it is read is moved here too, so that a path of
  * the config in force leads to what a person wrote.
  */
 export class Places {
   /** What the file is called in messages. */
   readonly file: string;
   readonly #root: Part;
-  readonly #lineOf: LineOf | undefined;
 
-  /** @param root of a text; without one an issue has a path and no line */
-  constructor(file: string, root: Part = { written: [], parts: new Map() }, lineOf?: LineOf) {
+  /** @param root of the file; without one an issue has a path and no line */
+  constructor(file: string, root: Part = { written: [], parts: new Map() }) {
     this.file = file;
     this.#root = root;
-    this.#lineOf = lineOf;
+  }
+
+  /** The whole config. */
+  get root(): Part {
+    return this.#root;
   }
 
   /** Gives an issue its place: of the key itself, or of the value; of the nearest parent that exists when there is none. */
   place({ message, hint, path, at }: PathIssue): ConfigIssue {
-    const line = this.#lineOf?.(this.#offsetOf(path, at ?? "value"));
-    return {
-      message,
-      hint,
-      place: { file: this.file, ...line, path: pathText(this.written(path)) },
-    };
+    const found = this.#partsOn(path);
+    const layer = found.findLast((part) => part.layer)?.layer;
+    const offset = found
+      .map((part, depth) => ({ part, isAsked: depth === path.length && at === "key" }))
+      .filter(({ part }) => part.layer === layer)
+      .map(({ part: { key, value }, isAsked }) => (isAsked ? key : (value ?? key)))
+      .findLast((each) => each !== undefined);
+    const line = layer?.lineOf?.(offset ?? 0);
+    const file = layer?.file ?? this.file;
+    return { message, hint, place: { file, ...line, path: pathText(this.written(path)) } };
   }
 
-  /** Where something stands itself; `undefined` for what is not in the text. */
-  find(path: ConfigPath): { file: string; line: number; column: number } | undefined {
-    const parts = this.#partsOn(path);
-    const { key, value } = parts.at(-1)!;
-    const offset = value ?? key;
-    if (parts.length <= path.length || offset === undefined || !this.#lineOf) return undefined;
-    return { file: this.file, ...this.#lineOf(offset) };
+  /** Where something stands itself; `undefined` for what is in no file. */
+  find(path: ConfigPath): { file: string; line?: number; column?: number } | undefined {
+    const part = this.partAt(path);
+    if (!part?.layer) return undefined;
+    const { file, lineOf } = part.layer;
+    const offset = part.value ?? part.key;
+    if (lineOf && offset === undefined) return undefined;
+    return { file, ...lineOf?.(offset!) };
+  }
+
+  /** What stands at a path itself. */
+  partAt(path: ConfigPath): Part | undefined {
+    return this.#partsOn(path)[path.length];
   }
 
   /** The path that something has in the file. */
@@ -104,7 +128,7 @@ export class Places {
 
   /** What a string is made of that took values from the environment. */
   expandedAt(path: ConfigPath): Expanded | undefined {
-    return this.#partsOn(path)[path.length]?.expanded;
+    return this.partAt(path)?.expanded;
   }
 
   /** Says what a string is made of. */
@@ -115,13 +139,6 @@ export class Places {
   /** Says that what stands at one path of the file is at another of the config. The first still leads there. */
   move(from: ConfigPath, to: ConfigPath): void {
     this.#make(to.slice(0, -1)).parts.set(String(to.at(-1)), this.#make(from));
-  }
-
-  #offsetOf(path: ConfigPath, target: "key" | "value"): number {
-    const offsets = this.#partsOn(path).map(({ key, value }, depth) =>
-      depth === path.length && target === "key" ? key : (value ?? key),
-    );
-    return offsets.findLast((offset) => offset !== undefined) ?? 0;
   }
 
   /** The parts on the way to a path, from the top, as far as there are any. */
@@ -135,6 +152,7 @@ export class Places {
     return found;
   }
 
+  /** Most parts are there; what is not is made, and stands in no file. */
   #make(path: ConfigPath): Part {
     let part = this.#root;
     for (const key of path) {
@@ -147,4 +165,17 @@ export class Places {
     }
     return part;
   }
+}
+
+/** Parts of a value that is in a file without lines, such as code. */
+export function partsOf(value: unknown, layer: ConfigLayer, written: ConfigPath = []): Part {
+  const members: readonly (readonly [string | number, unknown])[] = Array.isArray(value)
+    ? value.map((item, index) => [index, item] as const)
+    : isPlainObject(value)
+      ? Object.entries(value)
+      : [];
+  const parts = members.map(
+    ([key, item]) => [String(key), partsOf(item, layer, [...written, key])] as const,
+  );
+  return { written, parts: new Map(parts), layer };
 }

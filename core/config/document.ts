@@ -1,7 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, visit } from "yaml";
 import type { Document, YAMLError } from "yaml";
 import type { ConfigIssue, ConfigPath } from "./issue.ts";
-import { Places, type LineOf, type Part } from "./config.ts";
+import { Places, type ConfigLayer, type LineOf, type Part } from "./config.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
@@ -49,7 +49,10 @@ export function parseText(text: string, file: string): ConfigText {
   return {
     value: document.toJS({ maxAliasCount: MAX_ALIASES }) as unknown,
     issues,
-    places: new Places(file, partOf(document, document.contents, []), at),
+    places: new Places(
+      file,
+      partOf({ document, layer: { file, lineOf: at } }, document.contents, []),
+    ),
   };
 }
 
@@ -164,16 +167,23 @@ function syntaxIssue(error: YAMLError, text: string, place: ConfigIssue["place"]
   return { message, hint, place };
 }
 
+/** A document with the file that it is in. */
+interface Written {
+  readonly document: Document.Parsed;
+  readonly layer: ConfigLayer;
+}
+
 /** @param key offset of the key that it stands at */
-function partOf(document: Document.Parsed, from: unknown, written: ConfigPath, key?: number): Part {
+function partOf(within: Written, from: unknown, written: ConfigPath, key?: number): Part {
+  const { document, layer } = within;
   const node = isAlias(from) ? from.resolve(document) : from;
   const parts = membersOf(node).map(
-    ([name, value, at]) => [String(name), partOf(document, value, [...written, name], at)] as const,
+    ([name, value, at]) => [String(name), partOf(within, value, [...written, name], at)] as const,
   );
   // A key without a value (`url:`) has no range worth showing: its key has.
   const isEmpty = isScalar(node) && node.value === null && node.source === "";
   const value = isEmpty && key !== undefined ? undefined : startOf(from);
-  return { written, key, value, parts: new Map(parts) };
+  return { written, key, value, parts: new Map(parts), layer };
 }
 
 /** What is below a node: key or index, value, and where the key stands. */

@@ -15,9 +15,9 @@ export interface ConfigValue {
   readonly path: ConfigPath;
   /** Masked where it is, or may hold, a secret. An empty list or map counts as a value. */
   readonly value: unknown;
-  /** The config file, a default, or what a plugin added. */
+  /** A file of the config, a default, or what a plugin added. */
   readonly from: "file" | "default" | "plugin";
-  /** `null` for what nobody wrote, and in a config that is code. */
+  /** The layer that it comes from; without line and column for code. `null` for what nobody wrote. */
   readonly place: Pick<Place, "file" | "line" | "column"> | null;
 }
 

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { parseVariables } from "../kit/parse-variables.ts";
 import { pathText } from "./issue.ts";
@@ -36,20 +37,37 @@ const VARIABLE =
   /\$\$|\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-((?:\$\{[^}]*\}|[^}])*))?\}|\$\{[^}]*\}?/g;
 
 /**
- * The variables a config may use: those of the process, and below them those of a `.env` file beside the config.
- * The file never overrides the real environment and is not copied into it, so children do not inherit it.
+ * The variables a config may use: those of the process, below them those of `.env.<NODE_ENV>`, and below them those of `.env`, both
+ * beside the config. The files never override the real environment and are not copied into it, so children do not inherit them.
  *
- * @param file path of the `.env` file; need not exist
+ * @param folder of the config
  */
-export async function readEnvironment(file: string, real: Environment): Promise<Environment> {
-  let text: string;
+export async function readEnvironment(folder: string, real: Environment): Promise<Environment> {
+  const files = await Promise.all(environmentFiles(folder, real).map(readVariables));
+  return Object.assign({}, ...files, real) as Environment;
+}
+
+/** Files of variables beside a config, weakest first; none of them need exist. */
+export function environmentFiles(folder: string, real: Environment): readonly string[] {
+  const name = environmentName(real);
+  return [".env", ...(name === undefined ? [] : [`.env.${name}`])].map((file) =>
+    join(folder, file),
+  );
+}
+
+/** The environment that a gateway runs in, such as `production`: the word of Node, which c12 reads too. */
+export function environmentName(environment: Environment): string | undefined {
+  const name = environment["NODE_ENV"];
+  return name !== undefined && /^[\w-]+$/.test(name) ? name : undefined;
+}
+
+async function readVariables(file: string): Promise<Environment> {
   try {
-    text = await readFile(file, "utf8");
+    return parseVariables(await readFile(file, "utf8"));
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return real;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return {};
     throw error;
   }
-  return { ...parseVariables(text), ...real };
 }
 
 /**

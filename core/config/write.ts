@@ -7,9 +7,11 @@ import { GatewayError } from "../kit/errors.ts";
 import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
 import { digestOf } from "../kit/digest.ts";
-import { isText } from "./file-names.ts";
+import type { Part, Places } from "./config.ts";
+import { isCode, isEditable } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
+import { isPlainObject } from "./names.ts";
 import { parseYaml } from "./yaml.ts";
 import { replaceFile } from "../kit/replace-file.ts";
 
@@ -55,7 +57,8 @@ export async function readVersion(file: string): Promise<FileVersion> {
  * Works out an edit of a YAML or JSON config. Comments, order, quotes and unknown keys stay.
  *
  * @param expected version the edits were made for; they are refused when the file has changed since
- * @throws {GatewayError} `no_config_mode` for a config that is code, `exists` when the file changed in between or something
+ * @param places of the config in force, which may have layers below the file
+ * @throws {GatewayError} `no_config_mode` for a config that is neither and for what stands in another layer, `exists` when the file changed in between or something
  * is there that must not be, `not_found` when it is the other way round, `invalid` when it or a path cannot be edited, `io_error`
  * when it cannot be read
  */
@@ -63,20 +66,19 @@ export async function draftConfig(
   file: string,
   edits: readonly ConfigEdit[],
   expected?: string,
+  places?: Places,
 ): Promise<ConfigDraft> {
-  if (!isText(file))
-    throw new GatewayError(
-      "no_config_mode",
-      `${basename(file)} is code and cannot be edited here.`,
-      {
-        hint: "Edit it by hand; it is reloaded when saved.",
-      },
-    );
+  if (!isEditable(file)) {
+    const name = basename(file);
+    const kind = isCode(file) ? "code" : "neither YAML nor JSON";
+    throw byHand(`${name} is ${kind} and cannot be edited here.`, "it");
+  }
   // A symlink stays one: its target is what is replaced.
   const target = await guard(file, () => realpath(file));
   const current = await guard(file, () => readVersion(target));
   if (expected !== undefined && current.version !== expected) throw changed(file);
-  const text = applyEdits(file, current.text, edits);
+  const located = places ? edits.map((edit) => inLayers(edit, places)) : edits;
+  const text = applyEdits(file, current.text, located);
   const version = digestOf(text);
   const check = async (): Promise<void> => {
     if ((await readVersion(target)).version !== current.version) throw changed(file);
@@ -94,6 +96,48 @@ export async function draftConfig(
       }
     });
   return { text, version, write: version === current.version ? check : write };
+}
+
+/**
+ * An edit of a config with layers. What the file itself says is laid over them, so a single value is set in it, or in its override
+ * that is in force. A map would be joined with what a layer has there, such as the credentials of a server of that name, and what
+ * is removed would still be there: neither is an edit of this file.
+ */
+function inLayers(edit: ConfigEdit, places: Places): ConfigEdit {
+  const part = places.partAt(edit.path);
+  if (!part) return edit;
+  const other = elsewhere(part, places.file);
+  const name = pathText(edit.path);
+  if (other !== undefined && edit.when === "absent")
+    throw new GatewayError("exists", `${name} is in ${other} already.`, {
+      hint: "Choose another name.",
+    });
+  if (other === undefined) return edit;
+  if (isPlainObject(edit.value) || edit.value == null)
+    throw byHand(`${name} stands in ${other}, which is not edited here.`, other);
+  const isOwn = part.layer?.file === places.file && isOverride(part.written);
+  return { path: isOwn ? part.written : edit.path, value: edit.value };
+}
+
+/** What a part, or any below it, stands in besides the file itself. */
+function elsewhere({ layer, written, parts }: Part, file: string): string | undefined {
+  if (layer && layer.file !== file) return layer.file;
+  if (isOverride(written)) return String(written[0]);
+  for (const part of parts.values()) {
+    const found = elsewhere(part, file);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isOverride([first]: ConfigPath): boolean {
+  return String(first).startsWith("$");
+}
+
+function byHand(message: string, what: string): GatewayError {
+  return new GatewayError("no_config_mode", message, {
+    hint: `Edit ${what} by hand; it is reloaded when saved.`,
+  });
 }
 
 /** Text of a config after edits; everything else in it stays as written. */

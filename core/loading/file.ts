@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { check, type CheckedConfig } from "./check.ts";
 import type { Config } from "../config/config.ts";
@@ -7,6 +7,7 @@ import { digestOf } from "../kit/digest.ts";
 import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
+import { environmentFiles } from "../config/variables.ts";
 import { draftConfig, type ConfigDraft, type ConfigEdit } from "../config/write.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
@@ -31,6 +32,8 @@ export class ConfigFile implements PluginResolver {
   readonly #plugins: PluginSource;
   /** What the files held when they were last read. */
   #seen: Digests = new Map();
+  /** Files that were looked for when it was last read, also where that failed. */
+  #layers: ReadonlySet<string> = new Set();
   #latest: LoadedFile | undefined;
   #inForce: LoadedFile | undefined;
 
@@ -45,9 +48,11 @@ export class ConfigFile implements PluginResolver {
     return dirname(this.path);
   }
 
-  /** All files that a load depends on: the config, its `.env`, local plugins with what they import. */
+  /** All files that a load depends on: the config, its layers, its variables, local plugins with what they import. */
   get files(): readonly string[] {
-    return [this.path, join(this.cwd, ".env"), ...this.#plugins.files];
+    const real = this.#options.environment ?? process.env;
+    const variables = environmentFiles(this.cwd, real);
+    return [...new Set([this.path, ...this.#layers, ...variables, ...this.#plugins.files])];
   }
 
   /** Values of the config that came from the environment, to be masked wherever it is shown. */
@@ -101,12 +106,14 @@ export class ConfigFile implements PluginResolver {
    */
   async check(text?: string): Promise<LoadedFile> {
     const { environment, adjust } = this.#options;
+    const files = new Set<string>();
     const loaded = await loadConfig(this.path, {
       resolver: this,
+      files,
       ...(environment && { environment }),
       ...(adjust && { adjust }),
       ...(text !== undefined && { text }),
-    });
+    }).finally(() => (this.#layers = files));
     const checked = await check(loaded.config, this);
     this.#latest = { ...loaded, ...checked };
     return this.#latest;
@@ -123,7 +130,12 @@ export class ConfigFile implements PluginResolver {
    * @throws {GatewayError} as {@link draftConfig}; `exists` too when the file is not the one in force
    */
   async draft(edits: readonly ConfigEdit[]): Promise<ConfigDraft> {
-    const draft = await draftConfig(this.path, edits, this.#inForce?.version);
+    const draft = await draftConfig(
+      this.path,
+      edits,
+      this.#inForce?.version,
+      this.#inForce?.config.places,
+    );
     const write = async (): Promise<void> => {
       await draft.write();
       await this.#note(new Map([...this.#seen, [this.path, draft.version]]));

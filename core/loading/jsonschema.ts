@@ -47,11 +47,23 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
     const section = sectionOf(plugin);
     if (section) properties[section.key] = sectionOptions(plugin, section);
   }
+  properties["extends"] = LAYERS;
+  properties["$env"] = {
+    type: "object",
+    description: "As $<name>, for environments of any name.",
+    additionalProperties: { $ref: "#" },
+  };
   // Top-level keys beginning with x- hold anchors; the loader drops them.
-  schema["patternProperties"] = { "^x-": {} };
+  schema["patternProperties"] = { "^x-": {}, "^\\$(?!schema$|env$)": { $ref: "#" } };
   // What a variable fills in is text first: ${PORT} may stand where a number is wanted.
   return { ...(acceptVariables(schema) as JsonSchema), title: "Propylon gateway config" };
 }
+
+const LAYERS: JsonSchema = {
+  anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }],
+  description:
+    "Configs that this one is laid over: paths from its folder, or installed packages. The first is the strongest.",
+};
 
 /** What stands in a section: the options of its plugin, or one of them. */
 function sectionOptions(plugin: AnyPlugin, { option }: Section): JsonSchema {

@@ -1,18 +1,14 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
-import { basename, dirname, join, relative, resolve } from "node:path";
-import { GatewayError, isGatewayError } from "../kit/errors.ts";
+import { dirname, join, resolve } from "node:path";
+import { GatewayError } from "../kit/errors.ts";
 import { dropSettings, translateClients } from "./clients.ts";
 import { placeIssue, type Config } from "../config/config.ts";
-import { loadCode, readCode } from "../config/code.ts";
-import { digestOf } from "../kit/digest.ts";
-import { parseText, type ConfigText } from "../config/document.ts";
 import type { Environment } from "../config/variables.ts";
 import { expand, readEnvironment } from "../config/variables.ts";
-import { CONFIG_NAMES, isCode, isText } from "../config/file-names.ts";
+import { CONFIG_NAMES } from "../config/file-names.ts";
 import type { ConfigIssue, PathIssue } from "../config/issue.ts";
-import { invalidConfig } from "../config/issue.ts";
 import { checkNames, isPlainObject } from "../config/names.ts";
+import { readLayers } from "./layers.ts";
 import { parseValue } from "./parse.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
@@ -32,6 +28,8 @@ export interface LoadOptions {
    * they stand in. Default: each is a problem.
    */
   readonly placeholder?: (path: string) => string;
+  /** Gets every file of the config that is looked for, also where the load fails. */
+  readonly files?: Set<string>;
 }
 
 /** A config that was read from a file. */
@@ -39,12 +37,14 @@ export interface LoadedConfig {
   readonly config: Config;
   /** Absolute path. */
   readonly file: string;
-  /** Folder of the file; what relative paths in the config start from. */
+  /** Folder of the file; what relative paths in the config start from, those in its layers too. */
   readonly cwd: string;
-  /** SHA-256 of the content, hex; empty when there is no file. */
+  /** SHA-256 of the content of the file, hex; empty when there is no file. */
   readonly version: string;
   /** The content; absent for a config that is code. */
   readonly text: string | undefined;
+  /** The files that it was made of, absolute, the first one first. Those that a module imports are not among them. */
+  readonly files: readonly string[];
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
 }
@@ -64,23 +64,19 @@ export function findConfig(folder: string): string {
 }
 
 /**
- * Loads a config: parses it, fills in variables, translates the blocks of other clients and the sections of plugins, and checks it
- * against the schema. What its parts say of each other is for `check`.
- *
- * YAML and JSON are parsed here rather than by c12, because c12 hands out values without their line and column, concatenates
- * lists of its layers, and downloads and runs what `extends` names; c12 loads code (TypeScript and JavaScript) only.
+ * Loads a config: reads its layers, fills in variables, translates the blocks of other clients and the sections of plugins, and checks
+ * it against the schema. What its parts say of each other is for `check`.
  *
  * @throws {GatewayError} `invalid` with every problem in `data.issues`; `no_config` when the file is not there; `io_error`
  */
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   const path = resolve(file);
-  const shown = shownName(path);
-  const source = await readSource(path, shown, options.text);
-  if (source.issues.length > 0) throw invalidConfig(source.issues);
   const cwd = dirname(path);
-  const environment = await readEnvironment(join(cwd, ".env"), options.environment ?? process.env);
-  const expansion = expand(source.value, environment, options.placeholder);
+  const environment = await readEnvironment(cwd, options.environment ?? process.env);
+  const files = options.files ?? new Set<string>();
+  const source = await readLayers(path, { environment, files, text: options.text });
   const { places } = source;
+  const expansion = expand(source.value, environment, options.placeholder);
   const resolver = options.resolver ?? new PluginSource(cwd);
   for (const [at, text] of expansion.expanded) places.expand(at, text);
   const { secrets } = expansion;
@@ -88,7 +84,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const top = dropSettings(topLevel(expansion.value), resolver.names, ignored);
   const translated = translateClients(options.adjust ? options.adjust(top) : top, places);
   const found = [...checkNames(source.value), ...expansion.issues, ...translated.issues];
-  const warnings = [...ignored, ...translated.warnings].map((issue) =>
+  const warned = [...ignored, ...translated.warnings].map((issue) =>
     placeIssue(issue, { places, secrets }),
   );
   return {
@@ -97,7 +93,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     cwd,
     version: source.version,
     text: source.text,
-    warnings,
+    files: [...files],
+    warnings: [...source.warnings, ...warned],
   };
 }
 
@@ -108,72 +105,11 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
  */
 export async function readPluginKeys(file: string): Promise<readonly string[]> {
   const path = resolve(file);
-  const { value, issues } = await readSource(path, shownName(path), undefined);
-  if (issues.length > 0) throw invalidConfig(issues);
+  const environment = await readEnvironment(dirname(path), process.env);
+  const { value } = await readLayers(path, { environment, files: new Set() });
   const plugins = (value as Record<string, unknown>)["plugins"];
   if (!isPlainObject(plugins)) return [];
   return Object.keys(plugins).filter((key) => plugins[key] !== false);
-}
-
-interface Source extends ConfigText {
-  readonly version: string;
-  readonly text: string | undefined;
-}
-
-async function readSource(path: string, shown: string, draft: string | undefined): Promise<Source> {
-  if (!isText(path) && !isCode(path)) {
-    throw new GatewayError(
-      "no_config",
-      `${shown} is not a config: its name must end in .yaml, .yml, .json, .ts, .mts or .js.`,
-      { hint: "Rename it, or give another path." },
-    );
-  }
-  const bytes = draft === undefined ? await readBytes(path, shown) : Buffer.from(draft);
-  const text = isText(path) ? bytes.toString("utf8") : undefined;
-  const parsed = text === undefined ? await loadCode(path, shown) : parseText(text, shown);
-  const source = { ...parsed, version: digestOf(bytes), text };
-  const wrong = source.issues.length === 0 ? topIssue(source.value) : undefined;
-  if (!wrong) return source;
-  return { ...source, issues: [{ ...wrong, place: { file: shown, line: 1, column: 1 } }] };
-}
-
-/** What is wrong with a config as a whole. */
-function topIssue(value: unknown): Omit<ConfigIssue, "place"> | undefined {
-  if (value === null || value === undefined)
-    return {
-      message: "The file is empty.",
-      hint: 'Start with a server: servers: { search: { url: "https://..." } }.',
-    };
-  if (isPlainObject(value)) return undefined;
-  return {
-    message: "The config must be a map of options at its top.",
-    hint: "Begin with servers: or another option; see docs/guide/config.md.",
-  };
-}
-
-async function readBytes(path: string, shown: string): Promise<Buffer> {
-  try {
-    return await (isText(path) ? readFile(path) : readCode(path));
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === "ENOENT")
-      throw new GatewayError("no_config", `The config ${shown} does not exist.`, {
-        hint: "Check the path.",
-        place: { file: shown },
-      });
-    if (code === "EISDIR")
-      throw new GatewayError("no_config", `${shown} is a folder.`, {
-        hint: "Give the path of a config file.",
-        place: { file: shown },
-      });
-    throw isGatewayError(error)
-      ? error
-      : new GatewayError(
-          "io_error",
-          `The config ${shown} cannot be read (${code ?? "unknown error"}).`,
-          { hint: "Check its permissions.", place: { file: shown }, cause: error },
-        );
-  }
 }
 
 /** Drops what is for editors and anchors (`$schema`, `x-...`), and sections whose entries are all commented out. */
@@ -183,10 +119,4 @@ function topLevel(value: unknown): Record<string, unknown> {
       ([key, item]) => item !== null && key !== "$schema" && !key.startsWith("x-"),
     ),
   );
-}
-
-/** The file as a person would name it: relative to where they are, if it is near. */
-function shownName(path: string): string {
-  const near = relative(process.cwd(), path);
-  return near.startsWith("..") || near === "" ? basename(path) : near;
 }

@@ -152,10 +152,13 @@ function missingFrom(text: string): string {
 /** The files that the reader has beside the config: as the page shows them, or empty. */
 async function provideFiles(text: string, place: string): Promise<void> {
   const page = await readFile(join(ROOT, place.replace(/:\d+$/, "")), "utf8").catch(() => "");
-  for (const [path] of text.matchAll(/\.\/[\w./-]+\.(?:[cm]?[jt]s|md)\b/g)) {
+  for (const [path, ending] of text.matchAll(/\.\/[\w./-]+\.([cm]?[jt]s|md|yaml)\b/g)) {
     const file = join(folder, path);
     await mkdir(dirname(file), { recursive: true });
-    const shown = page.split("```ts\n").find((code) => code.startsWith(`// ${basename(path)}\n`));
+    const [language, comment] = ending === "yaml" ? ["yaml", "#"] : ["ts", "//"];
+    const shown = page
+      .split(`\`\`\`${language}\n`)
+      .find((code) => code.startsWith(`${comment} ${basename(path)}\n`));
     const content = shown?.split("```")[0] ?? (file.endsWith(".md") ? "Be brief.\n" : "");
     await writeFile(file, content);
   }

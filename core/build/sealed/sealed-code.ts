@@ -3,7 +3,7 @@ import { code, texts } from "virtual:gateway/plugins";
 import type { CodeModule } from "../../config/code.ts";
 import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
-import { Places } from "../../config/config.ts";
+import { partsOf, Places } from "../../config/config.ts";
 import { digestFiles } from "../../config/file-digest.ts";
 import { keyOf } from "../build-key.ts";
 import { configFolder } from "./folder.ts";
@@ -38,8 +38,10 @@ export async function readText(file: string): Promise<string> {
 
 /** See core/config/code.ts. */
 export function loadCode(file: string): Promise<ConfigText> {
-  const places = new Places(keyOf(configFolder(), file));
-  return Promise.resolve({ value: moduleOf(file)["default"], issues: [], places });
+  const shown = keyOf(configFolder(), file);
+  const value = moduleOf(file)["default"];
+  const places = new Places(shown, partsOf(value, { file: shown }));
+  return Promise.resolve({ value, issues: [], places });
 }
 
 /** See core/config/code.ts. */

@@ -189,6 +189,32 @@ describe("a config that is code", () => {
   });
 });
 
+describe("a config with layers", () => {
+  it("has them in the build, and reads those beside the config before them", async () => {
+    const cwd = await folders.project({
+      "app/gateway.yaml": "extends: [./words.ts, ../base.toml]\n",
+      "app/words.ts":
+        'export default { plugins: { "./tell.ts": { word: process.env.WORD ?? "unset" } } };\n',
+      "app/tell.ts": PLUGIN,
+      "base.toml": "name = 'built'\n[listeners.main]\nport = 0\n",
+    });
+    const app = join(cwd, "app");
+    expect(await propylon(["build"], app, { WORD: "built" })).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
+    const moved = await folders.moved(join(app, ".output"));
+    expect(await namesIn(moved)).toEqual(["gateway.yaml", "server.mjs"]);
+    const served = await serve(moved, { WORD: "started" });
+    const client = await connectClient(`${served.url}/mcp`);
+    const { content } = await client.callTool({ name: "tell" });
+    expect(content).toEqual([{ type: "text", text: "started" }]);
+    expect(client.getServerVersion()?.name).toBe("built");
+    await client.close();
+    expect(await served.stop()).toBe(0);
+  });
+});
+
 describe("bundlers that watch", () => {
   it.each(["rolldown", "vite"])("%s builds again when the config changes", async (bundler) => {
     const cwd = await folders.project({

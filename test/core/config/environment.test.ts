@@ -84,9 +84,9 @@ describe("variables in strings", () => {
 
 describe(".env", () => {
   it("supplies what the real environment lacks and never overrides it", async () => {
-    const file = join(await mkdtemp(join(tmpdir(), "propylon-env-")), ".env");
-    await writeFile(file, 'A=from file\nB="two words" # comment\nexport C=3\n');
-    expect(await readEnvironment(file, { A: "real" })).toEqual({
+    const folder = await mkdtemp(join(tmpdir(), "propylon-env-"));
+    await writeFile(join(folder, ".env"), 'A=from file\nB="two words" # comment\nexport C=3\n');
+    expect(await readEnvironment(folder, { A: "real" })).toEqual({
       A: "real",
       B: "two words",
       C: "3",
@@ -96,13 +96,12 @@ describe(".env", () => {
 
   it("rest-11: of an editor that begins a file with a byte order mark have their names", async () => {
     const folder = await mkdtemp(join(tmpdir(), "propylon-bom-"));
-    const file = join(folder, ".env");
-    await writeFile(file, "\uFEFFKEY_A=one\r\nKEY_B=two\r\n");
-    expect(await readEnvironment(file, {})).toEqual({ KEY_A: "one", KEY_B: "two" });
+    await writeFile(join(folder, ".env"), "\uFEFFKEY_A=one\r\nKEY_B=two\r\n");
+    expect(await readEnvironment(folder, {})).toEqual({ KEY_A: "one", KEY_B: "two" });
   });
 
   it("need not exist", async () => {
-    expect(await readEnvironment(join(tmpdir(), "propylon-none", ".env"), { A: "1" })).toEqual({
+    expect(await readEnvironment(join(tmpdir(), "propylon-none"), { A: "1" })).toEqual({
       A: "1",
     });
   });

@@ -71,7 +71,7 @@ describe("loadConfig", () => {
       await write("gateway.mts", 'export default { name: "own", extends: "gh:propylon/none" };'),
     );
     expect(issuesOf(error)[0]).toMatchObject({
-      message: 'Unknown key "extends" at the top of the config.',
+      message: '"gh:propylon/none" is not a file.',
       place: { file: "gateway.mts", path: "extends" },
     });
   });
@@ -85,7 +85,7 @@ describe("loadConfig", () => {
   it("names a missing file, a folder and a foreign ending", async () => {
     expect((await failure(join(folder, "none.yaml"))).code).toBe("no_config");
     expect((await failure(folder)).code).toBe("no_config");
-    expect((await failure(await write("gateway.toml", ""))).message).toContain("must end in");
+    expect((await failure(await write("gateway.ini", ""))).message).toContain("must end in");
   });
 
   it("finds the config of a folder", async () => {
