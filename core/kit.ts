@@ -252,7 +252,7 @@ export {
 } from "./call/outcome.ts";
 export type { Abortion } from "./call/pipeline.ts";
 export type { ResultEdit } from "./kit/chunks.ts";
-export { type CallSource, type RpcError, type RpcId, LITERAL_PROGRESS } from "./kit/types.ts";
+export { type CallSources, type RpcError, type RpcId, LITERAL_PROGRESS } from "./kit/types.ts";
 export {
   adoptTrace,
   cleanMeta,

@@ -1,7 +1,24 @@
-import type { BundledCommands } from "../core/cli/main.ts";
+import type { BundledCommands } from "propylon/cli";
 
 /** The commands that the plugins in this folder declare. The plugins are not loaded for a list, and one command loads one alone. */
 export const COMMANDS: BundledCommands = {
+  tools: {
+    description: "List the tools of a running gateway. The target is a URL or a config.",
+    usage: "[options] [target]",
+    load: async () => (await import("./client/commands.ts")).commands.tools,
+  },
+  call: {
+    description:
+      "Call a tool of a running gateway. Arguments: JSON, or key=value ... What begins with - stands behind --.",
+    usage: "[options] <tool> [arguments...]",
+    load: async () => (await import("./client/commands.ts")).commands.call,
+  },
+  "client-config": {
+    description:
+      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, inspector or generic.",
+    usage: "[options] <client> [target]",
+    load: async () => (await import("./client/commands.ts")).commands["client-config"],
+  },
   mcpo: {
     description: "Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.",
     usage: "[options]",

@@ -7,7 +7,6 @@ import { AUTHORING_COMMANDS } from "./authoring.ts";
 import { EXIT, tellFailure } from "./exit.ts";
 import { addCommand, createProgram, parsedWords, pointToHelp } from "./program.ts";
 import { SERVING_COMMANDS } from "./serving.ts";
-import { TALKING_COMMANDS } from "./talking.ts";
 
 /** A command of a plugin that comes along, known by its line in the help until it is wanted. */
 export interface BundledCommand {
@@ -22,7 +21,7 @@ export interface BundledCommand {
 /** Commands of plugins that come along, by name. */
 export type BundledCommands = Readonly<Record<string, BundledCommand>>;
 
-const GENERAL = { ...SERVING_COMMANDS, ...AUTHORING_COMMANDS, ...TALKING_COMMANDS };
+const GENERAL = { ...SERVING_COMMANDS, ...AUTHORING_COMMANDS };
 
 /** What stands behind `--`: the command of a server to run without a config, or of a runtime; arguments for some commands. */
 interface Split {

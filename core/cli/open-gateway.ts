@@ -5,7 +5,7 @@ import type { ConfigIssue } from "../config/issue.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import type { StartedWith } from "../gateway/gateway-options.ts";
 import type { Logger } from "pino";
-import { keyVariable } from "./client-files.ts";
+import { keyVariable } from "./client-hint.ts";
 import type { ServeFlags } from "./flags.ts";
 import { stopPretenuring } from "./pretenuring.ts";
 import { checkValue, commandConfig, configFile } from "./source.ts";

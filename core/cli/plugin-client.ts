@@ -2,7 +2,7 @@ import type { Json } from "../kit/types.ts";
 import { type ErrorCode, GatewayError } from "../kit/errors.ts";
 import { isObject, scalarText } from "../kit/json.ts";
 import { timeoutSignal } from "../kit/timers.ts";
-import { type ClientFlags, findTarget, timeoutOf } from "./mcp-client.ts";
+import { type ClientFlags, findTarget, timeoutOf } from "./target.ts";
 
 /** A request of a command to the routes that a plugin of a running gateway has below `/_meta/<its name>`. */
 export interface PluginRequest {

@@ -6,7 +6,7 @@ import type { Summary } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import type { ServerStatus } from "../call/server.ts";
-import { claudeCommand, clientName } from "./client-files.ts";
+import { claudeCommand, clientName } from "./client-hint.ts";
 import { setTimer } from "../kit/timers.ts";
 import { VERSION } from "../kit/version.ts";
 

@@ -124,7 +124,8 @@ export class Gateway {
     });
     this.guesses = new Guesses((by) => hooks.emit("auth:throttled", by));
     this.pool = new ServerPool({ log, onEvent: (name, event) => reportEvent(this, name, event) });
-    this.sockets = new Sockets(log, { leases, backlog: this.backlog, keeper: seat?.keeper });
+    const { backlog } = this;
+    this.sockets = new Sockets(log, { leases, backlog, createServer: seat?.createServer });
     this.info = createInfo(this);
     this.management = createManagement(this);
     this.scopeHost = createScopeHost(this);

@@ -1,5 +1,5 @@
 import type { GatewayError } from "../kit/errors.ts";
-import type { ConnectionKeeper } from "../http/http-messages.ts";
+import type { CreateServer } from "../http/app.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { Check } from "../plugin/plugin-checks.ts";
@@ -20,8 +20,8 @@ export interface Applier {
 
 /** The place of a gateway among the workers of its machine. */
 export interface Seat {
-  /** Holds this worker's connections, to answer when it is killed. */
-  readonly keeper: ConnectionKeeper | undefined;
+  /** Makes the servers of this worker's listeners; `undefined` where the primary holds no connections. */
+  readonly createServer: CreateServer | undefined;
   /** Of this worker, from 1. */
   readonly number: number;
   /** How many configs all of them had applied when this one began, that one included. */

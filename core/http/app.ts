@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerOptions } from "node:http";
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { Check, Fact } from "../plugin/plugin-checks.ts";
@@ -7,15 +7,17 @@ import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Backlog } from "../plugin/backlog.ts";
-import type { ConnectionKeeper } from "./http-messages.ts";
 import type { NodeHandler, PageHandler, Socket } from "../plugin/route.ts";
+
+/** Makes the server of a listener that speaks plain HTTP, from what `createServer` of Node takes. */
+export type CreateServer = (options: ServerOptions, onRequest: RequestListener) => Server;
 
 /** What all listeners share: what is open on whose credential, and what clients asked for and do not read. */
 export interface Custody {
   readonly leases: Leases;
   readonly backlog: Backlog;
-  /** Who answers when this process is killed; a worker has one. */
-  readonly keeper?: ConnectionKeeper | undefined;
+  /** Default: that of Node. Workers have their own; TLS is always Node's, since nobody but this process can write into it. */
+  readonly createServer?: CreateServer | undefined;
 }
 
 /** A WebSocket handshake that may go on, and who takes the connection. */

@@ -6,7 +6,6 @@ import type { Logger } from "pino";
 import { GatewayError } from "../kit/errors.ts";
 import { InFlightSet, type Slotted } from "../call/cancellation.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
-import type { ConnectionKeeper } from "./http-messages.ts";
 import { setTimer } from "../kit/timers.ts";
 
 /** One connection-refusal line per this time, however many are refused. */
@@ -154,11 +153,4 @@ export class Connections {
 function track(sockets: Set<Socket>, socket: Socket): void {
   sockets.add(socket);
   socket.once("close", () => sockets.delete(socket));
-}
-
-/** Tells who answers when this process is killed of each connection, and when one stops being HTTP. */
-export function keepConnections(server: Server, keeper: ConnectionKeeper): void {
-  server.on("connection", (socket: Socket) => keeper.keep(socket));
-  for (const event of ["upgrade", "connect"])
-    server.prependListener(event, ({ socket }: IncomingMessage) => keeper.begin(socket));
 }

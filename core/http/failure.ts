@@ -59,13 +59,8 @@ export function refuseSocket(socket: Duplex, status: number, error: GatewayError
   linger(socket);
 }
 
-/** The answer to a request that nobody knows: as at an MCP endpoint, whose clients look for nothing else. */
-export function answerToUnknown(error: GatewayError): string {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: null, error: toRpcError(error) });
-  return bareAnswer(error.status, body, error.headers);
-}
-
-function bareAnswer(
+/** The bytes of an answer in JSON that ends its connection. */
+export function bareAnswer(
   status: number,
   body: string,
   headers: Readonly<Record<string, string>> = {},

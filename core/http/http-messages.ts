@@ -4,22 +4,10 @@ import type { Principal } from "../kit/types.ts";
 import type { Backlog, Unread } from "../plugin/backlog.ts";
 import { GatewayError } from "../kit/errors.ts";
 
-/** Another process that holds the connections of this one too, to answer on them when this one is killed. */
-export interface ConnectionKeeper {
-  /** Gives it a connection that carries HTTP/1.1 as it is, until that closes. */
-  keep(socket: Socket): void;
-  /** Says, before the first byte, that what follows on a connection must not be written into: a part of an answer, or no HTTP. */
-  begin(socket: Socket): void;
-  /** Says that an answer in parts is out. */
-  end(socket: Socket): void;
-}
-
 /** How long an unused connection stays open: above the 60 s after which common load balancers drop one, so that they close first. */
 export const KEEP_ALIVE_MS = 75_000;
 /** Bytes that may be on their way without being looked at: what the kernel takes a moment later. */
 const UNNOTED = 64 * 1024;
-/** Bytes of a body that the kernel takes with the head in one write: all of them or, when the process is killed, none. */
-const WHOLE = 16 * 1024;
 
 /** A response of a listener: knows whom it is for, and tells when its bytes are not taken at once, whichever face wrote them. */
 export class HttpAnswer extends ServerResponse implements Unread {
@@ -27,22 +15,13 @@ export class HttpAnswer extends ServerResponse implements Unread {
   backlog: Backlog | undefined = undefined;
   /** Who asked, once that is known. */
   principal: Principal | undefined = undefined;
-  /** Set by the listener of a worker. */
-  keeper: ConnectionKeeper | undefined = undefined;
   #isNoted = false;
-  #isInParts = false;
-
-  override flushHeaders(): void {
-    this.#beginParts();
-    super.flushHeaders();
-  }
 
   override write(
     chunk: unknown,
     encoding?: BufferEncoding | ((error: Error | null | undefined) => void),
     callback?: (error: Error | null | undefined) => void,
   ): boolean {
-    this.#beginParts();
     const isTaken = super.write(chunk, encoding as BufferEncoding, callback);
     if (!isTaken) this.#note();
     return isTaken;
@@ -50,10 +29,7 @@ export class HttpAnswer extends ServerResponse implements Unread {
 
   // Node's own signatures: the arguments are passed on as they came.
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-    if (sizeOf(chunk) > WHOLE) this.#beginParts();
     super.end(chunk, encoding as BufferEncoding, callback as () => void);
-    // A client that reads too little of what it asked for before.
-    if (this.writableLength > 0) this.#beginParts();
     if (this.writableLength > UNNOTED) this.#note();
     return this;
   }
@@ -77,15 +53,6 @@ export class HttpAnswer extends ServerResponse implements Unread {
     this.destroy();
   }
 
-  #beginParts(): void {
-    const { keeper } = this;
-    if (keeper === undefined || this.#isInParts) return;
-    this.#isInParts = true;
-    const { socket } = this.req;
-    keeper.begin(socket);
-    this.once("finish", () => keeper.end(socket));
-  }
-
   #note(): void {
     if (this.backlog === undefined) return;
     this.backlog.note(this);
@@ -93,10 +60,6 @@ export class HttpAnswer extends ServerResponse implements Unread {
     this.#isNoted = true;
     this.once("close", () => this.backlog?.forget(this));
   }
-}
-
-function sizeOf(chunk: unknown): number {
-  return typeof chunk === "string" || chunk instanceof Uint8Array ? chunk.length : 0;
 }
 
 /** The answer behind a response of a route, if a listener made it. */

@@ -1,5 +1,5 @@
 import type { Fact } from "../plugin/plugin-checks.ts";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
@@ -7,8 +7,8 @@ import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Admission, Custody, ListenerApp } from "./app.ts";
 import type { NodeHandler } from "../plugin/route.ts";
-import { type ConnectionKeeper, pathOf, type HttpAnswer } from "./http-messages.ts";
-import { Connections, keepConnections } from "./connections.ts";
+import { pathOf, type HttpAnswer } from "./http-messages.ts";
+import { Connections } from "./connections.ts";
 import { allowOrigin, isPreflight, sendPreflight } from "./cors.ts";
 import {
   encodedBody,
@@ -58,7 +58,6 @@ export class Listener {
   readonly #publicUrl: string | undefined;
   readonly #log: Logger;
   readonly #custody: Custody;
-  readonly #keeper: ConnectionKeeper | undefined;
   readonly #connections: Connections;
   #server: Server | undefined;
   /** Made with the first handshake. */
@@ -76,8 +75,6 @@ export class Listener {
     this.#publicUrl = options.publicUrl;
     this.#log = options.log.child({ listener: name });
     this.#custody = options;
-    // Nobody but this process can write into TLS.
-    this.#keeper = this.tls ? undefined : options.keeper;
     this.#connections = new Connections(this.#log, this.#limits.connections);
   }
 
@@ -87,13 +84,17 @@ export class Listener {
    */
   async open(): Promise<ListenerAddress> {
     const pipelines = new Pipelines(() => this.#connections.reportCut());
-    const server = await createNodeServer(this.name, this.#config, this.#limits, (req, res) => {
+    const onRequest: RequestListener = (req, res) => {
       // One that comes behind another has no socket yet.
       if (res.socket === null) pipelines.enter(req, res, () => this.#serve(req, res as HttpAnswer));
       else this.#serve(req, res as HttpAnswer);
-    });
+    };
+    const { createServer } = this.#custody;
+    const server = await createNodeServer(
+      { name: this.name, config: this.#config, limits: this.#limits, createServer },
+      onRequest,
+    );
     this.#connections.watch(server, this.tls);
-    if (this.#keeper) keepConnections(server, this.#keeper);
     server.on("upgrade", (req, socket, head) => {
       void this.#upgrade({ req, socket: socket as Socket, head });
     });
@@ -148,7 +149,6 @@ export class Listener {
 
   #serve(req: IncomingMessage, res: HttpAnswer): void {
     res.backlog = this.#custody.backlog;
-    res.keeper = this.#keeper;
     this.#connections.enter(req, res);
     try {
       if (this.#leaving) res.shouldKeepAlive = false;

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import {
-  createServer,
+  createServer as createPlainServer,
   type RequestListener,
   type Server,
   type ServerOptions,
@@ -10,9 +10,18 @@ import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
+import type { CreateServer } from "./app.ts";
 import { HttpAnswer, HttpRequest, KEEP_ALIVE_MS } from "./http-messages.ts";
 
 const TCP_PROBE_MS = 30_000;
+
+/** What the server of a listener is made from. */
+interface NodeServerOptions {
+  readonly name: string;
+  readonly config: ListenerConfig;
+  readonly limits: GatewayConfig["limits"];
+  readonly createServer: CreateServer | undefined;
+}
 
 /**
  * Creates the HTTP or HTTPS server of a listener, not yet listening.
@@ -20,9 +29,7 @@ const TCP_PROBE_MS = 30_000;
  * @throws {GatewayError} `invalid` when a TLS file cannot be read or used
  */
 export async function createNodeServer(
-  name: string,
-  config: ListenerConfig,
-  limits: GatewayConfig["limits"],
+  { name, config, limits, createServer = createPlainServer }: NodeServerOptions,
   onRequest: RequestListener,
 ): Promise<Server> {
   const options = serverOptions(limits);

@@ -144,11 +144,19 @@ export interface Prompt {
 export type CallMethod = "tools/call" | "resources/read" | "prompts/get" | "completion/complete";
 
 /**
- * Through which face a call came in.
+ * Faces through which calls come in, by name; each plugin with a face of its own adds it.
  *
- * @example const isHuman = (source: CallSource): boolean => source === "http" || source === "mcp";
+ * @example declare module "propylon/kit" { interface CallSources { mail: true } }
  */
-export type CallSource = "mcp" | "http" | "a2a" | "agent" | "local";
+export interface CallSources {
+  mcp: true;
+  http: true;
+  /** A plugin calls, or the program around the gateway. */
+  local: true;
+}
+
+/** Through which face a call came in. */
+export type CallSource = keyof CallSources;
 
 /**
  * The client side of a call: what the callee may send back while it works.

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
-import { GatewayError } from "../kit/errors.ts";
-import { answerToUnknown, linger } from "../http/failure.ts";
+import { GatewayError, toRpcError } from "../kit/errors.ts";
+import { bareAnswer, linger } from "../http/failure.ts";
 import { KEEP_ALIVE_MS } from "../http/http-messages.ts";
 import { setTimer } from "../kit/timers.ts";
 
@@ -74,9 +74,14 @@ function end(socket: Socket): void {
   linger(socket);
 }
 
-const ANSWER = answerToUnknown(
-  new GatewayError("unavailable", "The worker that had this request is gone.", {
-    hint: "It is not known whether the request did its work. Make it again where that does no harm.",
-    headers: { "retry-after": "1" },
-  }),
+const GONE = new GatewayError("unavailable", "The worker that had this request is gone.", {
+  hint: "It is not known whether the request did its work. Make it again where that does no harm.",
+  headers: { "retry-after": "1" },
+});
+
+/** For a request that nobody knows: as at an MCP endpoint, whose clients look for nothing else. */
+const ANSWER = bareAnswer(
+  GONE.status,
+  JSON.stringify({ jsonrpc: "2.0", id: null, error: toRpcError(GONE) }),
+  GONE.headers,
 );

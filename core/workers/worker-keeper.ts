@@ -1,6 +1,5 @@
 import { writeSync } from "node:fs";
 import type { Socket } from "node:net";
-import type { ConnectionKeeper } from "../http/http-messages.ts";
 import type { WorkerChannel } from "./channel.ts";
 import { type KeptConnection, MARKS_FD, MAX_KEPT } from "./kept-connections.ts";
 import { WORKER } from "./protocol.ts";
@@ -19,7 +18,7 @@ const sendByProcess: SendHandle = (message, handle, sent) =>
  * Gives the primary the connections of this worker. What it must not write into is marked in a file of one byte for each, which
  * outlives this process: a message would be on its way when that is killed. A call whose answer is one write costs nothing.
  */
-export class WorkerKeeper implements ConnectionKeeper {
+export class WorkerKeeper {
   readonly #channel: WorkerChannel;
   readonly #send: SendHandle;
   readonly #places = new Map<Socket, number>();
@@ -32,6 +31,7 @@ export class WorkerKeeper implements ConnectionKeeper {
     this.#send = send;
   }
 
+  /** Gives the primary a connection that carries HTTP/1.1 as it is, until that closes. */
   keep(socket: Socket): void {
     // Undocumented, as every way to share a socket is that goes on reading it here.
     const handle = (socket as unknown as { readonly _handle?: object | null })._handle;
@@ -44,11 +44,13 @@ export class WorkerKeeper implements ConnectionKeeper {
     socket.once("close", () => this.#close(socket, place));
   }
 
+  /** Says, before the first byte, that what follows on a connection must not be written into: a part of an answer, or no HTTP. */
   begin(socket: Socket): void {
     const place = this.#places.get(socket);
     if (place !== undefined) this.#mark(place, 1);
   }
 
+  /** Says that an answer in parts is out. */
   end(socket: Socket): void {
     const place = this.#places.get(socket);
     if (place !== undefined) this.#mark(place, 0);

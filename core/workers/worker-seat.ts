@@ -5,15 +5,17 @@ import type { ProcessMetrics } from "../gateway/metrics.ts";
 import type { Check } from "../plugin/plugin-checks.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import type { Applier, Seat } from "../gateway/seat.ts";
+import type { CreateServer } from "../http/app.ts";
 import { ChannelDriver } from "./channel-driver.ts";
 import { toError, type WorkerChannel } from "./channel.ts";
+import { createKeptServer } from "./kept-server.ts";
 import { WorkerKeeper } from "./worker-keeper.ts";
 import { type Change, type Orders, type Refused, type Round, WORKER } from "./protocol.ts";
 
 /** The place of a gateway among the workers of its machine. */
 export class WorkerSeat implements Seat {
-  /** Holds this worker's connections, to answer when it is killed. */
-  readonly keeper: WorkerKeeper | undefined;
+  /** Has the primary hold the connections too, to answer when this worker is killed; `undefined` where it does not. */
+  readonly createServer: CreateServer | undefined;
   readonly #channel: WorkerChannel;
   readonly #orders: Orders;
   #status: readonly WorkerStatus[];
@@ -25,7 +27,7 @@ export class WorkerSeat implements Seat {
     this.#channel = channel;
     this.#orders = orders;
     this.#status = orders.status;
-    if (orders.keepsConnections) this.keeper = new WorkerKeeper(channel);
+    if (orders.keepsConnections) this.createServer = createKeptServer(new WorkerKeeper(channel));
     channel.answer(WORKER.status, (status: readonly WorkerStatus[]) => this.#note(status));
     channel.answer(WORKER.write, (change: number) => this.#writes.get(change)?.());
   }

@@ -1,6 +1,13 @@
 import { defineService, type GatewayError, type Json, type Principal } from "propylon";
 import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 
+declare module "propylon/kit" {
+  interface CallSources {
+    /** A message of A2A. */
+    a2a: true;
+  }
+}
+
 /** Whose something is. */
 export type TaskOwner = Pick<Principal, "ref">;
 

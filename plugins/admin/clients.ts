@@ -1,6 +1,7 @@
 import type { PluginContext, RouteEvent } from "propylon";
-import { clientGuides, clientName, offersLogin } from "propylon/cli";
+import { clientName } from "propylon/cli";
 import { checkInput } from "propylon/kit";
+import { clientGuides, offersLogin } from "propylon/plugins/client";
 import { z } from "zod";
 
 /** Variable that the guides take the key from, so that none of them holds it: the one that `call` and `tools` read. */

@@ -11,6 +11,13 @@ import {
 } from "propylon";
 import type { ChatMessage, ModelPreflight, ChatPart } from "./model.ts";
 
+declare module "propylon/kit" {
+  interface CallSources {
+    /** An agent that is hosted here. */
+    agent: true;
+  }
+}
+
 /** An agent as others see it: for the registry, health, and lists. */
 export interface AgentInfo {
   /** Key in the config, and name of its tool. */

@@ -1,5 +1,5 @@
-import type { Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
-import type { CallEnd, CallSource, DeclaredEventKind, Outcome, PluginWarning } from "propylon/kit";
+import type { Call, Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
+import type { CallEnd, DeclaredEventKind, Outcome, PluginWarning } from "propylon/kit";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 
 /** What every event says besides what its kind does. */
@@ -111,7 +111,7 @@ export interface FinishedCall extends CallEnd {
   readonly call: string;
   readonly server: string;
   readonly tool: string;
-  readonly source: CallSource;
+  readonly source: Call["source"];
   readonly endpoint: string;
   /** Ref of who called. */
   readonly principal: string;

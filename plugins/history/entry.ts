@@ -1,4 +1,5 @@
-import { type CallEnd, type CallSource, parseExact } from "propylon/kit";
+import type { Call } from "propylon";
+import { type CallEnd, parseExact } from "propylon/kit";
 import { checkHead, FLAGS, readHead, type Head } from "./head.ts";
 import { showResult, withoutHalf, type ShownResult } from "./result.ts";
 import type { Secrets } from "./secrets.ts";
@@ -70,7 +71,7 @@ export interface ShownEntry extends ShownResult, CallEnd {
   readonly at: string;
   readonly server: string;
   readonly tool: string;
-  readonly source: CallSource;
+  readonly source: Call["source"];
   readonly endpoint: string;
   readonly principal: string;
   /** Id of the gateway that it came to, where several share the store. */

@@ -1,5 +1,5 @@
-import { FIRST_PROBLEM } from "propylon/kit";
-import type { CallEnd, CallSource } from "propylon/kit";
+import type { Call } from "propylon";
+import { type CallEnd, FIRST_PROBLEM } from "propylon/kit";
 import { z } from "zod";
 
 /** What is written down of a call besides its arguments and its result. */
@@ -10,7 +10,7 @@ export interface Head extends CallEnd {
   readonly at: number;
   readonly server: string;
   readonly tool: string;
-  readonly source: CallSource;
+  readonly source: Call["source"];
   readonly endpoint: string;
   /** Its `ref`. */
   readonly principal: string;

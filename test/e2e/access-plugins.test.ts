@@ -10,6 +10,7 @@ import access from "../../plugins/access/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import breaker from "../../plugins/breaker/index.ts";
 import consolePlugin from "../../plugins/console/index.ts";
+import client from "../../plugins/client/index.ts";
 import conformance from "../../plugins/conformance/index.ts";
 import events from "../../plugins/events/index.ts";
 import gating from "../../plugins/gating/index.ts";
@@ -60,6 +61,7 @@ const PLUGINS: readonly PluginEntry[] = [
   [admin, { allowConfigEdits: true }],
   agents,
   breaker,
+  client,
   conformance,
   [consolePlugin, { secretKeys: ["a key of the tests, long enough for it"] }],
   events,

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { readArguments } from "../../core/cli/call-command.ts";
+import { parseArguments } from "../../plugins/client/call-command.ts";
 import { createGateway, type Gateway, type Json } from "../../core/index.ts";
 import { parseExact, writeJson } from "../../core/kit.ts";
 import history from "../../plugins/history/index.ts";
@@ -191,7 +191,7 @@ const inProcess: Face = async (tool, args) => {
 };
 
 const fromTheCommandLine: Face = (tool, args) =>
-  inProcess(tool, writeJson(readArguments([args], undefined)));
+  inProcess(tool, writeJson(parseArguments([args], undefined)));
 
 /** The call is made once, and again from what was remembered of it. */
 const replayed: Face = async (tool, args) => {

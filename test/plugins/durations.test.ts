@@ -91,6 +91,7 @@ const TIMELESS = [
   "postgres",
   "redis",
   "sqlite",
+  "client",
   "conformance",
   "admin",
   "history",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { findTarget } from "../../../core/cli/mcp-client.ts";
+import { findTarget } from "../../../core/cli/target.ts";
 import { check } from "../../../core/loading/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";

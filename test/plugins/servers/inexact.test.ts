@@ -1,7 +1,7 @@
 import { createGateway } from "../../../core/gateway/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readArguments } from "../../../core/cli/call-command.ts";
+import { parseArguments } from "../../../plugins/client/call-command.ts";
 import { Answer, type Json } from "../../../core/index.ts";
 import { parseExact, writeJson } from "../../../core/kit.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
@@ -77,7 +77,7 @@ describe("a number beyond 2^53", () => {
     [`n=${BIG}`, BIG],
     ["n=1e999", "1e999"],
   ])("bugs-mcp 3: is taken by propylon call as it is: %s", (word, number) => {
-    expect(writeJson(readArguments([word], undefined))).toBe(`{"n":${number}}`);
+    expect(writeJson(parseArguments([word], undefined))).toBe(`{"n":${number}}`);
   });
 
   it("requirements F4: is told to a model in a result that has nothing but data", () => {

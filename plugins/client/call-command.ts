@@ -1,25 +1,21 @@
-import { ERROR_STATUS, GatewayError, type ErrorCode } from "../kit/errors.ts";
-import { nearest } from "../kit/spelling.ts";
-import { DEEPEST } from "../kit/json-grammar.ts";
-import { writeJson } from "../kit/exact-json.ts";
-import { isObject, parseJson } from "../kit/json.ts";
-import type { Json, Progress, RpcError, Tool } from "../kit/types.ts";
-import { withClient, type ClientFlags, type GatewayClient } from "./mcp-client.ts";
-import { EXIT } from "./exit.ts";
+import { type ErrorCode, GatewayError, type Json, type Progress, type Tool } from "propylon";
+import { type ClientFlags, EXIT, nearest } from "propylon/cli";
+import { DEEPEST, ERROR_STATUS, isObject, parseJson, type RpcError, writeJson } from "propylon/kit";
+import { type GatewayClient, withClient } from "./mcp-client.ts";
 
 /** What `call` was called with. */
-export interface CallOptions extends ClientFlags {
+export interface ToolCallOptions extends ClientFlags {
   readonly tool: string;
   /** One JSON object, or `key=value` words. */
   readonly words: readonly string[];
 }
 
 /** Calls a tool and prints its answer; progress goes to standard error. Returns the exit code. */
-export async function call(options: CallOptions): Promise<number> {
+export async function call(options: ToolCallOptions): Promise<number> {
   return withClient(options, async (client) => {
     const { tool: name } = options;
     const listed = client.catalogue.tools.find((known) => known.name === name);
-    const args = readArguments(options.words, listed);
+    const args = parseArguments(options.words, listed);
     const answer = await client.call({ name, args, progress: writeProgress });
     if (answer.error)
       throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
@@ -59,7 +55,7 @@ function unknownTool({ catalogue }: GatewayClient, name: string): GatewayError {
  * Arguments of a tool from the command line: one JSON object, or `key=value` words whose values are JSON where the tool's
  * schema wants something other than text.
  */
-export function readArguments(words: readonly string[], tool: Tool | undefined): Json {
+export function parseArguments(words: readonly string[], tool: Tool | undefined): Json {
   const [first] = words;
   if (words.length === 1 && first!.trimStart().startsWith("{")) return readObject(first!);
   return Object.fromEntries(words.map((word) => readPair(word, tool)));

@@ -1,11 +1,6 @@
-import { existsSync } from "node:fs";
-import { hasCredentials } from "../http/authenticator.ts";
-import { choose } from "../loading/checks.ts";
-import { CONFIG_NAMES } from "../config/file-names.ts";
-import { GatewayError } from "../kit/errors.ts";
-import { endpointUrl, parseTarget } from "./mcp-client.ts";
-import { type Client, clientName, CLIENTS, keyVariable, offersLogin } from "./client-files.ts";
-import { loadHere } from "./source.ts";
+import { GatewayError } from "propylon";
+import { choose, type DescribedTarget, describeTarget } from "propylon/cli";
+import { type Client, CLIENTS, offersLogin } from "./client-files.ts";
 
 /** How the snippet is made. */
 interface ClientConfigFlags {
@@ -29,7 +24,8 @@ export async function clientConfig(
       hint: choose(client, Object.keys(CLIENTS)),
     });
   const described = await describeTarget(target);
-  const key = keyFor(client, known, described, options);
+  const hasLogin = offersLogin(described.plugins);
+  const key = keyFor(client, known, { ...described, hasLogin }, options);
   const { name, url } = described;
   const snippet = JSON.stringify(known.snippet(name, url, key), null, 2);
   if (options.json) {
@@ -39,9 +35,7 @@ export async function clientConfig(
   console.log(`${introduction(known, name, url, key)}\n`);
   console.log(snippet);
   const last =
-    key === undefined
-      ? loginWords(described.hasLogin || options.login)
-      : keyWords(client, known, key);
+    key === undefined ? loginWords(hasLogin || options.login) : keyWords(client, known, key);
   if (last !== undefined) console.log(`\n${last}`);
 }
 
@@ -49,7 +43,7 @@ export async function clientConfig(
 function keyFor(
   client: string,
   { takesKey }: Client,
-  { hasKey, hasLogin, variable }: Described,
+  { hasKey, hasLogin, variable }: DescribedTarget & { readonly hasLogin: boolean },
   { key, login }: ClientConfigFlags,
 ): string | undefined {
   const isLogin = login || (hasLogin && !key);
@@ -79,48 +73,4 @@ function keyWords(client: string, { holdsKey }: Client, key: string): string | u
   if (holdsKey) return "Write the key of the gateway in place of <the key>.";
   if (client === "vscode") return undefined;
   return `Set ${key} to the key of the gateway where the client runs.`;
-}
-
-/** What a client has to know about a gateway. */
-interface Described {
-  readonly name: string;
-  readonly url: string;
-  readonly hasKey: boolean;
-  /** Whether people log in. */
-  readonly hasLogin: boolean;
-  /** Where a client takes the key from. */
-  readonly variable: string;
-}
-
-async function describeTarget(target: string | undefined): Promise<Described> {
-  const unknown = { name: "propylon", hasKey: false, hasLogin: false, variable: keyVariable() };
-  if (target !== undefined && /^https?:/i.test(target)) {
-    parseTarget(target);
-    return { ...unknown, url: target };
-  }
-  const file = target ?? CONFIG_NAMES.find((name) => existsSync(name));
-  // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
-  if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };
-  const loaded = await loadHere(file);
-  const config = loaded.config.values;
-  return {
-    name: clientName(config.name),
-    url:
-      config.publicUrl === undefined
-        ? endpointUrl(config)
-        : publicEndpoint(config.publicUrl, config.endpoints),
-    hasKey: hasCredentials(config.auth),
-    hasLogin: offersLogin(
-      Object.keys(config.plugins).filter((plugin) => (config.plugins[plugin] ?? false) !== false),
-    ),
-    variable: keyVariable(loaded.config),
-  };
-}
-
-function publicEndpoint(
-  publicUrl: string,
-  endpoints: Readonly<Record<string, { readonly path: string }>>,
-): string {
-  const [first] = Object.values(endpoints);
-  return `${publicUrl.replace(/\/+$/, "")}${first?.path ?? "/mcp"}`;
 }

@@ -1,6 +1,6 @@
-import type { Tool } from "../kit/types.ts";
-import { withClient, type ClientFlags } from "./mcp-client.ts";
-import { EXIT } from "./exit.ts";
+import type { Tool } from "propylon";
+import { type ClientFlags, EXIT } from "propylon/cli";
+import { withClient } from "./mcp-client.ts";
 
 /** Lists the tools of a running gateway. Returns the exit code. */
 export async function tools(flags: ClientFlags): Promise<number> {

@@ -1,4 +1,4 @@
-import type { Config } from "../config/config.ts";
+import { claudeCommand, shellWord } from "propylon/cli";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
@@ -19,15 +19,6 @@ export interface Client {
    */
   readonly command?: (name: string, url: string, key: string | undefined) => string;
   snippet(name: string, url: string, key: string | undefined): object;
-}
-
-/**
- * The variable that clients take the key from, so that no config of theirs contains it: the one that `auth.apiKey` of the gateway
- * is taken from, else `PROPYLON_API_KEY`, as of `call` and `tools`.
- */
-export function keyVariable(gateway?: Pick<Config, "places">): string {
-  const written = gateway?.places.expandedAt(["auth", "apiKey"])?.raw ?? "";
-  return /^\$\{(?:env:)?(\w+)(?::-[^}]*)?\}$/.exec(written)?.[1] ?? "PROPYLON_API_KEY";
 }
 
 const claudeCode: Client = {
@@ -145,17 +136,6 @@ function authorization(key: string): object {
   return { headers: { Authorization: `Bearer ${key}` } };
 }
 
-/** The command that adds a gateway to Claude Code; the key stays in a variable of the shell. */
-export function claudeCommand(name: string, url: string, key: string | undefined): string {
-  const header = key === undefined ? "" : ` --header "Authorization: Bearer $${key}"`;
-  return `claude mcp add --transport http ${name} ${shellWord(url)}${header}`;
-}
-
-/** One word of POSIX sh; zsh reads the brackets of an IPv6 address as a pattern. */
-function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}
-
 /** Plugins that let people in who log in. */
 const LOGINS = ["oauth", "oauth-resource"];
 
@@ -183,7 +163,7 @@ export interface ClientGuide {
 /**
  * How every client is set up that can use a gateway this way.
  *
- * @param name of the gateway; see {@link clientName}
+ * @param name of the gateway; as `clientName` makes it
  * @param url of its endpoint
  * @param key variable that clients take the key from; without it they send none, and log in where they have to
  * @example const guides = clientGuides("gateway", "http://127.0.0.1:8080/mcp", "PROPYLON_API_KEY");
@@ -222,19 +202,4 @@ function guidesTo(
     ...(words === undefined ? [] : [{ title, where: "In a shell", text: words }]),
     { title, where, text },
   ];
-}
-
-/**
- * A name that every client accepts for a server.
- *
- * @example const name = clientName("@team/gateway");
- */
-export function clientName(name: string): string {
-  return (
-    name
-      .split("/")
-      .at(-1)!
-      .replaceAll(/[^A-Za-z0-9_-]/g, "-")
-      .slice(0, 40) || "propylon"
-  );
 }

@@ -1,5 +1,5 @@
-import type { CommandDefinition, CommandFlag } from "../plugin/command.ts";
-import { SEND_KEY_FLAG } from "./serving.ts";
+import type { CommandDefinition, CommandFlag } from "propylon";
+import { SEND_KEY_FLAG } from "propylon/cli";
 
 const ASKING: readonly CommandFlag[] = [
   SEND_KEY_FLAG,
@@ -12,13 +12,13 @@ const ASKING: readonly CommandFlag[] = [
 ];
 
 /** The commands that talk to a running gateway. */
-export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
+export const commands = {
   tools: {
     description: "List the tools of a running gateway. The target is a URL or a config.",
     arguments: "[target]",
     flags: ASKING,
     async run({ arguments: [target], flags }) {
-      const { tools } = await import("./tools.ts");
+      const { tools } = await import("./list-tools.ts");
       return tools({ ...flags, target });
     },
   },
@@ -50,4 +50,4 @@ export const TALKING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       await clientConfig(client!, target, flags);
     },
   },
-};
+} satisfies Record<string, CommandDefinition>;
