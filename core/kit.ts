@@ -266,18 +266,6 @@ export { SEVERITIES, severityOf } from "./kit/severities.ts";
 
 // Servers
 export { RESERVED_SERVERS } from "./config/names.ts";
-export {
-  type HttpServerConfig,
-  type StdioServerConfig,
-  httpServerSchema,
-  connectTimeoutOf,
-  isPersonal,
-  readConnection,
-  type ServerConnection,
-  stdioServerSchema,
-} from "./config/server-schema.ts";
-export { fillTemplate, hasTemplate } from "./config/header-template.ts";
-export { readAuth, type ServerAuth } from "./config/server-auth.ts";
 export { maskerOf, maskSaid } from "./config/mask.ts";
 export { changedLists, LISTS, type ListName, makeCatalogue } from "./call/catalogue.ts";
 export { usableEntries } from "./server/entries.ts";

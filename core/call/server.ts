@@ -186,6 +186,8 @@ export interface Server {
    * @throws {GatewayError} whose `data.failed` is a {@link ProbeRung} and whose message quotes neither the server nor a credential
    */
   probe?(signal: AbortSignal): Promise<ProbeReport>;
+  /** Longest that it takes to be ready once it is started, or to say why it is not, in milliseconds. Absent: 10 s. */
+  readonly patience?: number;
   /** The last lines that its child wrote to stderr, oldest first; for operators, since they may hold anything. Absent: it has no child. */
   tail?(lines: number): readonly string[];
   /** Registers a listener; the return value removes it. */

@@ -1,4 +1,3 @@
-import { connectTimeoutOf } from "../config/server-schema.ts";
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../loading/check.ts";
@@ -9,8 +8,8 @@ import { EXIT } from "./exit.ts";
 import { checkHere, loadHere } from "./source.ts";
 import { whenSettled } from "./summary.ts";
 
-/** How long a server of a plugin may take to be reached, in milliseconds. */
-const TYPED_CONNECT_MS = 10_000;
+/** How long a server may take to be reached that does not say it, in milliseconds. */
+const PATIENCE_MS = 10_000;
 /** Besides connecting, a server may wait for its turn to start, and for the child of a failed attempt to end, in milliseconds. */
 const TURN_AND_END_MS = 15_000;
 
@@ -75,16 +74,8 @@ async function findRunning(
     return;
   }
   try {
-    const slowest = Math.max(
-      0,
-      ...Object.values(config.values.servers).map((server) =>
-        "type" in server
-          ? TYPED_CONNECT_MS
-          : // A child may be started a second time.
-            connectTimeoutOf(server, true) * ("command" in server ? 2 : 1),
-      ),
-    );
-    if (connect) await whenSettled(gateway, slowest + TURN_AND_END_MS);
+    const slowest = [...gateway.servers.values()].map(({ patience = PATIENCE_MS }) => patience);
+    if (connect) await whenSettled(gateway, Math.max(0, ...slowest) + TURN_AND_END_MS);
     report(gateway, config, findings);
   } finally {
     await gateway.close({ grace: 0 });

@@ -11,7 +11,7 @@ export class Config {
   readonly places: Places;
   /** Values that came from the environment; give them to `maskConfig` before showing anything. */
   readonly secrets: ReadonlySet<string>;
-  /** Once it is checked: options of the servers that plugins serve, by name, as the schemas of their types made them. */
+  /** Options of its servers, by name, as the schemas of their types made them. */
   readonly entries: ReadonlyMap<string, unknown>;
 
   constructor(
@@ -27,8 +27,8 @@ export class Config {
   }
 
   /** The same config with other values, each at the place of what it replaces. */
-  with(values: Partial<GatewayConfig>, entries = this.entries): Config {
-    return new Config({ ...this.values, ...values }, this.places, this.secrets, entries);
+  with(values: Partial<GatewayConfig>): Config {
+    return new Config({ ...this.values, ...values }, this.places, this.secrets, this.entries);
   }
 
   /** Gives a problem its place, and takes the secrets out of its words. */

@@ -4,15 +4,7 @@ import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import type { Places } from "./config.ts";
 import type { Shape } from "./shape.ts";
-import {
-  branchOf,
-  companionsOf,
-  descriptionAt,
-  keysAt,
-  literalsAt,
-  marksAt,
-  placesOf,
-} from "./shape.ts";
+import { companionsOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
 import { nearest } from "../kit/spelling.ts";
 
 /** An issue of zod. */
@@ -31,41 +23,44 @@ export function explainIssues(
   shape: Shape,
   places: Places,
 ): PathIssue[] {
-  return leafIssues(issues, value, shape).flatMap((issue) => describe(issue, value, shape, places));
+  return leafIssues(issues, value).flatMap((issue) => describe(issue, value, shape, places));
 }
 
 /** Replaces unions by the issues of the branch that was meant, with full paths. */
 export function leafIssues(
   issues: readonly ZodIssue[],
   value: unknown,
-  shape: Shape,
   parent: ConfigPath = [],
 ): ZodIssue[] {
   return issues.flatMap((issue) => {
     const path = [...parent, ...(issue.path as ConfigPath)];
-    if (issue.code !== "invalid_union" || issue.errors.length === 0)
-      return [{ ...issue, path: [...path] }];
-    const branch = meantBranch(issue.errors, valueAt(value, path), shape, path);
-    return branch === undefined
-      ? [{ ...issue, path: [...path] }]
-      : leafIssues(branch, value, shape, path);
+    const branch =
+      issue.code === "invalid_union" ? meantBranch(issue.errors, valueAt(value, path)) : undefined;
+    return branch === undefined ? [{ ...issue, path }] : leafIssues(branch, value, path);
   });
 }
 
-/** The branch of a union that was meant: the only one for this kind of value, or the one that its keys tell of. */
+/** The branch of a union that was meant: the only one for this kind of value, or the one whose keys are nearest. */
 function meantBranch(
   errors: readonly (readonly ZodIssue[])[],
   value: unknown,
-  shape: Shape,
-  path: ConfigPath,
 ): readonly ZodIssue[] | undefined {
   const fitting = errors.filter((branch) =>
     branch.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys"),
   );
-  if (fitting.length === 1) return fitting[0];
-  if (!isPlainObject(value)) return undefined;
-  const index = branchOf(shape, path, value);
-  return index === undefined ? undefined : errors[index];
+  const strangers = fitting.map((branch) => countStrangers(branch, value));
+  const nearest = fitting.filter((_, index) => strangers[index] === Math.min(...strangers));
+  return nearest.length === 1 ? nearest[0] : undefined;
+}
+
+/** How many keys a value has that a branch does not know, and lacks that it has to have. */
+function countStrangers(branch: readonly ZodIssue[], value: unknown): number {
+  const counts = branch.map((issue) => {
+    if (issue.code === "unrecognized_keys") return issue.path.length === 0 ? issue.keys.length : 0;
+    const isMissing = valueAt(value, issue.path as ConfigPath) === undefined;
+    return issue.path.length === 1 && (isMissing || issue.code === "invalid_value") ? 1 : 0;
+  });
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places): PathIssue[] {
@@ -124,8 +119,14 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
         ? literals(literalsAt(shape, path))
         : describeUnion(issue, value, shape, name, explain);
     default:
-      return say(issue.message.replace(/^expected /, "must be "));
+      return say(issue.message.replace(/^expected /, "must be "), hintOf(issue) ?? explain);
   }
+}
+
+/** The next step that a rule of a schema gives by itself: `params: { hint }`. */
+function hintOf(issue: ZodIssue): string | undefined {
+  const hint: unknown = issue.code === "custom" ? issue.params?.["hint"] : undefined;
+  return typeof hint === "string" ? hint : undefined;
 }
 
 /** What to do with `PORT: 8080` and `DEBUG: true` where a text is wanted. The value stays unsaid: it may be a secret. */
@@ -185,22 +186,6 @@ function describeUnion(
 ): PathIssue[] {
   const path = issue.path as ConfigPath;
   const found = valueAt(value, path);
-  if (path[0] === "servers" && path.length === 2 && isPlainObject(found)) {
-    const both = "command" in found;
-    return [
-      both
-        ? {
-            path,
-            message: `${name} has a command and a url.`,
-            hint: "Keep command for a child process, or url for a server reached over HTTP.",
-          }
-        : {
-            path,
-            message: `${name} has neither a command nor a url.`,
-            hint: 'Add command: npx and args: [...] for a child process, or url: "https://..." for a server reached over HTTP.',
-          },
-    ];
-  }
   const marks = isPlainObject(found) ? marksAt(shape, path) : [];
   if (marks.length > 1)
     return [{ path, message: `${name} must have one of ${marks.join(", ")}.`, hint: explain }];

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import { z } from "zod";
+import type { z } from "zod";
 import type { Shape } from "./shape.ts";
-import { unitOf, writeValue } from "../kit/units.ts";
+import { inputShape } from "./written.ts";
 
 /** An option of a plugin, as somebody writes it. */
 export interface PluginOption {
@@ -21,19 +21,7 @@ export interface PluginOption {
  * @param schema the plugin's `config`; without one it has no options
  */
 export function listOptions(schema: z.ZodType | undefined): readonly PluginOption[] {
-  if (schema === undefined) return [];
-  const root = z.toJSONSchema(schema, {
-    io: "input",
-    unrepresentable: "any",
-    override: ({ zodSchema, jsonSchema }) => {
-      const { def } = zodSchema._zod;
-      // Of what is read as something else, such as a duration, zod leaves the default out.
-      if (def.type === "default") jsonSchema.default = writeValue(zodSchema, def.defaultValue);
-      const unit = unitOf(zodSchema);
-      if (unit !== undefined) jsonSchema.format = unit;
-    },
-  }) as Shape;
-  return joinOptions(optionsBelow(root, ""));
+  return schema === undefined ? [] : joinOptions(optionsBelow(inputShape(schema), ""));
 }
 
 /** Options with one of each path: what a choice of several groups has in common is one option. */

@@ -2,7 +2,7 @@ import { ROLES } from "../kit/roles.ts";
 import { z } from "zod";
 import { isNetwork } from "../kit/addresses.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
-import { serverSchema } from "./server-schema.ts";
+import { type ServerInput, serverSchema } from "./server-schema.ts";
 import { rsaAlgorithmSchema } from "./rsa-algorithm.ts";
 
 /**
@@ -273,14 +273,16 @@ export interface ConfigSections {}
  *
  * @example const config: GatewayConfigInput = { servers: { search: { url: "https://search.example/mcp" } } };
  */
-export type GatewayConfigInput = z.input<typeof configObject> & ConfigSections;
+export type GatewayConfigInput = Omit<z.input<typeof configObject>, "servers"> & {
+  servers?: Record<string, ServerInput> | undefined;
+} & ConfigSections;
 
 /**
  * Reads what people write into a {@link GatewayConfig}.
  *
  * @example const config = configSchema.parse({ listeners: { main: { port: 8080 } } });
  */
-export const configSchema: z.ZodType<GatewayConfig, GatewayConfigInput> = configObject;
+export const configSchema: z.ZodType<GatewayConfig> = configObject;
 export type ListenerConfig = z.output<typeof listenerSchema>;
 /**
  * One of the config's `endpoints`, as it was read.

@@ -41,45 +41,14 @@ export function literalsAt(root: Shape, path: ConfigPath): unknown[] {
   return [...new Set(found)];
 }
 
-/**
- * Which branch of a union at a path a map is of, by what tells the branches apart: a key with a literal value (`type: openapi`),
- * or a key that not every branch requires (`command`, `url`).
- *
- * @returns the index of the branch; `undefined` when it could be none or several
- */
-export function branchOf(
-  root: Shape,
-  path: ConfigPath,
-  value: Readonly<Record<string, unknown>>,
-): number | undefined {
-  const choices = choicesAt(root, path);
-  const isNamed = ({ properties = {} }: Shape): boolean =>
-    Object.entries(properties).some(
-      ([key, shape]) => "const" in shape && Object.hasOwn(value, key) && shape.const === value[key],
-    );
-  const named = choices.filter(isNamed);
-  const marks = new Set(choices.flatMap(({ required = [] }) => required));
-  const present = [...marks].filter((key) => Object.hasOwn(value, key));
-  const fits = ({ required = [], properties = {}, additionalProperties }: Shape): boolean =>
-    required.length > 0 &&
-    required.every((key) => present.includes(key)) &&
-    present.every((key) => additionalProperties !== false || Object.hasOwn(properties, key));
-  const meant = named.length > 0 ? named : choices.filter(fits);
-  return meant.length === 1 ? choices.indexOf(meant[0]!) : undefined;
-}
-
 /** The key that each branch of a union at a path is known by: one with a literal value, else the first that it requires. */
 export function marksAt(root: Shape, path: ConfigPath): string[] {
-  const marks = choicesAt(root, path).flatMap(
+  const union = shapesAt(root, path).find(({ anyOf, oneOf }) => anyOf ?? oneOf);
+  const marks = (union?.anyOf ?? union?.oneOf ?? []).flatMap(
     ({ required = [], properties = {} }) =>
       required.find((key) => "const" in (properties[key] ?? {})) ?? required[0] ?? [],
   );
   return [...new Set(marks)];
-}
-
-function choicesAt(root: Shape, path: ConfigPath): readonly Shape[] {
-  const union = shapesAt(root, path).find(({ anyOf, oneOf }) => anyOf ?? oneOf);
-  return union?.anyOf ?? union?.oneOf ?? [];
 }
 
 /** Paths at which a key is allowed, with `<name>` for the names a person gives, e.g. `listeners.<name>.port`. */

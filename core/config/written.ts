@@ -1,15 +1,11 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { pathText, type ConfigPath, type PathIssue } from "./issue.ts";
 import { isPlainObject } from "./names.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./schema.ts";
-import {
-  backoffSchema,
-  entryCommon,
-  serverCommon,
-  serverConnectionSchema,
-} from "./server-schema.ts";
-import { writeValue } from "../kit/units.ts";
+import { entryCommon } from "./server-schema.ts";
+import type { Shape } from "./shape.ts";
+import { unitOf, writeValue } from "../kit/units.ts";
 
 type Group = Readonly<Record<string, unknown>>;
 
@@ -56,17 +52,9 @@ export function writeConfig(config: GatewayConfig): GatewayConfigInput {
   } as GatewayConfigInput;
 }
 
-/** The same of one of its servers. Of an entry that belongs to a plugin only what every entry has was read. */
+/** The same of one of its servers; the options of its type are as somebody would write them already. */
 export function writeServer(server: Group): Group {
-  if ("type" in server) return writeGroup(server, entryCommon);
-  const { backoff, connection } = server;
-  return {
-    ...writeGroup(server, serverCommon),
-    ...(isPlainObject(backoff) && { backoff: writeGroup(backoff, backoffSchema.shape) }),
-    ...(isPlainObject(connection) && {
-      connection: writeGroup(connection, serverConnectionSchema.shape),
-    }),
-  };
+  return writeGroup(server, entryCommon);
 }
 
 function writeGroup(group: Group, shape: z.core.$ZodShape): Group {
@@ -75,4 +63,53 @@ function writeGroup(group: Group, shape: z.core.$ZodShape): Group {
     return [key, schema === undefined ? value : writeValue(schema, value)];
   });
   return Object.fromEntries(entries) as Group;
+}
+
+const COMMON: ReadonlySet<string> = new Set(["type", ...Object.keys(entryCommon)]);
+
+/** What an entry has that every entry may have, its type included. */
+export function commonOptions(entry: Group): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([key]) => COMMON.has(key)));
+}
+
+/** What it has besides. */
+export function ownOptions(entry: Group): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(entry).filter(([key]) => !COMMON.has(key)));
+}
+
+const shapes = new WeakMap<z.ZodType, Shape>();
+
+/** What may be written for a schema. Defaults are as somebody would write them; what takes a unit says so. */
+export function inputShape(schema: z.ZodType): Shape {
+  const known = shapes.get(schema) ?? makeShape(schema);
+  shapes.set(schema, known);
+  return known;
+}
+
+function makeShape(schema: z.ZodType): Shape {
+  return z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    override: ({ zodSchema, jsonSchema }) => {
+      const { def } = zodSchema._zod;
+      // Of what is read as something else, such as a duration, zod leaves the default out.
+      if (def.type === "default") jsonSchema.default = writeValue(zodSchema, def.defaultValue);
+      const unit = unitOf(zodSchema);
+      if (unit !== undefined) jsonSchema.format = unit;
+    },
+  }) as Shape;
+}
+
+/** What somebody wrote, with the defaults of what they left out. A group that may have several forms has the defaults of none. */
+export function withDefaults(shape: Shape, written: unknown): unknown {
+  const value = written === undefined ? shape.default : written;
+  const groups = [shape, ...(shape.anyOf ?? [])].flatMap(({ properties }) => properties ?? []);
+  if (!isPlainObject(value) || groups.length !== 1) return value;
+  const options = Object.entries(groups[0]!)
+    .map(([key, each]) => {
+      const own = Object.hasOwn(value, key) ? value[key] : undefined;
+      return [key, withDefaults(each, own)] as const;
+    })
+    .filter(([, option]) => option !== undefined);
+  return { ...value, ...Object.fromEntries(options) };
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import type { Changes } from "../plugin/hooks.ts";
 import type { Scope } from "./scope.ts";
+import { commonOptions } from "../config/written.ts";
 import { createTyped, type TypedServer } from "./server-types.ts";
 import type { ManagedServer } from "../call/server-type.ts";
 import type { ServerEvent } from "../call/server.ts";
@@ -133,13 +134,16 @@ export class ServerPool {
   }
 }
 
-/** Whether an entry is served by what serves it already: same entry, same plugin set up the same way. */
+/** Whether an entry is served by what serves it already: same plugin set up the same way, and an entry that means the same. */
 function isSame({ typed: old }: Member, typed: TypedServer): boolean {
-  return (
-    isDeepStrictEqual(old.entry, typed.entry) &&
-    old.scope === typed.scope &&
-    old.definition === typed.definition
-  );
+  const isServedBySame = old.scope === typed.scope && old.definition === typed.definition;
+  return isServedBySame && (isDeepStrictEqual(old.entry, typed.entry) || meansSame(old, typed));
+}
+
+/** The same in other words: `90s` for `1.5m`, or a default written out. */
+function meansSame(old: TypedServer, typed: TypedServer): boolean {
+  const [before, after] = [old, typed].map(({ entry }) => commonOptions(entry));
+  return isDeepStrictEqual(before, after) && isDeepStrictEqual(old.options, typed.options);
 }
 
 function compare(before: Members, after: Members): Changes {

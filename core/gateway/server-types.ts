@@ -3,7 +3,7 @@ import { SPELLINGS } from "../loading/clients.ts";
 import { unserved } from "../loading/check.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
-import { ENTRY_TYPES, type ServerConfig, typeOf } from "../config/server-schema.ts";
+import { ENTRY_TYPES, type ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
 import type { Catalogue, Server } from "../call/server.ts";
@@ -37,13 +37,9 @@ export function typedServers(
   const servers = new Map<string, TypedServer>();
   const issues: PathIssue[] = [];
   for (const [name, entry] of Object.entries(config.values.servers)) {
-    const type = types.get(typeOf(entry));
-    if (!type) issues.push(unserved(name, entry, [...types.keys()]));
-    else {
-      // The schema of the config has read the entries without a type.
-      const options = "type" in entry ? config.entries.get(name) : entry;
-      servers.set(name, { ...type, entry, options });
-    }
+    const type = types.get(entry.type);
+    if (!type) issues.push(unserved(name, entry.type, [...types.keys()]));
+    else servers.set(name, { ...type, entry, options: config.entries.get(name) });
   }
   if (issues.length > 0) throw invalidConfig(issues.map((issue) => config.place(issue)));
   return servers;
@@ -82,7 +78,7 @@ function collectTypes(config: Config, scopes: readonly Scope[]): ReadonlyMap<str
           "exists",
           `The server type "${type}" is brought twice: by plugin "${other}" and by plugin "${scope.name}".`,
         );
-      // Entries say `command` or `url` for these two, and never see them as a type.
+      // What other clients call a transport is never the type of an entry.
       const isTransport = (SPELLINGS as readonly string[]).includes(type);
       if (isTransport && !ENTRY_TYPES.includes(type))
         throw new GatewayError(

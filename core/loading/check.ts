@@ -15,16 +15,10 @@ import { VERSION } from "../kit/version.ts";
 import type { PluginNeeds, StoreKind } from "../plugin/definitions.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { validatePart } from "./parse.ts";
+import { pluginsOf, validatePart } from "./parse.ts";
 import { isPlainObject } from "../config/names.ts";
 import { SPELLINGS } from "./clients.ts";
-import {
-  ENTRY_TYPES,
-  entryCommon,
-  type ServerConfig,
-  type TypedServerConfig,
-  typeOf,
-} from "../config/server-schema.ts";
+import { ENTRY_TYPES } from "../config/server-schema.ts";
 import { nearest } from "../kit/spelling.ts";
 
 /** A config with its plugins, in which nothing is wrong as far as that shows before they are set up. */
@@ -44,11 +38,11 @@ export async function check(config: Config, resolver: PluginResolver): Promise<C
   const { plugins, issues } = await readPlugins(config, resolver);
   const found = [...issues, ...checkParts(values)];
   // With a plugin that did not load, what it would have provided is not missing.
-  const entries = issues.length === 0 ? readEntries(config, plugins) : undefined;
-  if (entries) found.push(...entries.issues, ...checkWithPlugins(values, plugins));
+  if (issues.length === 0)
+    found.push(...unservedEntries(config, plugins), ...checkWithPlugins(values, plugins));
   if (found.length > 0) throw invalidConfig(found.map((issue) => config.place(issue)));
   return {
-    config: config.with({ plugins: optionsRead(values, plugins) }, entries?.options),
+    config: config.with({ plugins: optionsRead(values, plugins) }),
     plugins,
   };
 }
@@ -220,15 +214,15 @@ function typePlugins(
   read: readonly CheckedPlugin[],
 ): GatewayConfig["plugins"] {
   const brought = new Set(read.flatMap(({ plugin }) => Object.keys(plugin.serverTypes ?? {})));
-  const byType = Object.values(servers)
-    .map(typeOf)
-    .filter((type) => !brought.has(type))
-    .flatMap((type) => TYPE_PLUGINS.get(type) ?? []);
-  const isLogin = Object.values(servers).some((entry) => "url" in entry && "auth" in entry);
-  const missing = [...byType, ...(isLogin ? [LOGIN_PLUGIN] : [])].filter(
-    (key) => !Object.hasOwn(plugins, key),
+  const entries = Object.values(servers);
+  const byType = pluginsOf(
+    entries.map(({ type }) => type),
+    brought,
+    plugins,
   );
-  return Object.fromEntries(missing.map((key) => [key, {}]));
+  const isLogin = entries.some(({ type, auth }) => type === "http" && auth !== undefined);
+  const missing = isLogin && !Object.hasOwn(plugins, LOGIN_PLUGIN) ? [LOGIN_PLUGIN] : [];
+  return Object.fromEntries([...byType, ...missing].map((key) => [key, {}]));
 }
 
 /** The one of {@link STORE_PLUGINS} that the `store` needs and `plugins` does not name. */
@@ -255,43 +249,15 @@ const BY_DEFAULT: GatewayConfig["plugins"] = Object.fromEntries(
   DEFAULT_PLUGINS.map((key) => [key, {}]),
 );
 
-/** The servers of a config that plugins serve. */
-interface Entries {
-  readonly issues: readonly PathIssue[];
-  /** Their options by name, as the schemas of their types made them. */
-  readonly options: ReadonlyMap<string, unknown>;
-}
-
-/**
- * Reads the entries of `servers` that have a type of a plugin. Those that are switched off are checked too, as all others are.
- */
-function readEntries({ values, places }: Config, plugins: readonly CheckedPlugin[]): Entries {
-  const types = plugins.flatMap(({ plugin }) => Object.entries(plugin.serverTypes ?? {}));
-  const schemas = new Map(types);
-  const options = new Map<string, unknown>();
-  const issues: PathIssue[] = [];
-  for (const [name, entry] of Object.entries(values.servers)) {
-    const schema = schemas.get(typeOf(entry));
-    if (!schema) {
-      issues.push(unserved(name, entry, [...schemas.keys()]));
-      continue;
-    }
-    // The schema of the config has read it.
-    if (!("type" in entry)) continue;
-    const path = ["servers", name] as const;
-    const part = validatePart(schema, ownOptions(entry), path, places, COMMON);
-    if ("issues" in part) issues.push(...part.issues);
-    else options.set(name, part.options);
-  }
-  return { options, issues };
-}
-
-const COMMON = z.object(entryCommon);
-
-/** What an entry has besides what every entry has. */
-function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
-  const common = new Set(["type", ...Object.keys(entryCommon)]);
-  return Object.fromEntries(Object.entries(entry).filter(([key]) => !common.has(key)));
+/** Entries of `servers` that no plugin in use serves. Those that are switched off are looked at too, as all others are. */
+function unservedEntries(
+  { values, entries }: Config,
+  plugins: readonly CheckedPlugin[],
+): readonly PathIssue[] {
+  const brought = plugins.flatMap(({ plugin }) => Object.keys(plugin.serverTypes ?? {}));
+  return Object.entries(values.servers)
+    .filter(([name]) => !entries.has(name))
+    .map(([name, { type }]) => unserved(name, type, brought));
 }
 
 /**
@@ -299,13 +265,8 @@ function ownOptions(entry: TypedServerConfig): Record<string, unknown> {
  *
  * @param brought types that the plugins in use bring
  */
-export function unserved(name: string, entry: ServerConfig, brought: readonly string[]): PathIssue {
-  if ("type" in entry)
-    return unknownType(
-      name,
-      entry.type,
-      brought.filter((type) => !ENTRY_TYPES.includes(type)),
-    );
+export function unserved(name: string, type: string, brought: readonly string[]): PathIssue {
+  if (!ENTRY_TYPES.includes(type)) return unknownType(name, type, brought);
   return {
     path: ["servers", name],
     at: "key",
@@ -319,7 +280,7 @@ export function unserved(name: string, entry: ServerConfig, brought: readonly st
  * @param brought types that the plugins in use bring
  */
 function unknownType(name: string, type: string, brought: readonly string[]): PathIssue {
-  const known = [...SPELLINGS, ...brought];
+  const known = [...new Set([...SPELLINGS, ...brought])];
   const plugin = TYPE_PLUGINS.get(type);
   const similar = nearest(type, [...known, ...TYPE_PLUGINS.keys()]);
   const meant = similar === undefined ? "" : ` Did you mean "${similar}"?`;

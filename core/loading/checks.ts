@@ -28,7 +28,7 @@ export interface Composed {
 
 /** Problems between parts of a config that each are right by themselves, and that have nothing to do with its plugins. */
 export function checkParts(config: GatewayConfig): PathIssue[] {
-  return [...checkListeners(config), ...checkCommands(config)];
+  return checkListeners(config);
 }
 
 /** The same between parts that plugins may bring or name. */
@@ -145,22 +145,6 @@ export function choose(name: string, known: readonly string[]): string {
   const similar = nearest(name, known);
   if (similar !== undefined) return `Did you mean "${similar}"?`;
   return known.length === 0 ? "There are none yet; add it." : `There are: ${known.join(", ")}.`;
-}
-
-/** `command: npx -y foo`: no shell takes it apart, so a program of that whole name would be looked for. */
-function checkCommands(config: GatewayConfig): PathIssue[] {
-  return Object.entries(config.servers).flatMap(([name, server]) => {
-    const command = "command" in server && !("type" in server) ? server.command.trim() : "";
-    const [program, ...args] = command.split(/\s+/);
-    if (args.length === 0 || !/^[\w@.+-]+$/.test(program!)) return [];
-    const written = `command: ${program} and args: ${JSON.stringify(args)}`;
-    const issue = {
-      path: ["servers", name, "command"],
-      message: `The command of "${name}" has its arguments in it.`,
-      hint: `Write ${written} if no argument holds a blank; no shell reads a command.`,
-    };
-    return [issue];
-  });
 }
 
 /** Sections that cannot be had: those of the core, and those that two plugins claim. */

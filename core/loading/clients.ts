@@ -1,5 +1,4 @@
 import type { ConfigPath, PathIssue } from "../config/issue.ts";
-import { httpServerSchema, stdioServerSchema } from "../config/server-schema.ts";
 import type { Places } from "../config/config.ts";
 import { configObject } from "../config/schema.ts";
 import { nearest } from "../kit/spelling.ts";
@@ -24,11 +23,6 @@ const TRANSPORTS: Readonly<Record<string, "stdio" | "streamable-http" | "sse">> 
 
 /** How people write them. */
 export const SPELLINGS = ["stdio", "http", "streamable-http", "sse"] as const;
-
-const OWN_KEYS: ReadonlySet<string> = new Set([
-  ...Object.keys(stdioServerSchema.shape),
-  ...Object.keys(httpServerSchema.shape),
-]);
 
 /**
  * The file of another client has settings of its own beside its servers, e.g. `globalShortcut`. They are left out, unless
@@ -60,8 +54,14 @@ export function dropSettings(
 /**
  * Accepts the `mcpServers` block of Claude, Cursor and others verbatim, and VS Code's `servers` with `type`: transport names are
  * normalised, `serverUrl` is `url`, `disabled` is the opposite of `enabled`, `disabledTools` become `tools.exclude`.
+ *
+ * @param keys those that the gateway knows of a pasted entry; without any, none is left out
  */
-export function translateClients(config: Record<string, unknown>, places: Places): Translated {
+export function translateClients(
+  config: Record<string, unknown>,
+  places: Places,
+  keys: ReadonlySet<string>,
+): Translated {
   const issues: PathIssue[] = [];
   const warnings: PathIssue[] = [];
   const { mcpServers, ...rest } = config;
@@ -92,7 +92,8 @@ export function translateClients(config: Record<string, unknown>, places: Places
       continue;
     }
     places.move(path, ["servers", name]);
-    servers[name] = translateServer(server, { path, name, issues, places, warnings });
+    const foreign = { keys, warnings };
+    servers[name] = translateServer(server, { path, name, issues, places, foreign });
   }
   const some = own !== undefined || mcpServers !== undefined;
   return { value: some ? { ...rest, servers } : rest, issues, warnings };
@@ -105,8 +106,8 @@ interface Entry {
   readonly path: ConfigPath;
   readonly issues: PathIssue[];
   readonly places: Places;
-  /** Where to tell of foreign keys; `undefined` leaves them in for the schema to refuse. */
-  readonly warnings?: PathIssue[];
+  /** The keys that are known, and where to tell of others; absent, they are left in for the schema to refuse. */
+  readonly foreign?: { readonly keys: ReadonlySet<string>; readonly warnings: PathIssue[] };
 }
 
 /** Of `disabled`, also where a variable says it, which is text. */
@@ -119,13 +120,14 @@ const OPPOSITES: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
 
 function translateServer(server: unknown, entry: Entry): unknown {
   if (!isPlainObject(server)) return server;
-  const { path, issues, warnings } = entry;
+  const { path, issues, foreign } = entry;
   const { type, serverUrl, disabled, disabledTools, disabled_tools, ...kept } = server;
-  const result: Record<string, unknown> = warnings ? withoutNulls(kept) : kept;
+  const result: Record<string, unknown> = foreign ? withoutNulls(kept) : kept;
   const typed = type !== undefined && isPluginType(type, server);
   if (serverUrl !== undefined) adopt(result, "url", serverUrl, "serverUrl", entry);
   if (typed) result["type"] = type;
-  else if (type !== undefined) adopt(result, "transport", type, "type", entry);
+  else if (type !== undefined && !isWrittenOut(type, kept))
+    adopt(result, "transport", type, "type", entry);
   if (disabled !== undefined)
     adopt(result, "enabled", OPPOSITES.get(disabled) ?? disabled, "disabled", entry);
   if (disabledTools !== undefined) excludeTools(result, disabledTools, "disabledTools", entry);
@@ -135,8 +137,13 @@ function translateServer(server: unknown, entry: Entry): unknown {
   if (typed) return result;
   const written = kept["transport"] === undefined ? "type" : "transport";
   if (result["transport"] !== undefined) normaliseTransport(result, [...path, written], issues);
-  if (warnings) dropForeign(result, path, warnings);
+  if (foreign && foreign.keys.size > 0) dropForeign(result, path, foreign);
   return result;
+}
+
+/** A config in force says `type: http` beside its transport. */
+function isWrittenOut(type: unknown, { transport }: Record<string, unknown>): boolean {
+  return type === "http" && transport !== undefined;
 }
 
 /** Clients that write every key write null for "not set". */
@@ -228,11 +235,11 @@ function normaliseTransport(
 function dropForeign(
   result: Record<string, unknown>,
   path: ConfigPath,
-  warnings: PathIssue[],
+  { keys, warnings }: NonNullable<Entry["foreign"]>,
 ): void {
   for (const key of Object.keys(result)) {
-    if (OWN_KEYS.has(key)) continue;
-    const similar = nearest(key, OWN_KEYS);
+    if (keys.has(key)) continue;
+    const similar = nearest(key, keys);
     const hint =
       similar === undefined
         ? "Other clients may use it; the gateway does not."

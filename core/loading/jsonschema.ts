@@ -2,12 +2,8 @@ import { z } from "zod";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "../config/schema.ts";
-import {
-  ENTRY_TYPES,
-  httpServerSchema,
-  stdioServerSchema,
-  typedServerSchema,
-} from "../config/server-schema.ts";
+import { ENTRY_TYPES, entryCommon, serverSchema } from "../config/server-schema.ts";
+import { inputShape } from "../config/written.ts";
 import { sectionOf, type Section } from "./sections.ts";
 import type { Shape } from "../config/shape.ts";
 
@@ -19,6 +15,26 @@ let known: Shape | undefined;
 /** The config as validation knows it, for hints about keys and values. */
 export function configShape(): Shape {
   return (known ??= z.toJSONSchema(configSchema, { io: "input" }) as Shape);
+}
+
+/** A type of servers, and all types of the plugin that brings it: a key of another one is no slip of the pen. */
+export interface EntryType {
+  readonly schema: z.ZodType;
+  readonly beside: readonly z.ZodType[];
+}
+
+/** What every entry of `servers` may have. */
+export const COMMON_ENTRY = z.object(entryCommon);
+
+/** As {@link configShape}, with what entries of some types may have. */
+export function shapeWith(types: Iterable<EntryType>): Shape {
+  const schemas = new Set([...types].flatMap(({ schema, beside }) => [schema, ...beside]));
+  const entry: Shape = {
+    properties: inputShape(COMMON_ENTRY).properties ?? {},
+    anyOf: [...schemas].map(inputShape),
+  };
+  const { properties, ...shape } = configShape();
+  return { ...shape, properties: { ...properties, servers: { additionalProperties: entry } } };
 }
 
 /**
@@ -129,44 +145,40 @@ const FOREIGN = {
  * spelt wrong.
  */
 function serverEntry(plugins: Readonly<Record<string, AnyPlugin>>): JsonSchema {
-  const [stdio, http] = [stdioServerSchema, httpServerSchema].map((schema) => {
-    const shape = shapeOf(schema);
-    return { ...shape, properties: { ...shape.properties, ...FOREIGN } };
+  const brought = Object.values(plugins).flatMap(({ serverTypes = {} }) =>
+    Object.entries(serverTypes),
+  );
+  const types = new Map(brought.map(([type, schema]) => [type, shapeOf(schema)]));
+  const { type, ...common } = shapeOf(serverSchema).properties;
+  const entry = (own: JsonSchema & { properties?: object }, more: object): JsonSchema => ({
+    ...own,
+    properties: { ...own.properties, ...common, ...more },
   });
-  const serverUrl = { type: "string", description: "As url." };
-  const foreignHttp = {
-    ...http,
-    properties: { ...http!.properties, serverUrl },
-    required: ["serverUrl"],
-  };
+  const mcp = (name: string, address: string, more?: object): JsonSchema => ({
+    ...entry(types.get(name) ?? { type: "object" }, { ...FOREIGN, ...more }),
+    required: [address],
+  });
+  const named = [...types].filter(([name]) => !ENTRY_TYPES.includes(name));
   const unknown = { properties: { type: { not: { enum: SPELLINGS } } }, required: ["type"] };
   const branches: [condition: JsonSchema, entry: JsonSchema][] = [
-    ...Object.values(plugins).flatMap(typedEntries),
-    [unknown, shapeOf(typedServerSchema)],
-    [{ required: ["url"] }, http!],
-    [{ required: ["serverUrl"] }, foreignHttp],
+    ...named.map(([name, own]): [JsonSchema, JsonSchema] => [
+      { properties: { type: { const: name } }, required: ["type"] },
+      entry(own, { type: { const: name, description: type!["description"] } }),
+    ]),
+    [unknown, shapeOf(serverSchema)],
+    [{ required: ["url"] }, mcp("http", "url")],
+    [
+      { required: ["serverUrl"] },
+      mcp("http", "serverUrl", { serverUrl: { type: "string", description: "As url." } }),
+    ],
   ];
-  const choose = (rest: JsonSchema, [when, entry]: [JsonSchema, JsonSchema]): JsonSchema => ({
+  const choose = (rest: JsonSchema, [when, then]: [JsonSchema, JsonSchema]): JsonSchema => ({
     if: when,
     // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
-    then: entry,
+    then,
     else: rest,
   });
-  return { type: "object", ...branches.reduceRight(choose, stdio!) };
-}
-
-/** Entries of the kinds of server that a plugin brings; those of no `type` have what other clients write too, and come last. */
-function typedEntries({ serverTypes = {} }: AnyPlugin): [JsonSchema, JsonSchema][] {
-  const common = shapeOf(typedServerSchema).properties;
-  const typed = Object.entries(serverTypes).filter(([name]) => !ENTRY_TYPES.includes(name));
-  return typed.map(([name, schema]) => {
-    const shape = shapeOf(schema);
-    const type = { const: name, description: common["type"]!["description"] };
-    return [
-      { properties: { type: { const: name } }, required: ["type"] },
-      { ...shape, properties: { ...common, ...shape.properties, type } },
-    ];
-  });
+  return { type: "object", ...branches.reduceRight(choose, mcp("stdio", "command")) };
 }
 
 /** What may be written for a schema, as JSON Schema. */

@@ -9,7 +9,7 @@ import { CONFIG_NAMES } from "../config/file-names.ts";
 import type { ConfigIssue, PathIssue } from "../config/issue.ts";
 import { checkNames, isPlainObject } from "../config/names.ts";
 import { readLayers } from "./layers.ts";
-import { parseValue } from "./parse.ts";
+import { clientKeys, parseValue } from "./parse.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
 
@@ -82,7 +82,8 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
   const { secrets } = expansion;
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value), resolver.names, ignored);
-  const translated = translateClients(options.adjust ? options.adjust(top) : top, places);
+  const adjusted = options.adjust ? options.adjust(top) : top;
+  const translated = translateClients(adjusted, places, await clientKeys(adjusted, resolver));
   const found = [...checkNames(source.value), ...expansion.issues, ...translated.issues];
   const warned = [...ignored, ...translated.warnings].map((issue) =>
     placeIssue(issue, { places, secrets }),

@@ -1,14 +1,24 @@
 import type { z } from "zod";
 import { Config, placeIssue, Places } from "../config/config.ts";
 import { explainIssues, leafIssues, valueAt, type ZodIssue } from "../config/explain.ts";
-import { invalidConfig, type ConfigPath, type PathIssue } from "../config/issue.ts";
-import { configShape, shapeOf } from "./jsonschema.ts";
-import { checkNames } from "../config/names.ts";
-import { noteRead, readGroups } from "../config/written.ts";
-import type { PluginResolver } from "./plugin-module.ts";
+import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../config/issue.ts";
+import { checkNames, isPlainObject } from "../config/names.ts";
 import { configSchema, type GatewayConfigInput } from "../config/schema.ts";
-import { moveSections } from "./sections.ts";
+import { ENTRY_TYPES } from "../config/server-schema.ts";
 import type { Shape } from "../config/shape.ts";
+import {
+  commonOptions,
+  inputShape,
+  noteRead,
+  ownOptions,
+  readGroups,
+  withDefaults,
+} from "../config/written.ts";
+import { TYPE_PLUGINS } from "../plugin/defaults.ts";
+import { coerceExpanded, hideExpanded } from "./coerce.ts";
+import { COMMON_ENTRY, type EntryType, shapeOf, shapeWith } from "./jsonschema.ts";
+import type { PluginResolver } from "./plugin-module.ts";
+import { moveSections } from "./sections.ts";
 
 /**
  * Reads a config that is an object: checks it against the schema and fills in its defaults.
@@ -42,50 +52,180 @@ export async function parseValue(
   found: readonly PathIssue[],
 ): Promise<Config> {
   const moved = await moveSections(value, resolver, places);
-  const sections = Object.fromEntries(moved.known.map((key) => [key, {}]));
-  const shape = (): Shape => ({
-    ...configShape(),
-    properties: { ...configShape().properties, ...sections },
-  });
-  const read = validate(configSchema, moved.value, [], shape, places);
-  if (!("issues" in read) && found.length + moved.issues.length === 0) {
-    noteRead(read.data);
-    return new Config(read.data, places, secrets);
-  }
+  const types = await entryTypes(moved.value, resolver);
+  const entries = readEntries(moved.value, types, places);
+  const shape = (): Shape => {
+    const { properties, ...rest } = shapeWith(types.values());
+    const sections = Object.fromEntries(moved.known.map((key) => [key, {}]));
+    return { ...rest, properties: { ...properties, ...sections } };
+  };
+  const read = validate(configSchema, entries.value, [], shape, places);
   // An unset variable leaves its text in place: problems of that same value would be noise.
-  const wrong = ("issues" in read ? read.issues : []).filter(
+  const wrong = [...("issues" in read ? read.issues : []), ...entries.issues].filter(
     (issue) => !places.expandedAt(issue.path)?.isUnset,
   );
   const all = [...found, ...moved.issues, ...wrong];
-  throw invalidConfig(all.map((issue) => placeIssue(issue, { places, secrets })));
+  if (all.length > 0 || "issues" in read)
+    throw invalidConfig(all.map((issue) => placeIssue(issue, { places, secrets })));
+  noteRead(read.data);
+  return new Config(read.data, places, secrets, entries.options);
 }
 
-/** A part of a config as a plugin's schema made it, or what is wrong with it. */
-export type ReadPart =
-  | { readonly written: Readonly<Record<string, unknown>>; readonly options: unknown }
-  | { readonly issues: readonly PathIssue[] };
+/** The types of servers that a config can have, by their names. */
+type EntryTypes = ReadonlyMap<string, EntryType>;
+
+/** The entries of `servers`, each read by the schema of its type. */
+interface ReadEntries {
+  /** The config: the options of entries as people write them, with their defaults. */
+  readonly value: unknown;
+  readonly issues: readonly PathIssue[];
+  /** The options as the schemas made them, by the names of the servers. */
+  readonly options: ReadonlyMap<string, unknown>;
+}
+
+/**
+ * The types that the plugins of a config bring, and those that come along with its entries. A plugin that does not load brings none:
+ * `check` tells of it.
+ */
+async function entryTypes(config: unknown, resolver: PluginResolver): Promise<EntryTypes> {
+  const { plugins, servers } = isPlainObject(config) ? config : {};
+  const asked = isPlainObject(plugins) ? plugins : {};
+  const entries = isPlainObject(servers) ? Object.values(servers).filter(isPlainObject) : [];
+  const types = new Map<string, EntryType>();
+  const add = async (key: string): Promise<void> => {
+    const brought = await bringsOf(key, resolver);
+    for (const [type, schema] of brought)
+      types.set(type, { schema, beside: brought.map(([, each]) => each) });
+  };
+  if (entries.length > 0)
+    for (const [key, options] of Object.entries(asked)) if (options !== false) await add(key);
+  const named = [...ENTRY_TYPES, ...entries.map(({ type }) => type as string)];
+  for (const key of pluginsOf(named, new Set(types.keys()), asked)) await add(key);
+  return types;
+}
+
+/** The plugins that come along with types of servers, which no plugin brings and the config does not name. */
+export function pluginsOf(
+  types: readonly string[],
+  brought: ReadonlySet<string>,
+  plugins: Readonly<Record<string, unknown>>,
+): ReadonlySet<string> {
+  const missing = types.filter((type) => !brought.has(type));
+  const keys = missing.flatMap((type) => TYPE_PLUGINS.get(type) ?? []);
+  return new Set(keys.filter((key) => !Object.hasOwn(plugins, key)));
+}
+
+async function bringsOf(key: string, resolver: PluginResolver): Promise<[string, z.ZodType][]> {
+  try {
+    return Object.entries((await resolver.resolve(key)).serverTypes ?? {});
+  } catch {
+    return [];
+  }
+}
+
+/** Reads the entries of a config. One whose type nobody brings stays as it is, for `check` to refuse. */
+function readEntries(config: unknown, types: EntryTypes, places: Places): ReadEntries {
+  const options = new Map<string, unknown>();
+  if (!isPlainObject(config) || !isPlainObject(config["servers"]))
+    return { value: config, issues: [], options };
+  const entries = Object.entries(config["servers"]).map(([name, entry]) => ({
+    name,
+    ...readEntry(["servers", name], entry, types, places),
+  }));
+  for (const { name, part } of entries) if (part) options.set(name, part.options);
+  const servers = entries.flatMap(({ name, entry }) =>
+    entry === undefined ? [] : [[name, entry] as const],
+  );
+  const issues = entries.flatMap((each) => each.issues ?? []);
+  return { value: { ...config, servers: Object.fromEntries(servers) }, issues, options };
+}
+
+/** One of them. Of what is wrong only that stays which every entry has, for the schema of the config. */
+function readEntry(
+  path: readonly ["servers", string],
+  written: unknown,
+  types: EntryTypes,
+  places: Places,
+): { entry?: unknown; part?: ReadPart; issues?: readonly PathIssue[] } {
+  if (!isPlainObject(written)) return { entry: written };
+  const address = inferType(path, written, places);
+  const named = written["type"] === undefined ? address : written["type"];
+  if (named === address && typeof address !== "string") return { issues: [address] };
+  const common = { ...commonOptions(written), type: named };
+  const type = types.get(named as string);
+  if (type === undefined) return { entry: { ...written, ...common } };
+  const shape = (): Shape => shapeWith([type]);
+  const part = validatePart(type.schema, ownOptions(written), path, places, shape);
+  if ("issues" in part) return { entry: common, issues: part.issues };
+  const own = withDefaults(inputShape(type.schema), part.written) as object;
+  return { entry: { ...common, ...own }, part };
+}
+
+/** The type that the address of an entry tells; a problem where it has none, or two. */
+function inferType(
+  path: ConfigPath,
+  { command, url }: Readonly<Record<string, unknown>>,
+  places: Places,
+): string | PathIssue {
+  const isChild = command !== undefined;
+  if (isChild !== (url !== undefined)) return isChild ? "stdio" : "http";
+  const name = pathText(places.written(path));
+  return isChild
+    ? {
+        path,
+        message: `${name} has a command and a url.`,
+        hint: "Keep command for a child process, or url for a server reached over HTTP.",
+      }
+    : {
+        path,
+        message: `${name} has neither a command nor a url.`,
+        hint: 'Add command: npx and args: [...] for a child process, or url: "https://..." for a server reached over HTTP.',
+      };
+}
+
+/** Keys that the gateway knows of entries which other clients write, where a config has any of them. */
+export async function clientKeys(
+  config: Readonly<Record<string, unknown>>,
+  resolver: PluginResolver,
+): Promise<ReadonlySet<string>> {
+  if (config["mcpServers"] === undefined) return new Set();
+  const types = await entryTypes(config, resolver);
+  const schemas = ENTRY_TYPES.flatMap((type) => types.get(type)?.schema ?? []);
+  // Nobody serves them, and what is wrong with that is told of the entries as they are.
+  if (schemas.length === 0) return new Set();
+  return new Set(
+    [COMMON_ENTRY, ...schemas].flatMap((schema) =>
+      Object.keys(inputShape(schema).properties ?? {}),
+    ),
+  );
+}
+
+/** A part of a config as a plugin's schema made it. */
+interface ReadPart {
+  readonly written: Readonly<Record<string, unknown>>;
+  readonly options: unknown;
+}
 
 /**
  * Checks a part of a config against the schema of the plugin that it is for; compare {@link parseValue}.
  *
  * @param path where it stands
- * @param beside what stands there too and is not the plugin's, for hints
+ * @param shape of the whole config, for hints; default: of this part alone
  */
 export function validatePart(
   schema: z.ZodType,
   written: Readonly<Record<string, unknown>>,
   path: readonly [block: string, name: string],
   places: Places,
-  beside?: z.ZodObject,
-): ReadPart {
-  const shape = (): Shape => {
-    const own = shapeOf(schema);
-    const properties = { ...(beside && shapeOf(beside).properties), ...own.properties };
-    const from: Shape = { ...own, properties };
-    return path.reduceRight<Shape>((inner, key) => ({ properties: { [key]: inner } }), from);
-  };
+  shape = () => shapeAt(path, schema),
+): ReadPart | { readonly issues: readonly PathIssue[] } {
   const read = validate(schema, written, path, shape, places);
   return "issues" in read ? read : { written: read.value, options: read.data };
+}
+
+function shapeAt(path: ConfigPath, schema: z.ZodType): Shape {
+  const own: Shape = shapeOf(schema);
+  return path.reduceRight<Shape>((inner, key) => ({ properties: { [key]: inner } }), own);
 }
 
 /** @param shapeOfAll of the whole config, of which the value is at the path; asked where something is wrong */
@@ -98,62 +238,13 @@ function validate<T, V>(
 ): { readonly value: V; readonly data: T } | { readonly issues: readonly PathIssue[] } {
   const first = schema.safeParse(value);
   if (first.success) return { value, data: first.data };
-  const shape = shapeOfAll();
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
   const issuesOf = ({ error }: { readonly error: z.ZodError }): ZodIssue[] =>
     error.issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
-  const coerced = coerceExpanded(whole, leafIssues(issuesOf(first), whole, shape), places);
+  const coerced = coerceExpanded(whole, leafIssues(issuesOf(first), whole), places);
   const filled = valueAt(coerced, path) as V;
   const second = coerced === undefined ? first : schema.safeParse(filled);
   if (second.success) return { value: filled, data: second.data };
-  const issues = explainIssues(issuesOf(second), whole, shape, places);
+  const issues = explainIssues(issuesOf(second), whole, shapeOfAll(), places);
   return { issues: issues.map((issue) => hideExpanded(issue, places)) };
-}
-
-/**
- * The value with texts that came from variables read as the numbers and booleans that issues ask for; `undefined` when there are
- * none. The value itself stays as it is.
- */
-function coerceExpanded(value: unknown, issues: readonly ZodIssue[], places: Places): unknown {
-  const changes = issues.flatMap((issue) => {
-    const text = places.expandedAt(issue.path as ConfigPath)?.value;
-    if (text === undefined) return [];
-    const scalars = expectedBy(issue).map((expected) => readScalar(text, expected));
-    const scalar = scalars.find((each) => each !== undefined);
-    return scalar === undefined ? [] : [{ path: issue.path as ConfigPath, scalar }];
-  });
-  if (changes.length === 0) return undefined;
-  const copy = structuredClone(value);
-  for (const { path, scalar } of changes) {
-    const owner = valueAt(copy, path.slice(0, -1)) as Record<string | number, unknown>;
-    owner[path.at(-1)!] = scalar;
-  }
-  return copy;
-}
-
-/** The types that would do in place of a text; several for a union, e.g. of a number and a word. */
-function expectedBy(issue: ZodIssue): readonly string[] {
-  if (issue.code === "invalid_type") return [issue.expected];
-  if (issue.code !== "invalid_union") return [];
-  return issue.errors
-    .flat()
-    .flatMap((inner) =>
-      inner.code === "invalid_type" && inner.path.length === 0 ? [inner.expected] : [],
-    );
-}
-
-function readScalar(text: string, expected: string): number | boolean | undefined {
-  if (expected === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
-  if (expected !== "number" && expected !== "int") return undefined;
-  return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
-}
-
-/** Messages quote what they refuse; for a value that came from a variable the variable is quoted instead. */
-function hideExpanded(issue: PathIssue, places: Places): PathIssue {
-  const from = places.expandedAt(issue.path);
-  if (from === undefined) return issue;
-  return {
-    ...issue,
-    message: issue.message.replaceAll(JSON.stringify(from.value), () => JSON.stringify(from.raw)),
-  };
 }

@@ -9,6 +9,8 @@ export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp", "tasks"];
  * plugin in use has the type or the config says `false`.
  */
 export const TYPE_PLUGINS: ReadonlyMap<string, string> = new Map([
+  ["stdio", "servers"],
+  ["http", "servers"],
   ["a2a", "a2a-client"],
   ["openapi", "rest"],
 ]);

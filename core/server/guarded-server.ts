@@ -21,6 +21,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
   readonly probe?: NonNullable<Server["probe"]>;
   resume?: NonNullable<Server["resume"]>;
   readonly tail?: NonNullable<Server["tail"]>;
+  readonly patience?: number;
   protected readonly server: T;
   /** The one that answers calls. */
   protected serving: Server;
@@ -43,6 +44,7 @@ export class GuardedServer<T extends Server = Server> implements Server {
         for (const each of new Set([this.serving, server])) each.rootsChanged?.();
       };
     if (server.reconnect) this.reconnect = () => server.reconnect!();
+    if (server.patience !== undefined) this.patience = server.patience;
     if (server.tail) this.tail = (lines) => server.tail!(lines);
     if (server.probe) this.probe = (signal) => this.#offering("probe").probe!(signal);
     if (server.resume) this.resume = (call, task) => this.#offering("resume").resume!(call, task);

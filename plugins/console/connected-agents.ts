@@ -1,6 +1,6 @@
 import { GatewayError, type PluginContext, toGatewayError } from "propylon";
-import { FactChecks, FIRST_PROBLEM, httpServerSchema, setTicker, setTimer } from "propylon/kit";
-import type { McpServersService, OwnServer } from "propylon/plugins/servers";
+import { FactChecks, FIRST_PROBLEM, setTicker, setTimer } from "propylon/kit";
+import { type McpServersService, type OwnServer, httpServerSchema } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
 import type { ConsoleChanges } from "./changes.ts";
 import type { HostKeys } from "./host-keys.ts";

@@ -1,6 +1,6 @@
 import type { Principal } from "propylon";
-import { type HttpServerConfig, Recent } from "propylon/kit";
-import type { ServerLogins } from "propylon/plugins/servers";
+import { Recent } from "propylon/kit";
+import type { ServerLogins, HttpServerConfig } from "propylon/plugins/servers";
 import { LoginAccount } from "./account.ts";
 import { LoginServer } from "./login-server.ts";
 import type { LoginParts } from "./parts.ts";

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { GatewayError } from "propylon";
-import type { ServerAuth } from "propylon/kit";
+import type { ServerAuth } from "propylon/plugins/servers";
 import type { ProviderMetadata } from "./provider.ts";
 
 /** The gateway as a client of an authorization server. */

@@ -1,11 +1,6 @@
 import type { Answer, Call, GatewayError } from "propylon";
-import {
-  type HttpServerConfig,
-  readAuth,
-  type ServerAuth,
-  storeKey,
-  type ProviderFetch,
-} from "propylon/kit";
+import { storeKey, type ProviderFetch } from "propylon/kit";
+import { type HttpServerConfig, readAuth, type ServerAuth } from "propylon/plugins/servers";
 import { type LoginChallenge, unite } from "./challenge.ts";
 import type { LoginClient } from "./client.ts";
 import { askForChallenge, findLogin, type LoginPlace } from "./discovery.ts";

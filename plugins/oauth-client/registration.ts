@@ -1,13 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { GatewayError } from "propylon";
-import {
-  digestOf,
-  isLoopback,
-  isObject,
-  storeKey,
-  type ServerAuth,
-  type ProviderFetch,
-} from "propylon/kit";
+import { digestOf, isLoopback, isObject, storeKey, type ProviderFetch } from "propylon/kit";
+import type { ServerAuth } from "propylon/plugins/servers";
 import type { LoginClient } from "./client.ts";
 import { Mismatch, providerFault } from "./faults.ts";
 import { requestOptions, type ProviderMetadata } from "./provider.ts";

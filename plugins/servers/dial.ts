@@ -2,14 +2,8 @@ import type { Logger } from "pino";
 import { resolve } from "node:path";
 import type { SecureContext } from "node:tls";
 import { type Era, GatewayError, toGatewayError } from "propylon";
-import {
-  abortError,
-  type HttpServerConfig,
-  type RingBuffer,
-  Semaphore,
-  setTimer,
-  type StdioServerConfig,
-} from "propylon/kit";
+import { abortError, type RingBuffer, Semaphore, setTimer } from "propylon/kit";
+import type { HttpServerConfig, StdioServerConfig } from "./entry.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";
 import type { ClientInfo } from "./envelope.ts";

@@ -1,4 +1,4 @@
-import { connectTimeoutOf, type HttpServerConfig, type StdioServerConfig } from "propylon/kit";
+import { connectTimeoutOf, type HttpServerConfig, type StdioServerConfig } from "./entry.ts";
 
 /** Longest first start, however often it was ended, in milliseconds. */
 const MAX_MS = 300_000;

@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { AllowedAddresses, connectTimeoutOf, type HttpServerConfig } from "propylon/kit";
+import { AllowedAddresses } from "propylon/kit";
+import { connectTimeoutOf, type HttpServerConfig } from "./entry.ts";
 import type { SecureContext } from "node:tls";
 import { HttpPool, type HttpPoolOptions, type Pool } from "./http-pool.ts";
 import { ProxiedPool } from "./proxied-pool.ts";

@@ -1,7 +1,8 @@
 import type { SecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
-import { connectTimeoutOf, type HttpServerConfig, InFlightSet } from "propylon/kit";
+import { InFlightSet } from "propylon/kit";
+import { connectTimeoutOf, type HttpServerConfig } from "./entry.ts";
 import { Discard } from "./discard.ts";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";

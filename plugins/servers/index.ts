@@ -1,12 +1,6 @@
 import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import {
-  Files,
-  httpServerSchema,
-  perGeneration,
-  ServerTypes,
-  stdioServerSchema,
-  Store,
-} from "propylon/kit";
+import { Files, perGeneration, ServerTypes, Store } from "propylon/kit";
+import { httpServerSchema, stdioServerSchema } from "./entry.ts";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";
 import { Endings } from "./endings.ts";

@@ -1,5 +1,5 @@
 import { GatewayError, type Principal } from "propylon";
-import type { HttpServerConfig } from "propylon/kit";
+import type { HttpServerConfig } from "./entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import type { Assertions } from "./identity.ts";
 import type { McpServersService, ServerAccount, ServerLogins } from "./service.ts";

@@ -1,15 +1,14 @@
 import { type Call, GatewayError, type Principal } from "propylon";
+import { HEADER_VALUE } from "propylon/kit";
+import { fillTemplate, hasTemplate } from "./header-template.ts";
 import {
-  fillTemplate,
-  hasTemplate,
-  HEADER_VALUE,
   type HttpServerConfig,
   isPersonal,
-  readAuth,
   readConnection,
   type ServerConnection,
   type StdioServerConfig,
-} from "propylon/kit";
+} from "./entry.ts";
+import { readAuth } from "./server-auth.ts";
 import type { OwnBoundsOptions } from "./own-bounds.ts";
 import type { ServerAccount } from "./service.ts";
 

@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { connectTimeoutOf, type Store } from "propylon/kit";
+import type { Store } from "propylon/kit";
+import { connectTimeoutOf, patienceOf } from "./entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { PlacedServer } from "./placed-server.ts";
 import { Placements } from "./placements.ts";
@@ -71,6 +72,7 @@ export function place(
     maxDepth,
     // It may be started a second time.
     patience: connectTimeoutOf(config) * 2,
+    firstStart: patienceOf(config),
     create: (known) => new Upstream({ ...options, ...known }),
   });
 }

@@ -46,6 +46,8 @@ export interface PlacedServerOptions {
   readonly catalogue?: Catalogue | undefined;
   /** Longest time that a call waits for a gateway to run the server, in milliseconds. */
   readonly patience: number;
+  /** Longest time that its first start takes, in milliseconds. */
+  readonly firstStart: number;
   readonly maxDepth: number;
   /** Makes the server itself, with what is known of it. */
   create(known: Pick<UpstreamOptions, "catalogue" | "era" | "kill">): Upstream;
@@ -59,6 +61,7 @@ export class PlacedServer implements Placed, Watching {
   readonly name: string;
   readonly watchesSignal = true;
   readonly hasUsableLists = true;
+  readonly patience: number;
   readonly #options: PlacedServerOptions;
   readonly #tracker: StatusTracker;
   readonly #placement;
@@ -79,6 +82,7 @@ export class PlacedServer implements Placed, Watching {
   constructor(options: PlacedServerOptions) {
     const { name, log, placements, catalogue = EMPTY_CATALOGUE } = options;
     this.name = name;
+    this.patience = options.firstStart;
     this.#options = options;
     this.#catalogue = catalogue;
     this.#placement = placements.of(name);

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { type Era, GatewayError, type ServerStatus } from "propylon";
-import { type HttpServerConfig, type ProbeReport, Semaphore, abortError } from "propylon/kit";
+import { type ProbeReport, Semaphore, abortError } from "propylon/kit";
+import type { HttpServerConfig } from "./entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";

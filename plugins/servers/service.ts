@@ -6,7 +6,10 @@ import {
   type ManagedServer,
   type Principal,
 } from "propylon";
-import type { HttpServerConfig } from "propylon/kit";
+import type { HttpServerConfig } from "./entry.ts";
+
+export { type HttpServerConfig, httpServerSchema } from "./entry.ts";
+export { readAuth, type ServerAuth } from "./server-auth.ts";
 
 /** Keys that servers check the gateway's assertions with. */
 export interface AssertionKeysService {
@@ -75,7 +78,7 @@ export interface McpServersService extends AssertionKeysService {
   /**
    * Makes a server that is not one of the config, e.g. of an address that somebody entered: give it `allowAddresses` then.
    * @param name for messages and the log
-   * @param config as `httpServerSchema` of `propylon/kit` made it, without `auth`
+   * @param config as {@link httpServerSchema} made it, without `auth`
    */
   create(name: string, config: HttpServerConfig): OwnServer;
   /** The entries with `auth`, by the names of their servers. */

@@ -1,11 +1,7 @@
 import type { Logger } from "pino";
 import { GatewayError, toGatewayError } from "propylon";
-import {
-  type RingBuffer,
-  type StdioChannel,
-  type StdioServerConfig,
-  spawnStdio,
-} from "propylon/kit";
+import { type RingBuffer, type StdioChannel, spawnStdio } from "propylon/kit";
+import type { StdioServerConfig } from "./entry.ts";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";
 import type { Wire, WireReceiver } from "./wire.ts";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext, type SecureContext } from "node:tls";
 import { GatewayError } from "propylon";
-import type { HttpServerConfig } from "propylon/kit";
+import type { HttpServerConfig } from "./entry.ts";
 
 const PARTS = ["ca", "cert", "key"] as const;
 

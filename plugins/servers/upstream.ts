@@ -14,7 +14,6 @@ import {
   toGatewayError,
 } from "propylon";
 import {
-  connectTimeoutOf,
   EMPTY_CATALOGUE,
   type Files,
   type LeftOut,
@@ -22,11 +21,11 @@ import {
   LISTS,
   maskerOf,
   type ProbeReport,
-  readConnection,
   RingBuffer,
   StatusTracker,
   VERSION,
 } from "propylon/kit";
+import { connectTimeoutOf, patienceOf, readConnection } from "./entry.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import { Dropped } from "./dropped.ts";
@@ -102,6 +101,7 @@ export class Upstream implements OwnServer, Watching {
   readonly watchesSignal = true;
   readonly hasUsableLists = true;
   readonly tail?: NonNullable<Server["tail"]>;
+  readonly patience: number;
   readonly #options: UpstreamOptions;
   readonly #clock: Clock;
   readonly #supervision: Supervision;
@@ -124,6 +124,7 @@ export class Upstream implements OwnServer, Watching {
     const { name, config, log } = options;
     const transport = "command" in config ? "stdio" : config.transport;
     this.name = name;
+    this.patience = patienceOf(config);
     this.#options = options;
     // What cannot be read is found when the config is, not when the first caller comes.
     if (!("command" in config)) readSecureContext(name, config, options.cwd);

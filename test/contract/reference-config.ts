@@ -9,7 +9,7 @@ const HEAD = ["option", "type", "default", "meaning"];
 
 /** docs/reference/config.md, from the schemas that validate the file. */
 export function configPage(plugins: readonly AnyPlugin[]): string {
-  const core = listOptions(configSchema).map(optionRow);
+  const core = listOptions(configSchema).map(unlessTold).map(optionRow);
   return page(
     "Configuration",
     "Every option of `gateway.yaml`. `<name>` stands for a name of your choice, `[]` for every item of a list. `propylon schema` prints the same as JSON Schema for editors; [the guide](../guide/config.md) explains how they work together. A duration is `30s`, `1500ms`, `10m` or a number of seconds, a size `64KiB`, `16MiB` or a number of bytes.",
@@ -43,9 +43,13 @@ function pluginBlocks(plugin: AnyPlugin): string[] {
   return [title, words, table(HEAD, options.map(optionRow))];
 }
 
-/** The kinds of server that have a `type`; the others stand in the table of the whole. */
+/** The type of a server is there when it is read, and need not be written. */
+function unlessTold(option: PluginOption): PluginOption {
+  return option.path === "servers.<name>.type" ? { ...option, required: false } : option;
+}
+
+/** The options that servers of each type have besides those of all. */
 function typeBlocks({ name, serverTypes = {} }: AnyPlugin): string[] {
-  if (name === "servers") return [];
   return Object.entries(serverTypes).flatMap(([type, schema]) => [
     `## Servers of type ${type}`,
     `Below \`servers.<name>\`, beside \`type\`, \`enabled\`, \`timeout\`, \`prefix\` and \`tools\`; more: [${name}](../plugins/${name}.md).`,

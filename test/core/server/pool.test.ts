@@ -7,7 +7,13 @@ import type { ServerType } from "../../../core/call/server-type.ts";
 import type { TypedServer } from "../../../core/gateway/server-types.ts";
 import type { ServerEvent } from "../../../core/call/server.ts";
 import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
-import { callText, log, makeUpstream, reached } from "../../plugins/servers/support/calls.ts";
+import {
+  callText,
+  log,
+  makeUpstream,
+  reached,
+  readEntry,
+} from "../../plugins/servers/support/calls.ts";
 import { serveOld } from "../../plugins/servers/support/servers.ts";
 import { closing } from "../../plugins/servers/support/use.ts";
 
@@ -39,8 +45,8 @@ function plan(pool: ServerPool, entries: ReadonlyMap<string, TypedServer>): Serv
 function servers(entries: Record<string, object>): ReadonlyMap<string, TypedServer> {
   return new Map(
     Object.entries(entries).map(([name, given]) => {
-      const entry = serverSchema.parse(given);
-      return [name, { scope, definition, entry, options: entry }];
+      const entry = serverSchema.parse({ type: "command" in given ? "stdio" : "http", ...given });
+      return [name, { scope, definition, entry, options: readEntry(given) }];
     }),
   );
 }

@@ -321,8 +321,9 @@ describe("an entry that is wrong", () => {
       "1 problem.",
     ]);
     expect(await lines("servers:\n  pets:\n    type: openapi\n    enabled: 7\n")).toEqual([
+      expect.stringMatching(/^gateway\.yaml:3:5 servers\.pets\.spec is missing\./),
       "gateway.yaml:4:14 servers.pets.enabled must be true or false. Meaning: Whether the server takes part at all.",
-      "1 problem.",
+      "2 problems.",
     ]);
   });
 

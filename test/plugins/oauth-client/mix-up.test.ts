@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { readAuth } from "../../../core/kit.ts";
+import { readAuth } from "../../../plugins/servers/service.ts";
 import { documentOf, loginOf, redirectOf } from "../../../plugins/oauth-client/registration.ts";
 import { LoginBrowser, LoginProvider } from "../../fixtures/login-provider.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";

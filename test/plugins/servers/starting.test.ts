@@ -2,10 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { serverSchema, stdioServerSchema } from "../../../core/config/server-schema.ts";
-import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
+import { stdioServerSchema } from "../../../plugins/servers/entry.ts";
 import { FirstStart } from "../../../plugins/servers/first-start.ts";
-import { makeUpstream, reached } from "./support/calls.ts";
+import { makeUpstream, reached, readEntry } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
 const use = closing();
@@ -143,7 +142,7 @@ it.each([
   ["a child with a time of its own", { command: "docker", connectTimeout: "90s" }, 90_000],
   ["a server over HTTP", { url: "http://127.0.0.1/mcp" }, 10_000],
 ])("mcp-14: %s has that time, the first time and later", (_what, entry, limit) => {
-  const first = new FirstStart(serverSchema.parse(entry) as UpstreamConfig);
+  const first = new FirstStart(readEntry(entry));
   first.late();
   expect([first.limit, first.words]).toEqual([limit, undefined]);
 });

@@ -2,10 +2,11 @@ import type { Call } from "../../../../core/call/call.ts";
 import { createPrincipal } from "../../../../core/index.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { serverSchema } from "../../../../core/config/server-schema.ts";
+import { ownOptions } from "../../../../core/config/written.ts";
 import type { Server, ServerEvent, ServerState } from "../../../../core/call/server.ts";
 import type { Json, Peer } from "../../../../core/kit/types.ts";
 import type { UpstreamConfig } from "../../../../plugins/servers/dial.ts";
+import { httpServerSchema, stdioServerSchema } from "../../../../plugins/servers/entry.ts";
 import { Upstream, type UpstreamOptions } from "../../../../plugins/servers/upstream.ts";
 
 export const log = pino({ level: "silent" });
@@ -51,6 +52,12 @@ export function makeCall(
   };
 }
 
+/** The options of an entry of `servers`, as the schema of its type makes them. */
+export function readEntry(entry: object): UpstreamConfig {
+  const schema = "command" in entry ? stdioServerSchema : httpServerSchema;
+  return schema.parse(ownOptions({ ...entry }));
+}
+
 /** Text of the first content block of a tool's answer. */
 export async function callText(
   upstream: Server,
@@ -67,7 +74,7 @@ export async function callText(
 export function makeUpstream(config: object, options: Partial<UpstreamOptions> = {}): Upstream {
   return new Upstream({
     name: "test",
-    config: serverSchema.parse(config) as UpstreamConfig,
+    config: readEntry(config),
     clientInfo: { name: "propylon-test", version: "1.0.0" },
     cwd: process.cwd(),
     log,
