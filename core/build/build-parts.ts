@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../loading/checks.ts";
@@ -40,44 +39,36 @@ export interface BuildParts {
 export async function findParts(file?: string): Promise<BuildParts> {
   const path = resolve(file ?? findConfig(process.cwd()));
   const source = new PluginSource(dirname(path));
-  const layers = new Set<string>();
-  const checked = await load(path, source, layers);
+  const { checked, layers } = await load(path, source);
   const gateway = await dryRun(checked, dirname(path));
   const { code, texts } = gateway.sources;
   await gateway.close({ grace: 0 });
   const plugins = pluginFiles(checked, dirname(path));
-  const below = [...layers].filter((each) => each !== path && existsSync(each));
   return {
     config: path,
     isCode: isCode(path),
     plugins,
     packages: findPackages(checked, plugins),
-    code: [...new Set([...code, ...below.filter(isCode)])],
-    texts: [...new Set([...texts, ...below.filter(isText)])],
+    code: [...new Set([...code, ...layers.filter(isCode)])],
+    texts: [...new Set([...texts, ...layers.filter(isText)])],
     files: [path, ...layers, ...source.files, ...code, ...texts],
   };
 }
 
-/**
- * The config as it would be where it runs, as far as that is known.
- *
- * @param files gets those that it is made of
- */
+/** The config as it would be where it runs, as far as that is known. */
 async function load(
   path: string,
   source: PluginSource,
-  files: Set<string>,
-): Promise<CheckedConfig> {
+): Promise<{ readonly checked: CheckedConfig; readonly layers: readonly string[] }> {
   const placeholders = new Placeholders();
   for (;;) {
     try {
-      const { config } = await loadConfig(path, {
+      const { config, layers } = await loadConfig(path, {
         resolver: source,
-        files,
         adjust: withContainer,
         placeholder: (at) => placeholders.at(at),
       });
-      return await check(config, source);
+      return { checked: await check(config, source), layers };
     } catch (error) {
       if (!isGatewayError(error)) throw error;
       if (!placeholders.change(error)) throw placeholders.explain(error);

@@ -111,8 +111,7 @@ export class Places {
     if (!part?.layer) return undefined;
     const { file, lineOf } = part.layer;
     const offset = part.value ?? part.key;
-    if (lineOf && offset === undefined) return undefined;
-    return { file, ...lineOf?.(offset!) };
+    return { file, ...(offset !== undefined && lineOf?.(offset)) };
   }
 
   /** What stands at a path itself. */

@@ -19,7 +19,8 @@ const JSON5: Format = {
 
 const TOML: Format = {
   name: "TOML",
-  parse: async (text) => withoutDates((await import("confbox/toml")).parseTOML(text)),
+  parse: async (text) =>
+    withoutDates((await import("confbox/toml")).parseTOML(text.replace(/^\uFEFF/, " "))),
   scan: (text, layer) => PartScanner.scanToml(text, layer),
 };
 

@@ -58,7 +58,8 @@ export function environmentFiles(folder: string, real: Environment): readonly st
 /** The environment that a gateway runs in, such as `production`: the word of Node, which c12 reads too. */
 export function environmentName(environment: Environment): string | undefined {
   const name = environment["NODE_ENV"];
-  return name !== undefined && /^[\w-]+$/.test(name) ? name : undefined;
+  // `$schema` and `$env` are words of their own.
+  return name !== undefined && /^(?!(?:schema|env)$)[\w-]+$/.test(name) ? name : undefined;
 }
 
 async function readVariables(file: string): Promise<Environment> {

@@ -7,11 +7,9 @@ import { GatewayError } from "../kit/errors.ts";
 import { lockFile } from "../kit/lock.ts";
 import { carryEdit } from "./carry.ts";
 import { digestOf } from "../kit/digest.ts";
-import type { Part, Places } from "./config.ts";
 import { isCode, isEditable } from "./file-names.ts";
 import type { ConfigPath } from "./issue.ts";
 import { pathText } from "./issue.ts";
-import { isPlainObject } from "./names.ts";
 import { parseYaml } from "./yaml.ts";
 import { replaceFile } from "../kit/replace-file.ts";
 
@@ -57,8 +55,7 @@ export async function readVersion(file: string): Promise<FileVersion> {
  * Works out an edit of a YAML or JSON config. Comments, order, quotes and unknown keys stay.
  *
  * @param expected version the edits were made for; they are refused when the file has changed since
- * @param places of the config in force, which may have layers below the file
- * @throws {GatewayError} `no_config_mode` for a config that is neither and for what stands in another layer, `exists` when the file changed in between or something
+ * @throws {GatewayError} `no_config_mode` for a config that is neither, `exists` when the file changed in between or something
  * is there that must not be, `not_found` when it is the other way round, `invalid` when it or a path cannot be edited, `io_error`
  * when it cannot be read
  */
@@ -66,7 +63,6 @@ export async function draftConfig(
   file: string,
   edits: readonly ConfigEdit[],
   expected?: string,
-  places?: Places,
 ): Promise<ConfigDraft> {
   if (!isEditable(file)) {
     const name = basename(file);
@@ -77,8 +73,7 @@ export async function draftConfig(
   const target = await guard(file, () => realpath(file));
   const current = await guard(file, () => readVersion(target));
   if (expected !== undefined && current.version !== expected) throw changed(file);
-  const located = places ? edits.map((edit) => inLayers(edit, places)) : edits;
-  const text = applyEdits(file, current.text, located);
+  const text = applyEdits(file, current.text, edits);
   const version = digestOf(text);
   const check = async (): Promise<void> => {
     if ((await readVersion(target)).version !== current.version) throw changed(file);
@@ -98,43 +93,8 @@ export async function draftConfig(
   return { text, version, write: version === current.version ? check : write };
 }
 
-/**
- * An edit of a config with layers. What the file itself says is laid over them, so a single value is set in it, or in its override
- * that is in force. A map would be joined with what a layer has there, such as the credentials of a server of that name, and what
- * is removed would still be there: neither is an edit of this file.
- */
-function inLayers(edit: ConfigEdit, places: Places): ConfigEdit {
-  const part = places.partAt(edit.path);
-  if (!part) return edit;
-  const other = elsewhere(part, places.file);
-  const name = pathText(edit.path);
-  if (other !== undefined && edit.when === "absent")
-    throw new GatewayError("exists", `${name} is in ${other} already.`, {
-      hint: "Choose another name.",
-    });
-  if (other === undefined) return edit;
-  if (isPlainObject(edit.value) || edit.value == null)
-    throw byHand(`${name} stands in ${other}, which is not edited here.`, other);
-  const isOwn = part.layer?.file === places.file && isOverride(part.written);
-  return { path: isOwn ? part.written : edit.path, value: edit.value };
-}
-
-/** What a part, or any below it, stands in besides the file itself. */
-function elsewhere({ layer, written, parts }: Part, file: string): string | undefined {
-  if (layer && layer.file !== file) return layer.file;
-  if (isOverride(written)) return String(written[0]);
-  for (const part of parts.values()) {
-    const found = elsewhere(part, file);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-function isOverride([first]: ConfigPath): boolean {
-  return String(first).startsWith("$");
-}
-
-function byHand(message: string, what: string): GatewayError {
+/** What is refused because only a person can edit it. */
+export function byHand(message: string, what: string): GatewayError {
   return new GatewayError("no_config_mode", message, {
     hint: `Edit ${what} by hand; it is reloaded when saved.`,
   });
@@ -157,8 +117,8 @@ function rewrite(file: string, original: string, change: ConfigEdit): string {
   const document = parseYaml(original, { keepSourceTokens: true });
   if (document.errors.length > 0) throw unreadable(file);
   const before = format(document, original);
-  const edit = locate(document, change);
-  checkPresence(document, file, edit.path, change.when);
+  const edit = locate(change, (path) => document.hasIn(path));
+  checkPresence(document.hasIn(edit.path), file, edit.path, change.when);
   applyEdit(document, file, edit);
   const after = format(document, original);
   if (after === before) return original;
@@ -166,13 +126,13 @@ function rewrite(file: string, original: string, change: ConfigEdit): string {
   return carried.find((text) => isSameData(text, after)) ?? after;
 }
 
-function checkPresence(
-  document: Document,
+/** Refuses what an edit does not expect to find, or not to find. */
+export function checkPresence(
+  isThere: boolean,
   file: string,
   path: ConfigPath,
   when: ConfigEdit["when"],
 ): void {
-  const isThere = document.hasIn(path);
   if (when === "absent" && isThere)
     throw new GatewayError("exists", `${pathText(path)} is in ${basename(file)} already.`, {
       hint: "Choose another name, or remove that one first.",
@@ -194,13 +154,16 @@ function isSameData(left: string, right: string): boolean {
  * A path of the config as the file has it: a server stands below `servers` or `mcpServers`, a new one joins the block that
  * is there, and other clients write `disabled`.
  */
-function locate(document: Document, { path, value }: ConfigEdit): ConfigEdit {
+export function locate(
+  { path, value }: ConfigEdit,
+  isThere: (path: ConfigPath) => boolean,
+): ConfigEdit {
   const [block, name, key] = path;
   if (block !== "servers" || name === undefined) return { path, value };
-  const isIn = (other: string): boolean => document.hasIn([other, name]);
-  const isPasted = isIn("mcpServers") || (document.has("mcpServers") && !document.has("servers"));
-  const found = isPasted && !isIn("servers") ? "mcpServers" : "servers";
-  if (key === "enabled" && document.hasIn([found, name, "disabled"]))
+  const isPasted =
+    isThere(["mcpServers", name]) || (isThere(["mcpServers"]) && !isThere(["servers"]));
+  const found = isPasted && !isThere(["servers", name]) ? "mcpServers" : "servers";
+  if (key === "enabled" && isThere([found, name, "disabled"]))
     return {
       path: [found, name, "disabled"],
       value: typeof value === "boolean" ? !value : value,
@@ -222,8 +185,8 @@ function applyEdit(document: Document, file: string, { path, value }: ConfigEdit
       );
     setNode(document, parent.slice(0, depth), {});
   }
-  if (value === undefined) document.deleteIn(path);
-  else setNode(document, path, value);
+  if (value !== undefined) setNode(document, path, value);
+  else if (document.hasIn(path)) document.deleteIn(path);
 }
 
 /** A scalar takes a new scalar in; any other node is replaced, and its comments pass to the new one. */

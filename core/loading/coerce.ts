@@ -1,47 +1,110 @@
-import { valueAt, type ZodIssue } from "../config/explain.ts";
+import { z } from "zod";
+import { valueAt } from "../config/explain.ts";
 import type { ConfigPath, PathIssue } from "../config/issue.ts";
-import type { Places } from "../config/config.ts";
+import type { Part, Places } from "../config/config.ts";
 
 /**
- * The value with texts that came from variables read as the numbers and booleans that issues ask for; `undefined` when there are
- * none. The value itself stays as it is.
+ * The value with texts that came from variables read as the numbers and booleans that its schema wants there: a variable is text,
+ * and `port: ${PORT}` is a number. A text that the schema takes stays one. The value itself stays as it is.
+ *
+ * @param path where the value stands in the config
  */
 export function coerceExpanded(
+  schema: z.ZodType,
   value: unknown,
-  issues: readonly ZodIssue[],
+  path: ConfigPath,
   places: Places,
 ): unknown {
-  const changes = issues.flatMap((issue) => {
-    const text = places.expandedAt(issue.path as ConfigPath)?.value;
-    if (text === undefined) return [];
-    const scalars = expectedBy(issue).map((expected) => readScalar(text, expected));
-    const scalar = scalars.find((each) => each !== undefined);
-    return scalar === undefined ? [] : [{ path: issue.path as ConfigPath, scalar }];
-  });
-  if (changes.length === 0) return undefined;
-  const copy = structuredClone(value);
-  for (const { path, scalar } of changes) {
-    const owner = valueAt(copy, path.slice(0, -1)) as Record<string | number, unknown>;
-    owner[path.at(-1)!] = scalar;
+  const top = places.partAt(path);
+  if (!top) return value;
+  let coerced = value;
+  for (const [at, text] of expandedBelow(top, [])) {
+    // A translation may have made something else of it, as of the opposite of enabled.
+    if (valueAt(value, at) !== text) continue;
+    const readers = schemasAt(schema, at);
+    const scalar = scalarOf(text);
+    if (scalar === undefined || readers.some((each) => z.safeParse(each, text).success)) continue;
+    if (readers.some((each) => isOfType(each, scalar))) coerced = withMember(coerced, at, scalar);
   }
-  return copy;
+  return coerced;
 }
 
-/** The types that would do in place of a text; several for a union, e.g. of a number and a word. */
-function expectedBy(issue: ZodIssue): readonly string[] {
-  if (issue.code === "invalid_type") return [issue.expected];
-  if (issue.code !== "invalid_union") return [];
-  return issue.errors
-    .flat()
-    .flatMap((inner) =>
-      inner.code === "invalid_type" && inner.path.length === 0 ? [inner.expected] : [],
-    );
+/** Texts that came from variables, by their path. */
+function expandedBelow(part: Part, path: ConfigPath): readonly (readonly [ConfigPath, string])[] {
+  const own = part.expanded && !part.expanded.isUnset ? [[path, part.expanded.value] as const] : [];
+  return [
+    ...own,
+    ...[...part.parts].flatMap(([key, below]) => expandedBelow(below, [...path, key])),
+  ];
 }
 
-function readScalar(text: string, expected: string): number | boolean | undefined {
-  if (expected === "boolean") return text === "true" ? true : text === "false" ? false : undefined;
-  if (expected !== "number" && expected !== "int") return undefined;
+function scalarOf(text: string): number | boolean | undefined {
+  if (text === "true" || text === "false") return text === "true";
   return /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
+}
+
+/** Whether a schema takes values of that type; one that is too large, say, is for the schema to refuse. */
+function isOfType(schema: z.core.$ZodType, value: number | boolean): boolean {
+  const read = z.safeParse(schema, value);
+  const isOther = ({ code }: z.core.$ZodIssue): boolean =>
+    code === "invalid_type" || code === "invalid_union" || code === "invalid_value";
+  return read.success || !read.error.issues.some(isOther);
+}
+
+/** What reads a value at a path: several below a union, none where anything may stand. */
+function schemasAt(
+  schema: z.core.$ZodType,
+  [key, ...rest]: ConfigPath,
+): readonly z.core.$ZodType[] {
+  if (key === undefined) return [schema];
+  return membersOf(schema, String(key)).flatMap((member) => schemasAt(member, rest));
+}
+
+function membersOf(schema: z.core.$ZodType, key: string): readonly z.core.$ZodType[] {
+  // A schema of another zod has none.
+  const def = (schema as Partial<z.core.$ZodType>)._zod?.def as z.core.$ZodTypes["_zod"]["def"];
+  switch (def?.type) {
+    case "object":
+      return Object.hasOwn(def.shape, key) ? [def.shape[key]!] : def.catchall ? [def.catchall] : [];
+    case "record":
+      return [def.valueType];
+    case "array":
+      return [def.element];
+    case "tuple":
+      return [def.items[Number(key)] ?? def.rest].filter((item) => item != null);
+    case "union":
+      return def.options.flatMap((option) => membersOf(option, key));
+    case "intersection":
+      return [def.left, def.right].flatMap((side) => membersOf(side, key));
+    case "pipe":
+      return membersOf(isTransform(def.in) ? def.out : def.in, key);
+    case "lazy":
+      return membersOf(def.getter(), key);
+    case "optional":
+    case "nullable":
+    case "default":
+    case "prefault":
+    case "nonoptional":
+    case "readonly":
+    case "catch":
+      return membersOf(def.innerType, key);
+    default:
+      return [];
+  }
+}
+
+function isTransform(schema: z.core.$ZodType): boolean {
+  return schema._zod.def.type === "transform";
+}
+
+/** A copy with another value at a path: of the maps and lists on the way only. */
+function withMember(owner: unknown, [key, ...rest]: ConfigPath, value: unknown): unknown {
+  if (key === undefined) return value;
+  const copy = (
+    Array.isArray(owner) ? [...(owner as unknown[])] : { ...(owner as object) }
+  ) as Record<string, unknown>;
+  copy[String(key)] = withMember(copy[String(key)], rest, value);
+  return copy;
 }
 
 /** Messages quote what they refuse; for a value that came from a variable the variable is quoted instead. */

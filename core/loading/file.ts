@@ -4,7 +4,9 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { check, type CheckedConfig } from "./check.ts";
 import type { Config } from "../config/config.ts";
 import { digestOf } from "../kit/digest.ts";
-import { loadConfig, type LoadedConfig, type LoadOptions } from "./load.ts";
+import { draftLayered } from "./layered-edit.ts";
+import type { LayeredText } from "./layers.ts";
+import { loadConfig, readMerged, type LoadedConfig, type LoadOptions } from "./load.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
 import { environmentFiles } from "../config/variables.ts";
@@ -113,7 +115,10 @@ export class ConfigFile implements PluginResolver {
       ...(environment && { environment }),
       ...(adjust && { adjust }),
       ...(text !== undefined && { text }),
-    }).finally(() => (this.#layers = files));
+    }).finally(() => {
+      // A draft may have other layers; it is not read again.
+      if (text === undefined) this.#layers = files;
+    });
     const checked = await check(loaded.config, this);
     this.#latest = { ...loaded, ...checked };
     return this.#latest;
@@ -130,12 +135,10 @@ export class ConfigFile implements PluginResolver {
    * @throws {GatewayError} as {@link draftConfig}; `exists` too when the file is not the one in force
    */
   async draft(edits: readonly ConfigEdit[]): Promise<ConfigDraft> {
-    const draft = await draftConfig(
-      this.path,
-      edits,
-      this.#inForce?.version,
-      this.#inForce?.config.places,
-    );
+    const version = this.#inForce?.version;
+    const draft = this.#inForce?.isLayered
+      ? await draftLayered(this.path, edits, version, (text) => this.#readMerged(text))
+      : await draftConfig(this.path, edits, version);
     const write = async (): Promise<void> => {
       await draft.write();
       await this.#note(new Map([...this.#seen, [this.path, draft.version]]));
@@ -146,6 +149,14 @@ export class ConfigFile implements PluginResolver {
   /** Says that a config is in force from now on; one that was not loaded from this file changes nothing. */
   adopt(config: Config): void {
     if (this.#latest?.config === config) this.#inForce = this.#latest;
+  }
+
+  #readMerged(text?: string): Promise<LayeredText> {
+    const { environment } = this.#options;
+    return readMerged(this.path, {
+      ...(environment && { environment }),
+      ...(text !== undefined && { text }),
+    });
   }
 
   /** A load may bring other plugin files: what those hold now is what it used. */

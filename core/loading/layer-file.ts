@@ -12,15 +12,17 @@ import { GatewayError, isGatewayError } from "../kit/errors.ts";
 export async function findLayer(
   name: string,
   folder: string,
-  files: Set<string>,
+  files: Set<string> | undefined,
 ): Promise<string | undefined> {
   const path = resolve(folder, name);
   const isPath = /^\.{0,2}[\\/]|^\.{1,2}$|^[a-z]:/i.test(name);
   for (const place of isPath ? [path] : [path, ...packagesNamed(name, folder)]) {
     const isFile = isText(place) || isCode(place);
-    if (isFile) files.add(place);
     const candidates = isFile ? [place] : CONFIG_NAMES.map((each) => join(place, each));
-    for (const each of candidates) if (await isThere(each)) return each;
+    for (const each of candidates) {
+      files?.add(each);
+      if (await isThere(each)) return each;
+    }
   }
   return undefined;
 }

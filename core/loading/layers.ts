@@ -4,11 +4,13 @@ import { readCode } from "../config/code.ts";
 import { placeIssue, Places, type Part } from "../config/config.ts";
 import type { ConfigText } from "../config/document.ts";
 import { isText } from "../config/file-names.ts";
-import { invalidConfig, type ConfigIssue } from "../config/issue.ts";
+import { invalidConfig, type ConfigIssue, type PathIssue } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
-import { environmentName, expand, type Environment } from "../config/variables.ts";
+import { maskUrls } from "../config/secret-text.ts";
+import { expand, type Environment } from "../config/variables.ts";
 import type { GatewayError } from "../kit/errors.ts";
 import { nearest } from "../kit/spelling.ts";
+import { complete, layConfig, memberOf, type Laid } from "./laid.ts";
 import { findLayer, readLayer, readSource } from "./layer-file.ts";
 
 /** Files that one config may consist of. */
@@ -20,10 +22,12 @@ const ENVIRONMENTS = ["production", "development", "staging", "test"];
 /** How the files of a config are read. */
 export interface LayerOptions {
   readonly environment: Environment;
+  /** The environment whose overrides count, as {@link environmentName} says. */
+  readonly name: string | undefined;
   /** In place of the content of the first file. */
   readonly text?: string | undefined;
   /** Gets every file that was looked for, also where reading fails. */
-  readonly files: Set<string>;
+  readonly files?: Set<string> | undefined;
 }
 
 /** A config with the layers that it extends. */
@@ -34,13 +38,13 @@ export interface LayeredText {
   readonly version: string;
   /** Content of the first file; absent for code. */
   readonly text: string | undefined;
+  /** The files below the first one, absolute. */
+  readonly layers: readonly string[];
+  /** Whether anything is laid over anything: of other files, or of this one for its environment. */
+  readonly isLayered: boolean;
+  /** Values of variables in the names of layers. */
+  readonly secrets: ReadonlySet<string>;
   readonly warnings: readonly ConfigIssue[];
-}
-
-/** A value with the places of its parts. */
-interface Laid {
-  readonly value: unknown;
-  readonly part: Part;
 }
 
 /**
@@ -57,21 +61,43 @@ export async function readLayers(file: string, options: LayerOptions): Promise<L
   // The first file is never part of a build, so that it can be edited where it runs.
   const read = async (): Promise<string | Buffer> =>
     draft ?? (isText(file) ? readFile(file) : readCode(file));
-  options.files.add(file);
+  options.files?.add(file);
   const source = await readSource(file, shown, read);
   const layers = new Layers(file, shown, options);
   const { value, part } = await layers.lay(file, source, []);
   const { version, text } = source;
-  return { value, places: new Places(shown, part), version, text, warnings: layers.warnings };
+  const { files, isOverridden, secrets, warnings } = layers;
+  return {
+    value,
+    places: new Places(shown, part),
+    version,
+    text,
+    layers: files,
+    isLayered: files.length > 0 || isOverridden,
+    secrets,
+    warnings,
+  };
+}
+
+/** A layer that a file names. */
+interface NamedLayer {
+  /** With its variables filled in. */
+  readonly name: string;
+  /** Makes the problem of it, at its line. */
+  readonly wrong: (message: string, hint: string) => GatewayError;
+  /** As it is written, fit for a message. */
+  readonly shown: string;
 }
 
 /** The files below the first one. */
 class Layers {
   readonly warnings: ConfigIssue[] = [];
+  readonly files: string[] = [];
+  readonly secrets = new Set<string>();
+  isOverridden = false;
   readonly #folder: string;
   readonly #shown: string;
   readonly #options: LayerOptions;
-  #count = 1;
 
   constructor(file: string, shown: string, options: LayerOptions) {
     this.#folder = dirname(file);
@@ -81,60 +107,67 @@ class Layers {
 
   /** @param above files that extend this one, the first one first */
   async lay(file: string, source: ConfigText, above: readonly string[]): Promise<Laid> {
-    const own = this.#override({ value: source.value, part: source.places.root });
+    const whole = complete({ value: source.value, part: source.places.root });
+    const own = this.#override(whole);
     const places = new Places(source.places.file, own.part);
-    const { extends: sources, ...value } = own.value as Record<string, unknown>;
+    const { extends: named, ...value } = own.value as Record<string, unknown>;
     const bases: Laid[] = [];
-    for (const [index, name] of this.#sourcesIn(sources, places).entries()) {
-      const path = Array.isArray(sources) ? ["extends", index] : ["extends"];
-      const wrong = (message: string, hint: string): GatewayError =>
-        invalidConfig([places.place({ path, message, hint })]);
-      bases.push(await this.#base(name, [...above, file], wrong));
-    }
-    return [{ ...own, value }, ...bases].reduceRight((lower, upper) => layOver(upper, lower));
+    for (const layer of this.#named(named, places))
+      bases.push(await this.#base(layer, [...above, file]));
+    return [{ ...own, value }, ...bases].reduceRight((lower, upper) => layConfig(upper, lower));
   }
 
-  async #base(
-    name: string,
-    above: readonly string[],
-    wrong: (message: string, hint: string) => GatewayError,
-  ): Promise<Laid> {
+  async #base({ name, shown, wrong }: NamedLayer, above: readonly string[]): Promise<Laid> {
     if (/^[a-z][a-z0-9+.-]+:/i.test(name))
       throw wrong(
-        `"${name}" is not a file.`,
+        `"${shown}" is not a file.`,
         "A layer is never loaded from a network: write a path.",
       );
     const file = await findLayer(name, dirname(above.at(-1)!), this.#options.files);
     if (file === undefined)
       throw wrong(
-        `The layer "${name}" does not exist.`,
+        `The layer "${shown}" does not exist.`,
         "Write the path of a file, from the folder of this one, or the name of an installed package that has a gateway config.",
       );
     if (above.includes(file))
-      throw wrong(`The layer "${name}" extends this file itself.`, "Remove one of the two.");
-    this.#count += 1;
-    if (this.#count > MAX_LAYERS)
+      throw wrong(`The layer "${shown}" extends this file itself.`, "Remove one of the two.");
+    this.files.push(file);
+    if (this.files.length >= MAX_LAYERS)
       throw wrong(`The config has more than ${MAX_LAYERS} layers.`, "Join some of them.");
-    const shown = join(this.#shown, relative(this.#folder, file));
-    this.#options.files.add(file);
-    return this.lay(file, await readSource(file, shown, () => readLayer(file)), above);
+    const place = join(this.#shown, relative(this.#folder, file));
+    const source = await readSource(file, place, () => readLayer(file)).catch(
+      (error: GatewayError) => {
+        throw error.code === "invalid"
+          ? error
+          : wrong(error.message, error.hint ?? "Check the path.");
+      },
+    );
+    return this.lay(file, source, above);
   }
 
   /** What a file extends, the strongest first. */
-  #sourcesIn(sources: unknown, places: Places): readonly string[] {
-    const { value, issues } = expand({ extends: sources }, this.#options.environment);
-    if (issues.length > 0) throw invalidConfig(issues.map((issue) => places.place(issue)));
-    const found = (value as { extends: unknown }).extends ?? [];
-    const names = Array.isArray(found) ? (found as unknown[]) : [found];
-    if (names.every((name) => typeof name === "string" && name !== "")) return names as string[];
-    const hint = "Write the path of a file, or a list of paths; the first is the strongest.";
-    throw invalidConfig([
-      places.place({
-        path: ["extends"],
-        message: "extends must be a path or a list of paths.",
-        hint,
-      }),
-    ]);
+  #named(written: unknown, places: Places): readonly NamedLayer[] {
+    const { value, issues, secrets } = expand({ extends: written }, this.#options.environment);
+    for (const secret of secrets) this.secrets.add(secret);
+    const issueOf = (issue: PathIssue): ConfigIssue => placeIssue(issue, { places, secrets });
+    if (issues.length > 0) throw invalidConfig(issues.map(issueOf));
+    const isList = Array.isArray(written);
+    const [raw, names] = [written, (value as { extends: unknown }).extends].map((each) =>
+      isList ? (each as unknown[]) : each == null ? [] : [each],
+    ) as [unknown[], unknown[]];
+    if (!names.every((name) => typeof name === "string" && name !== "")) {
+      const message = "extends must be a path or a list of paths.";
+      const hint = "Write the path of a file, or a list of paths; the first is the strongest.";
+      throw invalidConfig([issueOf({ path: ["extends"], message, hint })]);
+    }
+    return (names as string[]).map((name, index) => ({
+      name,
+      shown: maskUrls(String(raw[index])),
+      wrong: (message, hint) =>
+        invalidConfig([
+          issueOf({ path: isList ? ["extends", index] : ["extends"], message, hint }),
+        ]),
+    }));
   }
 
   /** Lays what a file says for this environment over the rest of it. */
@@ -142,18 +175,13 @@ class Layers {
     const rest = Object.entries(whole.value as object).filter(([key]) => !isOverride(key));
     const own = { ...whole, value: Object.fromEntries(rest) };
     this.#warnOfNames(whole);
-    const name = environmentName(this.#options.environment);
-    if (name === undefined) return own;
-    const overrides = [memberOf(memberOf(whole, "$env"), name), memberOf(whole, `$${name}`)];
-    return [...overrides, own].reduceRight((lower, upper) => {
-      if (upper.value === undefined || upper.value === null || isPlainObject(upper.value))
-        return layOver(upper, lower);
-      const { layer, written } = upper.part;
-      const places = new Places(layer?.file ?? "", whole.part);
-      const message = `${written.join(".")} must be a map of options.`;
-      const hint = "Below it stands what differs in that environment.";
-      throw invalidConfig([places.place({ path: written, message, hint })]);
-    });
+    const all = memberOf(whole, "$env");
+    const { name } = this.#options;
+    const overrides = name === undefined ? [] : [memberOf(all, name), memberOf(whole, `$${name}`)];
+    for (const { value, part } of [all, ...overrides])
+      if (value !== undefined && value !== null && !isPlainObject(value)) throw noMap(whole, part);
+    if (overrides.some(({ value }) => isPlainObject(value))) this.isOverridden = true;
+    return [...overrides, own].reduceRight((lower, upper) => layConfig(upper, lower));
   }
 
   #warnOfNames(whole: Laid): void {
@@ -177,31 +205,15 @@ class Layers {
   }
 }
 
+function noMap({ part: root }: Laid, { written }: Part): GatewayError {
+  const places = new Places(root.layer?.file ?? "", root);
+  const message = `${written.join(".")} must be a map of options.`;
+  const hint = "Below it stands what differs in that environment.";
+  return invalidConfig([places.place({ path: written, message, hint })]);
+}
+
 function isOverride(key: string): boolean {
   return key.startsWith("$") && key !== "$schema";
-}
-
-/** Lays one value over another. What is `null` says nothing: it is a section whose entries are commented out. */
-function layOver(upper: Laid, lower: Laid): Laid {
-  if (upper.value === undefined || upper.value === null) return lower;
-  if (!isPlainObject(upper.value) || !isPlainObject(lower.value)) return upper;
-  const keys = new Set([...Object.keys(lower.value), ...Object.keys(upper.value)]);
-  const members = [...keys].map(
-    (key) => [key, layOver(memberOf(upper, key), memberOf(lower, key))] as const,
-  );
-  return {
-    value: Object.fromEntries(members.map(([key, { value }]) => [key, value])),
-    part: { ...upper.part, parts: new Map(members.map(([key, { part }]) => [key, part])) },
-  };
-}
-
-function memberOf({ value, part }: Laid, key: string): Laid {
-  const known = isPlainObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
-  const { written, layer } = part;
-  return {
-    value: known,
-    part: part.parts.get(key) ?? { written: [...written, key], parts: new Map(), layer },
-  };
 }
 
 /** The file as a person would name it: relative to where they are, if it is near. */

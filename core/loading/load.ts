@@ -4,11 +4,11 @@ import { GatewayError } from "../kit/errors.ts";
 import { dropSettings, translateClients } from "./clients.ts";
 import { placeIssue, type Config } from "../config/config.ts";
 import type { Environment } from "../config/variables.ts";
-import { expand, readEnvironment } from "../config/variables.ts";
+import { environmentName, expand, readEnvironment } from "../config/variables.ts";
 import { CONFIG_NAMES } from "../config/file-names.ts";
 import type { ConfigIssue, PathIssue } from "../config/issue.ts";
 import { checkNames, isPlainObject } from "../config/names.ts";
-import { readLayers } from "./layers.ts";
+import { readLayers, type LayeredText } from "./layers.ts";
 import { clientKeys, parseValue } from "./parse.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 import { PluginSource } from "./resolve.ts";
@@ -43,8 +43,10 @@ export interface LoadedConfig {
   readonly version: string;
   /** The content; absent for a config that is code. */
   readonly text: string | undefined;
-  /** The files that it was made of, absolute, the first one first. Those that a module imports are not among them. */
-  readonly files: readonly string[];
+  /** The files below the first one, absolute. Those that a module imports are not among them. */
+  readonly layers: readonly string[];
+  /** Whether anything is laid over anything, and an edit of the file may change something else than it says. */
+  readonly isLayered: boolean;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
 }
@@ -72,14 +74,12 @@ export function findConfig(folder: string): string {
 export async function loadConfig(file: string, options: LoadOptions = {}): Promise<LoadedConfig> {
   const path = resolve(file);
   const cwd = dirname(path);
-  const environment = await readEnvironment(cwd, options.environment ?? process.env);
-  const files = options.files ?? new Set<string>();
-  const source = await readLayers(path, { environment, files, text: options.text });
-  const { places } = source;
+  const source = await readMerged(path, options);
+  const { places, environment } = source;
   const expansion = expand(source.value, environment, options.placeholder);
   const resolver = options.resolver ?? new PluginSource(cwd);
   for (const [at, text] of expansion.expanded) places.expand(at, text);
-  const { secrets } = expansion;
+  const secrets = new Set([...source.secrets, ...expansion.secrets]);
   const ignored: PathIssue[] = [];
   const top = dropSettings(topLevel(expansion.value), resolver.names, ignored);
   const adjusted = options.adjust ? options.adjust(top) : top;
@@ -94,9 +94,29 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     cwd,
     version: source.version,
     text: source.text,
-    files: [...files],
+    layers: source.layers,
+    isLayered: source.isLayered,
     warnings: [...source.warnings, ...warned],
   };
+}
+
+/**
+ * Reads a config with its layers, before variables are filled in.
+ *
+ * @param path absolute
+ * @throws {GatewayError} as {@link readLayers}
+ */
+export async function readMerged(
+  path: string,
+  {
+    environment: real = process.env,
+    text,
+    files,
+  }: Pick<LoadOptions, "environment" | "text" | "files">,
+): Promise<LayeredText & { readonly environment: Environment }> {
+  const environment = await readEnvironment(dirname(path), real);
+  const source = await readLayers(path, { environment, name: environmentName(real), text, files });
+  return { ...source, environment };
 }
 
 /**
@@ -106,8 +126,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
  */
 export async function readPluginKeys(file: string): Promise<readonly string[]> {
   const path = resolve(file);
-  const environment = await readEnvironment(dirname(path), process.env);
-  const { value } = await readLayers(path, { environment, files: new Set() });
+  const { value } = await readMerged(path, {});
   const plugins = (value as Record<string, unknown>)["plugins"];
   if (!isPlainObject(plugins)) return [];
   return Object.keys(plugins).filter((key) => plugins[key] !== false);

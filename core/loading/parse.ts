@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { Config, placeIssue, Places } from "../config/config.ts";
-import { explainIssues, leafIssues, valueAt, type ZodIssue } from "../config/explain.ts";
+import { explainIssues, type ZodIssue } from "../config/explain.ts";
 import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../config/issue.ts";
 import { checkNames, isPlainObject } from "../config/names.ts";
 import { configSchema, type GatewayConfigInput } from "../config/schema.ts";
@@ -236,15 +236,14 @@ function validate<T, V>(
   shapeOfAll: () => Shape,
   places: Places,
 ): { readonly value: V; readonly data: T } | { readonly issues: readonly PathIssue[] } {
-  const first = schema.safeParse(value);
-  if (first.success) return { value, data: first.data };
-  const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
-  const issuesOf = ({ error }: { readonly error: z.ZodError }): ZodIssue[] =>
-    error.issues.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));
-  const coerced = coerceExpanded(whole, leafIssues(issuesOf(first), whole), places);
-  const filled = valueAt(coerced, path) as V;
-  const second = coerced === undefined ? first : schema.safeParse(filled);
-  if (second.success) return { value: filled, data: second.data };
-  const issues = explainIssues(issuesOf(second), whole, shapeOfAll(), places);
+  const filled = coerceExpanded(schema, value, path, places) as V;
+  const read = schema.safeParse(filled);
+  if (read.success) return { value: filled, data: read.data };
+  const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), filled);
+  const found = read.error.issues.map((issue): ZodIssue => ({
+    ...issue,
+    path: [...path, ...issue.path],
+  }));
+  const issues = explainIssues(found, whole, shapeOfAll(), places);
   return { issues: issues.map((issue) => hideExpanded(issue, places)) };
 }

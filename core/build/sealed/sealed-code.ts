@@ -37,11 +37,11 @@ export async function readText(file: string): Promise<string> {
 }
 
 /** See core/config/code.ts. */
-export function loadCode(file: string): Promise<ConfigText> {
+export async function loadCode(file: string): Promise<ConfigText> {
   const shown = keyOf(configFolder(), file);
-  const value = moduleOf(file)["default"];
-  const places = new Places(shown, partsOf(value, { file: shown }));
-  return Promise.resolve({ value, issues: [], places });
+  const found = moduleOf(file)["default"];
+  const value: unknown = typeof found === "function" ? await (found as () => unknown)() : found;
+  return { value, issues: [], places: new Places(shown, partsOf(value, { file: shown })) };
 }
 
 /** See core/config/code.ts. */

@@ -144,6 +144,10 @@ path = 7
     ]).toEqual(["2:8", "7:9", "9:8", "10:16"]);
   });
 
+  it("accepts a byte order mark before TOML", async () => {
+    expect((await valuesOf({ "gateway.toml": "\uFEFFname = 'a'\n" })).name).toBe("a");
+  });
+
   it("reads a date of TOML as the text that it is in YAML", async () => {
     expect((await valuesOf({ "gateway.toml": "name = 1979-05-27\n" })).name).toBe("1979-05-27");
   });
@@ -225,6 +229,8 @@ describe("layers (extends)", () => {
     ["./empty.yaml", "The file is empty."],
     ["./wrong.yaml", "wrong.yaml:1:4"],
     ["./wrong.ts", "wrong.ts"],
+    ["https://user:tok3n@evil.example/x?key=tok3n", "is not a file"],
+    ["./folder.yaml", "is a folder"],
   ])("refuses extends: %s", async (name, expected) => {
     const found = await problemsOf({
       "gateway.yaml": `name: a\nextends: ${name}\n`,
@@ -233,8 +239,10 @@ describe("layers (extends)", () => {
       "empty.yaml": "# nothing\n",
       "wrong.yaml": "a: {\n",
       "wrong.ts": "export default {;\n",
+      "folder.yaml/a.yaml": "",
     });
     expect(found).toHaveLength(1);
+    expect(found[0]).not.toContain("tok3n");
     expect(found[0]).toContain(expected);
     expect(found[0]).toMatch(/^[\w.]+:\d+:\d+ |^wrong\.ts/);
   });
@@ -263,6 +271,40 @@ describe("layers (extends)", () => {
     expect(found).toEqual([expect.stringContaining("base.yaml:1:")]);
     expect(found[0]).toContain("__proto__");
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+  });
+
+  it("shows the variable in the name of a layer, not its value", async () => {
+    const found = await problemsOf(
+      { "gateway.yaml": "extends: ./${TOKEN}.yaml\n" },
+      { TOKEN: "s3cret" },
+    );
+    expect(found[0]).toContain('The layer "./${TOKEN}.yaml" does not exist.');
+    expect(found[0]).not.toContain("s3cret");
+  });
+
+  it("changes a server that a client wrote in a layer, however it is spelt there", async () => {
+    const values = await valuesOf({
+      "gateway.yaml":
+        "extends: ./client.json\nservers:\n  a: { enabled: false, tools: { exclude: [b] } }\n  b: { url: 'http://127.0.0.1:2/mcp' }\n",
+      "client.json":
+        '{"mcpServers": {"a": {"command": "x", "disabled": false, "disabledTools": ["c"], "autoApprove": []}, "b": {"serverUrl": "http://127.0.0.1:1/mcp"}}}',
+    });
+    expect(values.servers).toMatchObject({
+      a: { command: "x", enabled: false, tools: { exclude: ["b"] } },
+      b: { url: "http://127.0.0.1:2/mcp" },
+    });
+  });
+
+  it("is read again when the config of a folder appears, and when a package comes back", async () => {
+    const path = await write({ "gateway.yaml": "extends: [./base, acme]\n" });
+    const file = new ConfigFile(path, { environment: {} });
+    await expect(file.load()).rejects.toThrow(/does not exist/);
+    await write({ "base/gateway.toml": "name = 'a'\n" });
+    expect(await file.isChanged()).toBe(true);
+    await expect(file.load()).rejects.toThrow(/"acme" does not exist/);
+    await write({ "node_modules/acme/gateway.yaml": "log: { level: warn }\n" });
+    expect(await file.isChanged()).toBe(true);
+    expect((await file.load()).config.values).toMatchObject({ name: "a", log: { level: "warn" } });
   });
 
   it("is read again when a layer changes, also one that was not there", async () => {
@@ -310,6 +352,10 @@ $production: { name: live, servers: { a: { timeout: 9s } } }
       "real-plain",
     );
     expect((await valuesOf(files, { NODE_ENV: "../production" })).name).toBe("plain-plain");
+    expect((await valuesOf(files, { NODE_ENV: "env" })).name).toBe("plain-plain");
+    expect((await valuesOf(files, { NODE_ENV: "schema" })).name).toBe("plain-plain");
+    const named = { ...FILES, ".env": "NODE_ENV=production\n" };
+    expect((await valuesOf(named, {})).name).toBe("plain");
   });
 
   it("has the place of a mistake, and says what an unknown environment may be", async () => {
@@ -323,6 +369,9 @@ $production: { name: live, servers: { a: { timeout: 9s } } }
       await problemsOf({ "gateway.yaml": "name: a\n$production: 7\n" }, { NODE_ENV: "production" }),
     ).toEqual([
       expect.stringMatching(/^gateway\.yaml:2:14 \$production must be a map of options\./),
+    ]);
+    expect(await problemsOf({ "gateway.yaml": "name: a\n$env: [1]\n" })).toEqual([
+      expect.stringMatching(/^gateway\.yaml:2:7 \$env must be a map of options\./),
     ]);
     const loaded = await loadConfig(await write({ "gateway.yaml": "name: a\n$prodution: {}\n" }), {
       environment: {},
@@ -342,8 +391,11 @@ describe("edits of a config with layers", () => {
   };
   const ENVIRONMENT = { NODE_ENV: "production" };
 
-  async function edited(edits: readonly ConfigEdit[]): Promise<string> {
-    const file = new ConfigFile(await write(FILES), { environment: ENVIRONMENT });
+  async function edited(
+    edits: readonly ConfigEdit[],
+    files: Readonly<Record<string, string>> = FILES,
+  ): Promise<string> {
+    const file = new ConfigFile(await write(files), { environment: ENVIRONMENT });
     file.adopt((await file.load()).config);
     const draft = await file.draft(edits);
     await file.check(draft.text);
@@ -367,17 +419,115 @@ describe("edits of a config with layers", () => {
     ).toContain("a:\n    url: https://b.example");
   });
 
+  const SECRET = "url: https://a.example/mcp, headers: { Authorization: Bearer base }";
+  const EVIL = { url: "https://evil.example/mcp" };
+  const OWN = "extends: ./base.yaml\n";
+  const BASE = { "gateway.yaml": OWN, "base.yaml": `servers: { a: { ${SECRET} } }\n` };
   it.each([
-    ["exists", { path: ["servers", "a"], value: { url: "https://evil.example" }, when: "absent" }],
-    ["no_config_mode", { path: ["servers", "a"], value: { url: "https://evil.example" } }],
-    ["no_config_mode", { path: ["servers", "a"], value: undefined, when: "present" }],
-    ["no_config_mode", { path: ["servers"], value: {} }],
-    ["no_config_mode", { path: ["timeouts"], value: null }],
-  ] as const)("is refused with %s where a layer would still say something", async (code, edit) => {
-    await expect(edited([edit])).rejects.toMatchObject({
-      code,
-      message: expect.stringMatching(/base\.yaml|\$production/) as string,
+    [
+      "a new server of its name",
+      "exists",
+      { path: ["servers", "a"], value: EVIL, when: "absent" },
+      BASE,
+    ],
+    ["another server of its name", "no_config_mode", { path: ["servers", "a"], value: EVIL }, BASE],
+    ["a server without it", "no_config_mode", { path: ["servers", "a"], value: undefined }, BASE],
+    ["no servers", "no_config_mode", { path: ["servers"], value: {} }, BASE],
+    ["an empty map", "no_config_mode", { path: ["servers", "a", "headers"], value: {} }, BASE],
+    [
+      "what hid a layer",
+      "no_config_mode",
+      { path: ["servers", "a"], value: EVIL, when: "present" },
+      {
+        ...BASE,
+        "gateway.yaml": `${OWN}servers: { a: { url: "https://own.example/mcp", headers: { Authorization: Bearer own } } }\n`,
+      },
+    ],
+    [
+      "what switched it off",
+      "no_config_mode",
+      { path: ["servers", "a", "enabled"], value: undefined },
+      {
+        "gateway.yaml": `${OWN}servers: { a: { enabled: false } }\n`,
+        "base.yaml": "servers: { a: { command: x, enabled: true } }\n",
+      },
+    ],
+    [
+      "a name of a merge key",
+      "exists",
+      { path: ["servers", "a"], value: EVIL, when: "absent" },
+      { ...BASE, "base.yaml": `x-all: &all { a: { ${SECRET} } }\nservers: { <<: *all }\n` },
+    ],
+    [
+      "an escaped name",
+      "exists",
+      { path: ["servers", "a"], value: EVIL, when: "absent" },
+      {
+        "gateway.yaml": "extends: ./base.json5\n",
+        "base.json5": "{ servers: { '\\x61': { url: 'https://a.example/mcp' } } }",
+      },
+    ],
+    [
+      "a pasted server",
+      "exists",
+      { path: ["servers", "a"], value: EVIL, when: "absent" },
+      { ...BASE, "base.yaml": `mcpServers: { a: { ${SECRET} } }\n` },
+    ],
+    [
+      "an override by its path",
+      "no_config_mode",
+      { path: ["$production", "servers", "a"], value: EVIL },
+      BASE,
+    ],
+    [
+      "the layers",
+      "no_config_mode",
+      { path: ["extends"], value: "./other.yaml" },
+      { ...BASE, "other.yaml": "name: b\n" },
+    ],
+    [
+      "an item of a list",
+      "no_config_mode",
+      { path: ["servers", "a", "tools", "exclude", 0], value: "drop2" },
+      {
+        ...BASE,
+        "base.yaml": "servers: { a: { command: x, tools: { exclude: [drop, wipe] } } }\n",
+      },
+    ],
+  ] as const)(
+    "refuses %s where a layer would still say something",
+    async (_, code, edit, files) => {
+      await expect(edited([edit], files)).rejects.toMatchObject({ code });
+    },
+  );
+
+  it("switches a server as the layer or the override spells it", async () => {
+    const off = { path: ["servers", "a", "enabled"], value: false };
+    const overridden = {
+      ...BASE,
+      "gateway.yaml": `${OWN}$production: { servers: { a: { disabled: false } } }\n`,
+    };
+    expect(await edited([off], overridden)).toContain("disabled: true");
+    const pasted = { ...BASE, "base.yaml": `mcpServers: { a: { ${SECRET}, disabled: false } }\n` };
+    const text = await edited([off], pasted);
+    expect(await valuesOf({ ...pasted, "gateway.yaml": text })).toMatchObject({
+      servers: { a: { enabled: false } },
     });
+  });
+
+  it("is judged by the layers as they are now", async () => {
+    const file = new ConfigFile(
+      await write({ "gateway.yaml": "extends: ./base.yaml\n", "base.yaml": "name: a\n" }),
+      { environment: {} },
+    );
+    file.adopt((await file.load()).config);
+    await write(BASE);
+    await expect(
+      file.draft([{ path: ["servers", "a"], value: EVIL, when: "absent" }]),
+    ).rejects.toMatchObject({ code: "exists" });
+    await file.load();
+    await file.check("name: a\n");
+    expect(await file.isChanged()).toBe(false);
   });
 
   it.each(["gateway.toml", "gateway.json5"])("is refused for %s", async (name) => {
