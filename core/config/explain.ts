@@ -49,8 +49,8 @@ function meantBranch(
     branch.every((issue) => issue.path.length > 0 || issue.code === "unrecognized_keys"),
   );
   const strangers = fitting.map((branch) => countStrangers(branch, value));
-  const likely = fitting.filter((_, index) => strangers[index] === Math.min(...strangers));
-  return likely.length === 1 ? likely[0] : undefined;
+  const similar = fitting.filter((_, index) => strangers[index] === Math.min(...strangers));
+  return similar.length === 1 ? similar[0] : undefined;
 }
 
 /** How many keys a value has that a branch does not know, and lacks that it has to have. */

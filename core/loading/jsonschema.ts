@@ -33,8 +33,9 @@ export function shapeWith(types: Iterable<EntryType>): Shape {
     properties: inputShape(COMMON_ENTRY).properties ?? {},
     anyOf: [...schemas].map(inputShape),
   };
-  const { properties, ...shape } = configShape();
-  return { ...shape, properties: { ...properties, servers: { additionalProperties: entry } } };
+  const { properties = {}, ...shape } = configShape();
+  const servers = { ...properties["servers"], additionalProperties: entry };
+  return { ...shape, properties: { ...properties, servers } };
 }
 
 /**

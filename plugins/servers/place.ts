@@ -36,12 +36,14 @@ export function checkPlacement({ info }: Pick<PluginContext, "info">) {
 
 interface EffectiveConfig {
   readonly workers: number | "auto";
-  readonly servers: Readonly<Record<string, Partial<UpstreamConfig>>>;
+  readonly servers: Readonly<
+    Record<string, { readonly type: string; readonly placement?: string }>
+  >;
 }
 
 /** One that is switched off counts too: it may be switched on at any time, and a check starts none. */
 function isUndecided(entry: EffectiveConfig["servers"][string]): boolean {
-  return "command" in entry && entry.placement === undefined;
+  return entry.type === "stdio" && entry.placement === undefined;
 }
 
 /** The servers that one gateway of the store runs for all. They move before this gateway ends. */

@@ -77,6 +77,13 @@ it("what is wrong with entries of all types is told at once, with what is wrong 
   ]);
 });
 
+it("servers that are no map are told what they are to be", async () => {
+  const error = await load("servers: 5\n").catch((thrown: unknown) => toGatewayError(thrown));
+  expect(issuesOf(toGatewayError(error))).toMatchObject([
+    { message: "servers must be a map.", hint: "Meaning: MCP servers by name." },
+  ]);
+});
+
 it("a type may be written beside the transport that says more of it", async () => {
   const { servers } = (
     await load("servers: { a: { type: http, transport: sse, url: http://a.example/ } }\n")
