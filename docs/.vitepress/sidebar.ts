@@ -50,7 +50,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
     text: "Explain",
     collapsed: true,
     items: [
-      ...pages("architecture", "reliability", "benchmarks"),
+      ...pages("architecture", "one-call", "reliability", "benchmarks"),
       { text: "Decisions", collapsed: true, items: pages(...pagesIn("decisions")) },
     ],
   },

@@ -1,12 +1,15 @@
 /**
  * Prints through how many files one relayed call goes, and the reload of one plugin's option: those of core and plugins in which a
- * function ran, by V8's precise coverage of the compiled modules. `node test/contract/tour.mjs` prints them as JSON.
+ * function ran, by V8's precise coverage of the compiled modules; and the functions of the call in the order in which it enters them,
+ * by the lines of the sources. `node test/contract/tour.mjs` prints them as JSON.
  */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { Session } from "node:inspector/promises";
-import { register } from "node:module";
+import { register, SourceMap } from "node:module";
 import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 
 register("../fixtures/module-files.mjs", import.meta.url);
@@ -80,35 +83,79 @@ session.connect();
 await session.post("Profiler.enable");
 await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
 
-/** Files in which a function ran since this was last asked; a file's own top level is no function. */
-async function filesUsed() {
+const MODULE = /\/dist\/modules\/((?:core|plugins)\/.*)\.js$/;
+
+/** The functions that ran since this was last asked, by module; a file's own top level is no function. */
+async function functionsUsed() {
   const { result } = await session.post("Profiler.takePreciseCoverage");
-  const used = result.filter(({ functions }) =>
-    functions.some(
-      ({ functionName, ranges: [range] }) =>
-        range.count > 0 && (functionName !== "" || range.startOffset > 0),
-    ),
-  );
-  const names = used.map(
-    ({ url: file }) => /\/dist\/modules\/((?:core|plugins)\/.*)\.js$/.exec(file)?.[1],
-  );
-  return names.filter((name) => name !== undefined).toSorted();
+  const used = result.flatMap(({ scriptId, url: file, functions }) => {
+    const [, name] = MODULE.exec(file) ?? [];
+    const ranges = functions
+      .filter(({ functionName, ranges: [{ count, startOffset }] }) => {
+        return count > 0 && (functionName !== "" || startOffset > 0);
+      })
+      .map(({ ranges: [range] }) => range);
+    return name === undefined || ranges.length === 0 ? [] : [{ scriptId, file, name, ranges }];
+  });
+  return used.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Has each of these functions note when it is entered: by breakpoints whose condition is never true. */
+async function noteEntries(modules) {
+  globalThis.entered = new Set();
+  await session.post("Debugger.enable");
+  for (const { scriptId, file, name, ranges } of modules) {
+    const path = fileURLToPath(file);
+    const code = readFileSync(path, "utf8");
+    const map = new SourceMap(JSON.parse(readFileSync(`${path}.map`, "utf8")));
+    for (const { startOffset, endOffset } of ranges) {
+      const [start, end] = [startOffset, endOffset].map((offset) => placeIn(code, offset));
+      const { locations } = await session.post("Debugger.getPossibleBreakpoints", {
+        start: { scriptId, ...start },
+        end: { scriptId, ...end },
+      });
+      const line = map.findEntry(start.lineNumber, start.columnNumber).originalLine + 1;
+      const condition = `void globalThis.entered.add("${name}.ts:${line}")`;
+      // A getter of one line may share its place with what it calls.
+      if (locations[0])
+        await session
+          .post("Debugger.setBreakpoint", { location: locations[0], condition })
+          .catch(() => {});
+    }
+  }
+}
+
+/** An offset as a line and a column, both from 0. */
+function placeIn(code, offset) {
+  const lines = code.slice(0, offset).split("\n");
+  return { lineNumber: lines.length - 1, columnNumber: lines.at(-1).length };
 }
 
 /** What happened a moment ago is over: the answer's last callbacks have run. */
 const settle = () => new Promise((resolve) => setTimeout(resolve, 50));
 
-async function filesOf(work) {
+async function functionsOf(work) {
   for (let round = 0; round < WARM_UP; round++) await work();
   await settle();
-  await filesUsed();
+  await functionsUsed();
   await work();
   await settle();
-  return filesUsed();
+  return functionsUsed();
 }
 
-const files = { call: await filesOf(call), reload: await filesOf(reload) };
-process.stdout.write(`${JSON.stringify(files, undefined, 2)}\n`);
+const ofCall = await functionsOf(call);
+const ofReload = await functionsOf(reload);
+await noteEntries(ofCall);
+await call();
+const found = {
+  call: ofCall.map(({ name }) => name),
+  reload: ofReload.map(({ name }) => name),
+  passed: [...globalThis.entered].map((place) => {
+    const [file, line] = place.split(":");
+    return { file, line: Number(line) };
+  }),
+};
+process.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
 await gateway.close({ grace: 0 });
 server.close();
 server.closeAllConnections();

@@ -1,9 +1,5 @@
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { expect, it } from "vitest";
-
-const PROGRAM = fileURLToPath(new URL("tour.mjs", import.meta.url));
+import { tourOf } from "./tour.ts";
 
 /**
  * Files that one relayed call goes through, and the reload of one plugin's option. They only ever fall; the aim is 30 and 40. The
@@ -13,14 +9,8 @@ const PROGRAM = fileURLToPath(new URL("tour.mjs", import.meta.url));
 const MAX_CALL = 45;
 const MAX_RELOAD = 40;
 
-interface Tour {
-  readonly call: readonly string[];
-  readonly reload: readonly string[];
-}
-
 it("a relayed call and the reload of an option go through few files", async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM]);
-  const { call, reload } = JSON.parse(stdout) as Tour;
+  const { call, reload } = await tourOf();
   expect(call).toContain("core/call/pipeline");
   expect(reload).toContain("core/gateway/setup");
   // With the names, so that a failure shows what has come along.
