@@ -2,6 +2,11 @@ import type { BundledCommands } from "../core/cli/main.ts";
 
 /** The commands that the plugins in this folder declare. The plugins are not loaded for a list, and one command loads one alone. */
 export const COMMANDS: BundledCommands = {
+  key: {
+    description: "Make a key with a role: prints it once, and the line for the config.",
+    usage: "[options]",
+    load: async () => (await import("./keys/commands.ts")).commands.key,
+  },
   mcpo: {
     description: "Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.",
     usage: "[options]",
