@@ -325,6 +325,18 @@ describe("a gateway that runs", () => {
     expect(asked).toEqual([undefined, undefined, 0, undefined, "key:api-key"]);
   });
 
+  it("shows no plugin who lets people in, and by what", async () => {
+    let read: (() => unknown) | undefined;
+    const curious = definePlugin({
+      name: "curious",
+      setup(gateway) {
+        read = () => gateway.point(Authenticators);
+      },
+    });
+    await running("plugins: { curious: {} }\n", [curious]);
+    expect(read).toThrow("Only the gateway reads what is added to authenticators");
+  });
+
   it("ends what everybody has where an authenticator grants anew, or nothing any more", async () => {
     const grants = [new Map([[EVERYBODY, "1"]]), new Map([[EVERYBODY, "2"]]), undefined];
     let at = 0;
