@@ -293,7 +293,10 @@ describe("a gateway that runs", () => {
   it("stays as it is when keys cannot be set up with what is new", async () => {
     const { gateway, url, file, text } = await running();
     await writeFile(file, text.replace(/auth:.*/, `auth: { apiKey: ${KEY}, jwt: {} }`));
-    await expect(gateway.management.reload()).rejects.toThrow("exactly one of secret");
+    await expect(gateway.management.reload()).rejects.toMatchObject({
+      message: expect.stringContaining("exactly one of secret"),
+      place: { path: "auth", line: 3 },
+    });
     await expectAsBefore(url);
   });
 
