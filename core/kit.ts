@@ -45,10 +45,15 @@ export { matchesLiterals, matchesWildcard } from "./kit/wildcard.ts";
 // HTTP
 export { HEADER_NAME, HEADER_VALUE, headersSchema, lowerCaseNames } from "./kit/headers.ts";
 export { librariesOf } from "./call/libraries.ts";
-export { asProven } from "./plugin/authentication.ts";
-export type { FindCredential, StandIn } from "./plugin/authentication.ts";
+export {
+  asProven,
+  type AuthenticatorDefinition,
+  EVERYBODY,
+  type FindCredential,
+  type StandIn,
+} from "./plugin/authentication.ts";
 export { type Leases, WITHDRAWN } from "./plugin/leases.ts";
-export { isCrowded, isJwtQualified, JWT, qualifiedId } from "./http/auth/people.ts";
+export { credentialsSchema, JWT, KEYS } from "./config/auth.ts";
 export { readRef } from "./call/principal.ts";
 export {
   type Bearer,
@@ -56,18 +61,10 @@ export {
   readBasic,
   readBearer,
   readUnprovenClaims,
-} from "./http/key.ts";
-export { type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
-export { KeySet } from "./http/auth/key-set.ts";
-export { TokenMemory } from "./http/auth/token-memory.ts";
-export {
-  believedUntil,
-  CLOCK_TOLERANCE_S,
-  isOfKind,
-  PUBLIC_KEY_ALGORITHMS,
-} from "./http/token-rules.ts";
+} from "./http/authorization.ts";
+export { RSA_ALGORITHMS, type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
 export { ExpiringMap } from "./kit/expiring-map.ts";
-export { createSecret, hasChecksum, randomText } from "./http/key.ts";
+export { createSecret, hasChecksum, randomText } from "./kit/secret.ts";
 export { digestOf } from "./kit/digest.ts";
 export {
   keepError,
@@ -314,7 +311,7 @@ export type {
   StoreNeed,
 } from "./plugin/definitions.ts";
 export type { GatewayWarning, PluginWarning, WorkerStatus } from "./plugin/description.ts";
-export { type AuthenticatorDefinition, Pages, StandIns } from "./plugin/kernel-points.ts";
+export { Pages, StandIns } from "./plugin/kernel-points.ts";
 export type { Check } from "./plugin/plugin-checks.ts";
 export type { ComposedGateway, Contribution, Point, PointRules } from "./plugin/point.ts";
 export { PERSON_ROLES, type PersonRole, ROLES } from "./kit/roles.ts";

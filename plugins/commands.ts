@@ -19,6 +19,11 @@ export const COMMANDS: BundledCommands = {
     usage: "[options] <client> [target]",
     load: async () => (await import("./client/commands.ts")).commands["client-config"],
   },
+  key: {
+    description: "Make a key with a role: prints it once, and the line for the config.",
+    usage: "[options]",
+    load: async () => (await import("./keys/commands.ts")).commands.key,
+  },
   mcpo: {
     description: "Run as mcpo does: every tool at POST /{server}/{tool}, with mcpo's own flags.",
     usage: "[options]",

@@ -3,12 +3,11 @@
 /** Neither sockets nor children (test/unit-guard.ts sees to it): they share their modules and take every core. */
 export const UNIT: readonly string[] = [
   "test/core/{delay,trace}.test.ts",
-  "test/core/call/{amend,answer,content,in-flight}.test.ts",
+  "test/core/call/{amend,answer,content,in-flight,principal}.test.ts",
   "test/core/cli/{container,flags,run-process}.test.ts",
   "test/core/config/{agents,environment,identity,jsonschema,load,mask,sentences,spelling,watch,wrong}.test.ts",
   "test/core/gateway/{leak,plan}.test.ts",
   "test/core/http/allowed-hosts.test.ts",
-  "test/core/http/auth/{chain,key,principal}.test.ts",
   "test/core/kit/{backoff,blocks,document-host,env,expiring-map,json-scan,parse-json,pieces}.test.ts",
   "test/core/plugin/graph.test.ts",
   "test/core/process/{ring-buffer,stderr}.test.ts",
@@ -26,6 +25,7 @@ export const UNIT: readonly string[] = [
   "test/plugins/health/verdict.test.ts",
   "test/plugins/history/ring.test.ts",
   "test/plugins/nats/subjects.test.ts",
+  "test/plugins/keys/{chain,key}.test.ts",
   "test/plugins/mcp/{envelope,names,parked-calls,progress}.test.ts",
   "test/plugins/openapi/{check,coerce,output,reply}.test.ts",
   "test/plugins/progress/{meter,reporter}.test.ts",

@@ -1,8 +1,4 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
-import { createKey } from "../http/key.ts";
-import { digestOf } from "../kit/digest.ts";
-import { GatewayError } from "../kit/errors.ts";
-import { type Role, ROLES } from "../kit/roles.ts";
 import { relative } from "node:path";
 import type { BuildRequest } from "../build/build.ts";
 import { isDefault } from "../plugin/defaults.ts";
@@ -79,59 +75,7 @@ export const AUTHORING_COMMANDS: Readonly<Record<string, CommandDefinition>> = {
       await schema(config);
     },
   },
-  key: {
-    description: "Make a key with a role: prints it once, and the line for the config.",
-    flags: [
-      {
-        flag: "--role <role>",
-        description: "what its holder may do",
-        choices: ROLES,
-        required: true,
-      },
-      {
-        flag: "--name <name>",
-        description: "name of the key in the config, logs and audit",
-        required: true,
-      },
-      { flag: "--json", description: "print JSON" },
-    ],
-    run({ flags }: CommandInput<KeyOptions>) {
-      printKey(flags);
-    },
-  },
 };
-
-/** What a key is made for. */
-interface KeyOptions {
-  readonly role: Role;
-  readonly name: string;
-  readonly json?: boolean;
-}
-
-/**
- * Prints a new key, the only time it can be seen, and what to put into the config in its place.
- *
- * @throws {GatewayError} `invalid` for a name that cannot stand in the config
- */
-function printKey({ role, name, json }: KeyOptions): void {
-  if (!/^[A-Za-z0-9_.-]{1,64}$/.test(name))
-    throw new GatewayError("invalid", "The name of a key has 1 to 64 of: letters, digits, _ . -", {
-      hint: "For example --name ci.",
-    });
-  const key = createKey(role);
-  const hash = `sha256:${digestOf(key)}`;
-  if (json) {
-    console.log(JSON.stringify({ name, role, key, hash }));
-    return;
-  }
-  console.log(`${key}
-
-This key is shown once. Give it to its holder, and put its hash into the config:
-
-auth:
-  keys:
-    ${/^[A-Za-z]/.test(name) ? name : JSON.stringify(name)}: { role: ${role}, hash: "${hash}" }`);
-}
 
 /** Builds a gateway and tells what came out. */
 async function build(request: BuildRequest): Promise<void> {

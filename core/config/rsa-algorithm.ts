@@ -1,6 +1,10 @@
 import { z } from "zod";
 
-/** Algorithms that an RSA key can sign with. */
+/**
+ * Algorithms that an RSA key can sign with.
+ *
+ * @example const isRsa = RSA_ALGORITHMS.includes(header.alg as RsaAlgorithm);
+ */
 export const RSA_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] as const;
 
 /**

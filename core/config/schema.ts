@@ -1,9 +1,7 @@
-import { ROLES } from "../kit/roles.ts";
 import { z } from "zod";
-import { isNetwork } from "../kit/addresses.ts";
+import { authSchema } from "./auth.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { type ServerInput, serverSchema } from "./server-schema.ts";
-import { rsaAlgorithmSchema } from "./rsa-algorithm.ts";
 
 /**
  * Schema of an address to listen on.
@@ -144,80 +142,7 @@ export const configObject = z.strictObject({
     .describe(
       "Plugins: a bare name is first-party, ./x is a file beside the config, anything else an npm package. false switches off.",
     ),
-  auth: z
-    .strictObject({
-      apiKey: z
-        .string()
-        .min(16)
-        .optional()
-        .describe(
-          "Clients must send it as a bearer token; a client that does has every right. At least 16 characters.",
-        ),
-      keys: z
-        .record(
-          z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/),
-          z.strictObject({
-            role: z
-              .enum(ROLES)
-              .describe("What its holder may do; each of the first four includes those before it."),
-            hash: z
-              .string()
-              .regex(/^sha256:[0-9a-f]{64}$/)
-              .describe("Digest of the key, as printed by `propylon key`."),
-          }),
-        )
-        .default({})
-        .describe("Keys with a role each, by a name that appears in logs."),
-      jwt: z
-        .strictObject({
-          secret: z
-            .string()
-            .min(32)
-            .optional()
-            .describe("Shared secret of HS256 tokens. At least 32 characters."),
-          publicKey: z
-            .string()
-            .optional()
-            .describe("PEM public key (SPKI) of RS256, ES256 or EdDSA tokens."),
-          jwks: z
-            .url({ protocol: /^https?$/ })
-            .optional()
-            .describe("URL of a JSON Web Key Set."),
-          rsaAlgorithm: rsaAlgorithmSchema(),
-          issuer: z.string().optional().describe("Required `iss`."),
-          audience: z.string().optional().describe("Required `aud`."),
-          roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),
-          qualify: z
-            .boolean()
-            .optional()
-            .describe(
-              "Whether its people are known as `jwt:<sub>` and not as `sub`; default: beside every plugin that names people, too.",
-            ),
-        })
-        .optional()
-        .describe("Accept signed JSON Web Tokens whose claim names a role."),
-      maxFailures: z
-        .int()
-        .min(0)
-        .default(10)
-        .describe(
-          "Wrong credentials per minute from one address, and of one beginning; those beyond get 429 before anything is looked up. Credentials that were right within a day are not held up. 0 = any number.",
-        ),
-      trustedProxies: z
-        .array(z.string().refine(isNetwork, "expected an address or a network such as 10.1.0.0/16"))
-        .default([])
-        .describe(
-          "Addresses and networks of the proxies in front, e.g. 10.1.0.0/16: what they write into X-Forwarded-For is the address of a client. Default: it is that of the connection.",
-        ),
-      strict: z
-        .boolean()
-        .default(true)
-        .describe(
-          "Whether reading the management API takes credentials too, once any are configured. Changing always does.",
-        ),
-    })
-    .prefault({})
-    .describe("Authentication without a plugin."),
+  auth: authSchema.prefault({}).describe("Authentication without a plugin."),
   management: z
     .strictObject({
       enabled: z

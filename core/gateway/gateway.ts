@@ -267,6 +267,8 @@ export class Gateway {
     { unlessSame = false, commit }: ChangeOptions = {},
   ): Promise<ReloadReport> {
     const candidate = await Candidate.prepare(this, checked);
+    if (this.current.number === 0)
+      this.current = emptyGeneration(checked.config, this.log, candidate.generation);
     const isApplied = !(unlessSame && candidate.isInForce);
     try {
       if (isApplied) await candidate.open(this.#isListening);

@@ -77,7 +77,7 @@ export class Generation {
 
   /** What lets people in. */
   get credits(): Credits {
-    return { auth: this.config.auth, links: this.compiled.authenticators };
+    return { strict: this.config.auth.strict, links: this.compiled.authenticators };
   }
 
   /** Calls that have not ended yet. */

@@ -82,11 +82,15 @@ function compare(a: string, b: string): number {
 }
 
 function checkNames(sorted: readonly GraphNode[], refuse: Refuse): void {
-  for (const [index, { key, plugin }] of sorted.entries()) {
-    const next = sorted[index + 1];
-    if (next?.plugin.name !== plugin.name) continue;
-    const message = `Plugins "${key}" and "${next.key}" are both named "${plugin.name}".`;
-    refuse("exists", next, message, "Remove one from the config.");
+  const keys = new Map<string, string>();
+  for (const node of sorted) {
+    const { name } = node.plugin;
+    const other = keys.get(name);
+    if (other !== undefined) {
+      const message = `Plugins "${other}" and "${node.key}" are both named "${name}".`;
+      refuse("exists", node, message, "Remove one from the config.");
+    }
+    keys.set(name, node.key);
   }
 }
 

@@ -54,7 +54,7 @@ function renew(
   if (open) return principal;
   if (origin === undefined) return principal.kind === "anonymous" ? undefined : principal;
   const link = authenticators.find(({ name }) => name === origin);
-  if (link?.renew) return link.renew(ref);
-  // As if it came now: what ends such a credential ends this, too.
-  return link && makePrincipal(principal, origin);
+  // Where that cannot be told, as if it came now: what ends such a credential ends this, too.
+  const identity = link?.renew ? link.renew(ref) : link && principal;
+  return identity && makePrincipal(identity, origin);
 }

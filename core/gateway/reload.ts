@@ -2,7 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import { InFlightSet } from "../call/cancellation.ts";
 import type { Abortion } from "../call/pipeline.ts";
+import { uncheckedCredentials } from "../http/authenticator.ts";
 import type { Config } from "../config/config.ts";
+import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Guesses } from "../http/guesses.ts";
 import type { AppInput } from "../http/app.ts";
@@ -17,7 +19,7 @@ import type { Leases } from "../plugin/leases.ts";
 import { Checks, Pages } from "../plugin/kernel-points.ts";
 import type { Check } from "../plugin/plugin-checks.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
-import { compile } from "./compile.ts";
+import { compile, type Compiled } from "./compile.ts";
 import type { HookEmitter } from "./emitter.ts";
 import { Generation } from "./generation.ts";
 import { type KeptValues, Unwinding } from "./keep.ts";
@@ -139,19 +141,42 @@ export class Candidate {
   }
 }
 
-/** What serves before the first config is applied: nothing. */
-export function emptyGeneration(config: Config, log: Logger): Generation {
+/**
+ * What serves before the first config is applied: nothing. Nobody gets in where the config has credentials.
+ *
+ * @param first the generation to come, once it is prepared: what plugins ask about people while they start is judged by it
+ */
+export function emptyGeneration(config: Config, log: Logger, first?: Generation): Generation {
   const running = new InFlightSet<Abortion>();
   const nothing = config.with({ servers: {}, endpoints: {}, insecure: true });
+  const compiled = compile({ config: nothing, scopes: [], servers: new Map(), running, log });
   return new Generation({
     number: 0,
     written: config.values,
     config: config.values,
     places: config.places,
     scopes: [],
-    compiled: compile({ config: nothing, scopes: [], servers: new Map(), running, log }),
+    compiled: { ...compiled, ...(first && peopleOf(first.compiled)) },
     running,
   });
+}
+
+function peopleOf({ authenticators, guard, open }: Compiled): Partial<Compiled> {
+  return { authenticators, guard, open };
+}
+
+/**
+ * Credentials that nothing checks would leave the gateway open, or closed for everybody.
+ *
+ * @throws {GatewayError} `invalid` for them, at their place
+ */
+function refuseUnchecked(config: Config, { authenticators }: Compiled): void {
+  const own = authenticators.filter(({ plugin }) => plugin === undefined);
+  const issues = uncheckedCredentials(
+    config.values.auth,
+    own.map(({ name }) => name),
+  );
+  if (issues.length > 0) throw invalidConfig(issues.map((issue) => config.place(issue)));
 }
 
 async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Promise<Prepared> {
@@ -179,6 +204,7 @@ async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Pro
     compiled: compile({ config, scopes, servers: plan.servers, running, log, guesses }),
     running,
   });
+  refuseUnchecked(config, generation.compiled);
   if (generation.selectors.length > 0) refuseUnknownNames(generation);
   const changes = {
     plugins: comparePlugins(old.scopes, scopes),

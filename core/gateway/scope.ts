@@ -200,7 +200,7 @@ export function createScope(
  * @throws {GatewayError} `exists` then
  */
 export function onlyOne<T>(
-  [first, second]: readonly Contribution<T>[],
+  [first, second]: readonly Pick<Contribution<T>, "plugin" | "value">[],
   clash: (one: string, other: string) => string,
   hint = "Take one of them out of plugins.",
 ): T | undefined {

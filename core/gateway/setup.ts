@@ -10,7 +10,7 @@ import { type EndpointServer, EndpointServers } from "../plugin/endpoint-server.
 import type { Added, Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
-import { chosen, isDefault } from "../plugin/defaults.ts";
+import { AUTH_PLUGIN, chosen, isDefault } from "../plugin/defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "../plugin/hooks.ts";
 import { createRegistry } from "./metrics.ts";
@@ -207,7 +207,8 @@ export function blame(
 }
 
 function placeOf(key: string, config: Config, message: string): Place {
-  return config.place({ path: ["plugins", key], at: "key", message, hint: "" }).place;
+  const path = key === AUTH_PLUGIN ? ["auth"] : ["plugins", key];
+  return config.place({ path, at: "key", message, hint: "" }).place;
 }
 
 /** Where a plugin in a file of the gateway failed, e.g. `hello.ts:11:25`; its folder is nobody's business. */

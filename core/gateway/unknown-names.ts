@@ -1,7 +1,6 @@
 import { invalidConfig } from "../config/issue.ts";
 import { type Selectable, type UnknownName, unknownNames } from "../loading/selectors.ts";
-import { Authenticators } from "../plugin/kernel-points.ts";
-import { MASTER } from "../http/authenticator.ts";
+import { readRef } from "../call/principal.ts";
 import type { Logger } from "pino";
 import type { Server } from "../call/server.ts";
 import type { Generation } from "./generation.ts";
@@ -10,7 +9,7 @@ import type { Generation } from "./generation.ts";
 export function unknownNamesOf(generation: Generation): readonly UnknownName[] {
   const { selectors, compiled } = generation;
   // A plugin that lets people in may call them keys, too.
-  const mayBringKeys = compiled.points.of(Authenticators).length > 0;
+  const mayBringKeys = compiled.authenticators.some(({ plugin }) => plugin !== undefined);
   return unknownNames(selectors, selectableOf(generation)).map((each) =>
     each.kind === "key" && mayBringKeys ? { ...each, isStrict: false } : each,
   );
@@ -37,7 +36,7 @@ export function tellUnknownTools(generation: Generation, server: string, log: Lo
 }
 
 function selectableOf({ config, scopes, compiled }: Generation): Selectable {
-  const { apiKey, keys } = config.auth;
+  const granted = compiled.authenticators.flatMap(({ grants }) => [...(grants?.keys() ?? [])]);
   return {
     servers: [
       ...new Set([
@@ -46,7 +45,7 @@ function selectableOf({ config, scopes, compiled }: Generation): Selectable {
         ...scopes.map(({ name }) => name),
       ]),
     ],
-    keys: [...Object.keys(keys), ...(apiKey === undefined ? [] : [MASTER])],
+    keys: granted.map(readRef).flatMap(({ kind, id }) => (kind === "key" ? [id] : [])),
     tools(server) {
       const found = compiled.servers.get(server);
       const isKnown = found?.status.state === "ready" && found.catalogue.hash !== "";

@@ -14,6 +14,9 @@ import { makePrincipal, originOf } from "../call/principal.ts";
 import type { TrustedProxies } from "./proxies.ts";
 import { admits } from "./guard.ts";
 
+/** What is said to credentials that nobody claims; it tells nothing of who was asked. */
+export type Refusal = (credentials: Credentials) => string;
+
 /** How guessing is slowed down. */
 export interface Guessing {
   readonly guesses: Guesses;
@@ -27,9 +30,6 @@ export interface ChainOptions {
   /** Whose clients are told apart; default: a client has the address of its connection. */
   readonly proxies?: TrustedProxies | undefined;
 }
-
-/** What is said to credentials that nobody claims; it tells nothing of who was asked. */
-export type Refusal = (credentials: Credentials) => string;
 
 /**
  * Authenticators, asked in their order until one knows the credentials. One that cannot decide, and one that says that they are
@@ -107,8 +107,11 @@ export class AuthenticatorChain implements Authentication {
     throw new GatewayError("unauthorized", this.#refuse(credentials));
   }
 
+  /** Those of the config come last: a plugin may know more of the form that was sent. */
   #refuse(credentials: Credentials): string {
-    for (const { refusal } of this.links) {
+    const own = this.links.filter(({ plugin }) => plugin === undefined);
+    const others = this.links.filter(({ plugin }) => plugin !== undefined);
+    for (const { refusal } of [...others, ...own]) {
       const words = refusal?.(credentials);
       if (words !== undefined) return words;
     }

@@ -3,7 +3,7 @@ import type { Json } from "../kit/types.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { Buckets } from "../kit/buckets.ts";
 import { Recent } from "../kit/recent.ts";
-import { readBearer, readUnprovenClaims } from "./key.ts";
+import { readBearer, readUnprovenClaims } from "./authorization.ts";
 import { digestOf } from "../kit/digest.ts";
 
 /** A try whose outcome is not known yet; one of the three ends it. */

@@ -6,7 +6,8 @@ import {
   STORE_PLUGINS,
   TYPE_PLUGINS,
 } from "../plugin/defaults.ts";
-import { checkParts, checkWithPlugins, findStore, storeIssues } from "./checks.ts";
+import { checkParts, checkWithPlugins, findStore, readsAuth, storeIssues } from "./checks.ts";
+import { credentialsIn } from "../http/authenticator.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
@@ -81,9 +82,7 @@ async function readEach(
     try {
       const plugin = await resolver.resolve(key);
       checkDefinition(key, plugin);
-      const schema = plugin.config ?? NO_OPTIONS;
-      const path = ["plugins", key] as const;
-      const part = validatePart(schema, written, path, config.places);
+      const part = readOptions({ key, plugin }, written, config);
       if ("issues" in part) issues.push(...part.issues);
       else plugins.push({ key, plugin, ...part, needs: readNeeds(key, plugin, part.options) });
     } catch (thrown) {
@@ -91,6 +90,20 @@ async function readEach(
     }
   }
   return { plugins, issues };
+}
+
+/** The options of the plugin that checks credentials stand in `auth`, where the schema of the config has read them. */
+function readOptions(
+  { key, plugin }: Pick<CheckedPlugin, "key" | "plugin">,
+  written: Readonly<Record<string, unknown>>,
+  { places, values }: Config,
+): ReturnType<typeof validatePart> {
+  const isAuth = readsAuth({ key, plugin });
+  const schema = (isAuth ? undefined : plugin.config) ?? NO_OPTIONS;
+  const part = validatePart(schema, written, ["plugins", key], places);
+  if ("issues" in part || !isAuth) return part;
+  const credentials = credentialsIn(values.auth);
+  return { written: credentials, options: credentials };
 }
 
 /** What a definition may have. A member that is read nowhere may be a mistyped one that was to keep somebody out. */
@@ -240,7 +253,7 @@ function optionsRead(
   { plugins: written }: GatewayConfig,
   plugins: readonly CheckedPlugin[],
 ): GatewayConfig["plugins"] {
-  const given = plugins.filter(({ key }) => isPlainObject(written[key]));
+  const given = plugins.filter((each) => isPlainObject(written[each.key]) && !readsAuth(each));
   return { ...written, ...Object.fromEntries(given.map((each) => [each.key, each.written])) };
 }
 

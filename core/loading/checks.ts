@@ -1,6 +1,7 @@
-import { hasCredentials } from "../http/authenticator.ts";
+import { JWT, KEYS } from "../config/auth.ts";
+import { hasCredentials, uncheckedCredentials } from "../http/authenticator.ts";
 import { isLoopback } from "../kit/addresses.ts";
-import { schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
+import { AUTH_PLUGIN, schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
 import type { OptionReference, StoreAbility, StoreKind } from "../plugin/definitions.ts";
 import type { PathIssue } from "../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
@@ -41,8 +42,14 @@ export function checkWithPlugins(
     // What plugins add shows when they are set up.
     ...(hasPlugins(config) ? [] : checkComposed(config, own)),
     ...checkClaims(plugins),
+    ...uncheckedCredentials(config.auth, plugins.some(readsAuth) ? [KEYS, JWT] : []),
     ...checkReferences(config, plugins),
   ];
+}
+
+/** Whether a plugin is the one that checks credentials. */
+export function readsAuth({ key, plugin }: Pick<CheckedPlugin, "key" | "plugin">): boolean {
+  return key === AUTH_PLUGIN && sectionOf(plugin)?.key === "auth";
 }
 
 /** Problems with parts that plugins can bring too: authentication, servers, listeners and endpoints. */
@@ -152,7 +159,7 @@ function checkClaims(plugins: readonly CheckedPlugin[]): PathIssue[] {
   const owners = new Map<string, string>();
   return plugins.flatMap(({ key, plugin }) => {
     const section = sectionOf(plugin)?.key;
-    if (section === undefined) return [];
+    if (section === undefined || readsAuth({ key, plugin })) return [];
     const other = owners.get(section);
     owners.set(section, plugin.name);
     const message = isCoreKey(section)

@@ -4,7 +4,7 @@ import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "../config/schema.ts";
 import { ENTRY_TYPES, entryCommon, serverSchema } from "../config/server-schema.ts";
 import { inputShape } from "../config/written.ts";
-import { sectionOf, type Section } from "./sections.ts";
+import { isCoreKey, sectionOf, type Section } from "./sections.ts";
 import type { Shape } from "../config/shape.ts";
 
 /** A JSON Schema object of draft 2020-12. */
@@ -62,7 +62,8 @@ export function configJsonSchema(plugins: Readonly<Record<string, AnyPlugin>> = 
   options["properties"] = Object.fromEntries(described);
   for (const plugin of Object.values(plugins)) {
     const section = sectionOf(plugin);
-    if (section) properties[section.key] = sectionOptions(plugin, section);
+    if (section && !isCoreKey(section.key))
+      properties[section.key] = sectionOptions(plugin, section);
   }
   properties["extends"] = LAYERS;
   properties["$env"] = {
@@ -88,9 +89,11 @@ function sectionOptions(plugin: AnyPlugin, { option }: Section): JsonSchema {
   return shapeOf(plugin.config).properties[option] ?? {};
 }
 
+/** Those of a plugin that reads a section of the gateway stand there alone. */
 function pluginOptions(plugin: AnyPlugin): JsonSchema {
   const off = [{ type: "boolean" }, { type: "null" }];
-  if (plugin.config === undefined)
+  const isApart = isCoreKey(sectionOf(plugin)?.key ?? "");
+  if (plugin.config === undefined || isApart)
     return { anyOf: [{ type: "object", additionalProperties: false }, ...off] };
   const { $schema: _, ...options } = z.toJSONSchema(plugin.config, {
     io: "input",

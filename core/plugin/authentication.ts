@@ -95,17 +95,45 @@ export interface AuthenticatorOptions {
    * that this one takes. Default: the gateway's own words.
    */
   readonly refusal?: (credentials: Credentials) => string | undefined;
+  /** Who has a ref now, with the rights of now. Default: that cannot be told without the credential. */
+  readonly renew?: (ref: string) => Identity | undefined;
+  /**
+   * What the credentials of its principals are, as digests by `ref`, or under {@link EVERYBODY} for all. Where a new config has
+   * another digest or none, what that principal has open ends. Default: nothing ends while the plugin stays.
+   */
+  readonly grants?: ReadonlyMap<string, string>;
+  /**
+   * What it is beside the other authenticators of a config. Called once for each config, also for one that is only looked at. A throw
+   * refuses the config. Default: the same as without them.
+   *
+   * @param all of the config, itself included
+   */
+  readonly among?: (all: readonly { readonly name: string }[]) => AuthenticatorDefinition;
+}
+
+/**
+ * Whom a grant is about that is about all; see {@link AuthenticatorOptions.grants}.
+ *
+ * @example const grants = new Map([[EVERYBODY, digestOf(secret)]]);
+ */
+export const EVERYBODY = "*";
+
+/**
+ * What a plugin adds to {@link Authenticators}.
+ *
+ * @example
+ * const nobody: AuthenticatorDefinition = { name: "nobody", authenticate: () => undefined };
+ */
+export interface AuthenticatorDefinition extends AuthenticatorOptions {
+  /** Unique in the gateway, in lower case with hyphens; `GET /_meta` shows it. */
+  readonly name: string;
+  readonly authenticate: Authenticate;
 }
 
 /** One of the chain. */
-export interface Authenticator extends AuthenticatorOptions {
-  /** Unique in a gateway. */
-  readonly name: string;
-  /** Name of the plugin that brings it; `undefined` for those of the config. */
+export interface Authenticator extends AuthenticatorDefinition {
+  /** Name of the plugin that brings it; `undefined` for those of the config's `auth`. */
   readonly plugin: string | undefined;
-  readonly authenticate: Authenticate;
-  /** Who has a ref now, with the rights of now; absent where that cannot be told without the credential. */
-  readonly renew?: (ref: string) => Principal | undefined;
 }
 
 /** Decides who makes a request and what they may, for a whole listener. */

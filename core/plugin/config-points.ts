@@ -2,6 +2,7 @@ import type { ServerType } from "../call/server-type.ts";
 import type { EndpointInput, ListenerInput } from "./definitions.ts";
 import { EndpointServers } from "./endpoint-server.ts";
 import { Filters } from "./filters.ts";
+import { Authenticators } from "./kernel-points.ts";
 import { definePoint, type Point } from "./point.ts";
 import { Reshapes } from "./reshapes.ts";
 
@@ -30,7 +31,9 @@ export const Endpoints: Point<EndpointInput & { readonly name: string }> = defin
 export const ServerTypes: Point<ServerType & { readonly type: string }> =
   definePoint("server-types");
 
-/** Points whose values no plugin reads: what one adds there decides who reaches what, and holds passphrases. */
+/** Points whose values no plugin reads: what one adds there decides who gets in or reaches what, and holds secrets. */
 export const CLOSED_POINTS: ReadonlySet<string> = new Set(
-  [Filters, Listeners, Endpoints, EndpointServers, Reshapes, ServerTypes].map(({ id }) => id),
+  [Authenticators, Filters, Listeners, Endpoints, EndpointServers, Reshapes, ServerTypes].map(
+    ({ id }) => id,
+  ),
 );

@@ -2,7 +2,13 @@
  * Plugins that are there without a word in the config: keys of `plugins` that are `{}` unless it says otherwise, `false` to do
  * without. They are set up before all others and leave after them; lists of plugins are about the others. They have no metrics of their own.
  */
-export const DEFAULT_PLUGINS: readonly string[] = ["servers", "mcp", "tasks"];
+export const DEFAULT_PLUGINS: readonly string[] = ["keys", "servers", "mcp", "tasks"];
+
+/**
+ * The one of them that checks the credentials of the config's `auth`. What it brings has no plugin of its own in lists, and a config
+ * with credentials is refused without it.
+ */
+export const AUTH_PLUGIN = "keys";
 
 /**
  * Server types of plugins that come with Propylon: an entry of `servers` with such a `type` brings its plugin along, unless another

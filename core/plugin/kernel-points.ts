@@ -1,25 +1,9 @@
 import { GatewayError } from "../kit/errors.ts";
-import type {
-  Authenticate,
-  Authenticator,
-  AuthenticatorOptions,
-  FindCredential,
-} from "./authentication.ts";
+import type { Authenticator, AuthenticatorDefinition, FindCredential } from "./authentication.ts";
+import { AUTH_PLUGIN } from "./defaults.ts";
 import type { Check } from "./plugin-checks.ts";
 import { type Contribution, definePoint, type Point } from "./point.ts";
 import type { PageHandler } from "./route.ts";
-
-/**
- * What a plugin adds to {@link Authenticators}.
- *
- * @example
- * const nobody: AuthenticatorDefinition = { name: "nobody", authenticate: () => undefined };
- */
-export interface AuthenticatorDefinition extends AuthenticatorOptions {
-  /** Unique in the gateway, in lower case with hyphens; `GET /_meta` shows it. */
-  readonly name: string;
-  readonly authenticate: Authenticate;
-}
 
 /**
  * Those who tell who makes a request. The keys and tokens of the config's `auth` are asked first, then the authenticators of plugins
@@ -41,18 +25,21 @@ export interface AuthenticatorDefinition extends AuthenticatorOptions {
 export const Authenticators: Point<AuthenticatorDefinition, Authenticator> = definePoint(
   "authenticators",
   {
-    read({ plugin, value }) {
+    read({ key, plugin, value }) {
       if (typeof value?.name !== "string" || typeof value.authenticate !== "function")
         throw misshapen(plugin, "an authenticator", '{ name: "mine", authenticate }');
       return {
         name: value.name,
-        plugin,
+        plugin: key === AUTH_PLUGIN ? undefined : plugin,
         authenticate: value.authenticate.bind(value),
         ...(value.challenge && { challenge: value.challenge.bind(value) }),
         ...(value.stepUp && { stepUp: value.stepUp.bind(value) }),
         ...(value.admits && { admits: value.admits.bind(value) }),
         ...(value.isSigned && { isSigned: value.isSigned.bind(value) }),
         ...(value.refusal && { refusal: value.refusal.bind(value) }),
+        ...(value.renew && { renew: value.renew.bind(value) }),
+        ...(value.grants && { grants: value.grants }),
+        ...(value.among && { among: value.among.bind(value) }),
       };
     },
   },

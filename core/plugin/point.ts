@@ -48,6 +48,8 @@ export interface PointRules<T, R> {
  * @example const labelOf = ({ plugin, value }: Contribution<Quota>): string => `${plugin}: ${value.name}`;
  */
 export interface Contribution<T> {
+  /** Of the plugin in the config. */
+  readonly key: string;
   /** Name of the plugin. */
   readonly plugin: string;
   readonly value: T;
@@ -55,8 +57,6 @@ export interface Contribution<T> {
 
 /** A value as a plugin added it, with the point that it belongs to. */
 export interface Added extends Contribution<unknown> {
-  /** Of the plugin in the config. */
-  readonly key: string;
   readonly point: Point;
 }
 

@@ -1,5 +1,6 @@
 import { Checks, type GatewayConfig, type PluginContext } from "propylon";
-import { isJwtQualified, JWT, perGeneration, qualifiedId } from "propylon/kit";
+import { JWT, perGeneration } from "propylon/kit";
+import { isJwtQualified, qualifiedId } from "propylon/plugins/keys";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
 /** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */

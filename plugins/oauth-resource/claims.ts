@@ -1,6 +1,6 @@
 import type { JWTPayload } from "jose";
 import type { Role } from "propylon";
-import { CLOCK_TOLERANCE_S } from "propylon/kit";
+import { CLOCK_TOLERANCE_S } from "propylon/plugins/keys";
 import { uselessToken } from "./refusal.ts";
 
 /** OpenID Connect Core section 2: at most 255 characters; no control character, as it stands in logs. */

@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { isCrowded, perGeneration } from "propylon/kit";
+import { perGeneration } from "propylon/kit";
+import { isCrowded } from "propylon/plugins/keys";
 import type { OauthResourceOptions } from "./options.ts";
 import { Outages } from "./outages.ts";
 import { AccessTokens, type TokenParts } from "./tokens.ts";

@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { CLOCK_TOLERANCE_S, type FetchedValue } from "propylon/kit";
+import { type FetchedValue } from "propylon/kit";
+import { CLOCK_TOLERANCE_S } from "propylon/plugins/keys";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { IssuerDocument, IssuerDocuments, IssuerForm } from "./documents.ts";
 import type { IntrospectionOptions } from "./options.ts";

@@ -1,4 +1,5 @@
-import { FetchedValue, KeySet } from "propylon/kit";
+import { FetchedValue } from "propylon/kit";
+import { KeySet } from "propylon/plugins/keys";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
 import { IntrospectedTokens } from "./introspection.ts";

@@ -1,5 +1,5 @@
 import { isGatewayError } from "propylon";
-import { believedUntil } from "propylon/kit";
+import { believedUntil } from "propylon/plugins/keys";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import { expiredToken, invalidToken, uselessToken } from "./refusal.ts";
 import type { LocalIssuer, LocalToken } from "./service.ts";

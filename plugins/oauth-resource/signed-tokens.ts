@@ -1,12 +1,12 @@
 import type { JWTPayload } from "jose";
+import { FetchFailure } from "propylon/kit";
 import {
   believedUntil,
   CLOCK_TOLERANCE_S,
-  FetchFailure,
   isOfKind,
   type KeySet,
   PUBLIC_KEY_ALGORITHMS,
-} from "propylon/kit";
+} from "propylon/plugins/keys";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import { expiredToken, invalidToken, uncheckedToken, uselessToken } from "./refusal.ts";
 

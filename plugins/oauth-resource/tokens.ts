@@ -12,11 +12,10 @@ import {
   digestOf,
   JWT,
   type LogFacts,
-  qualifiedId,
   readBearer,
   readUnprovenClaims,
-  TokenMemory,
 } from "propylon/kit";
+import { qualifiedId, TokenMemory } from "propylon/plugins/keys";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
 import type { TokenClaims } from "./claims.ts";

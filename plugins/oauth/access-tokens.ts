@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Role } from "propylon";
-import { CLOCK_TOLERANCE_S } from "propylon/kit";
+import { CLOCK_TOLERANCE_S } from "propylon/plugins/keys";
 import type { LocalIssuer } from "propylon/plugins/oauth-resource";
 import type { KnownGrant } from "./grants.ts";
 import type { KeyRing } from "./key-ring.ts";

@@ -1,10 +1,10 @@
+import { type Kv } from "propylon/kit";
 import {
   CLOCK_TOLERANCE_S,
   isOfKind,
   type KeySet,
-  type Kv,
   PUBLIC_KEY_ALGORITHMS,
-} from "propylon/kit";
+} from "propylon/plugins/keys";
 import { createHash } from "node:crypto";
 import type { JWTVerifyGetKey } from "jose";
 import { OauthError } from "./oauth-error.ts";

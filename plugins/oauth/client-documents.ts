@@ -4,12 +4,12 @@ import {
   ExpiringMap,
   FIRST_PROBLEM,
   HttpClient,
-  KeySet,
   networkReason,
   parseJson,
   rsaAlgorithmSchema,
   timeoutSignal,
 } from "propylon/kit";
+import { KeySet } from "propylon/plugins/keys";
 import { z } from "zod";
 import { OauthError, tooOften } from "./oauth-error.ts";
 import { isRedirect } from "./redirects.ts";

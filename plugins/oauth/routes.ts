@@ -1,5 +1,5 @@
 import { GatewayError, type PluginContext, type RouteOptions } from "propylon";
-import { PUBLIC_KEY_ALGORITHMS } from "propylon/kit";
+import { PUBLIC_KEY_ALGORITHMS } from "propylon/plugins/keys";
 import { registerAdminRoutes } from "./admin-routes.ts";
 import type { Authorization } from "./authorization.ts";
 import { jsonEndpoint, pageEndpoint, type OnRefusal } from "./endpoint.ts";

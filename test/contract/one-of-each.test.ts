@@ -53,7 +53,7 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     // By way of a proxy, which the client of our own does not know.
     "plugins/servers/proxied-pool.ts",
   ],
-  "reader of key sets": [/create(?:Local|Remote)JWKSet/, "core/http/auth/key-set.ts"],
+  "reader of key sets": [/create(?:Local|Remote)JWKSet/, "plugins/keys/key-set.ts"],
   "reader of HTTP responses": [/HTTP\\\/1/, "plugins/servers/http-parser.ts"],
 };
 

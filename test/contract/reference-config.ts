@@ -1,6 +1,6 @@
 import { configSchema } from "../../core/config/schema.ts";
 import { joinOptions, listOptions, type PluginOption } from "../../core/config/options.ts";
-import { sectionOf } from "../../core/loading/sections.ts";
+import { isCoreKey, sectionOf } from "../../core/loading/sections.ts";
 import type { Shape } from "../../core/config/shape.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { page, table } from "./page.ts";
@@ -23,7 +23,7 @@ const linkOf = ({ name }: AnyPlugin): string => `[${name}](../plugins/${name}.md
 
 function sectionRow(plugin: AnyPlugin): string[][] {
   const section = sectionOf(plugin);
-  if (!section) return [];
+  if (!section || isCoreKey(section.key)) return [];
   const options = section.option === undefined ? "options" : `option \`${section.option}\``;
   return [
     [
@@ -39,6 +39,8 @@ function pluginBlocks(plugin: AnyPlugin): string[] {
   const options = listOptions(plugin.config);
   const title = `## Plugin ${plugin.name}`;
   if (options.length === 0) return [title, `${linkOf(plugin)} has no options.`];
+  const { key = "" } = sectionOf(plugin) ?? {};
+  if (isCoreKey(key)) return [title, `Its options stand in \`${key}\`; more: ${linkOf(plugin)}.`];
   const words = `Below \`plugins.${plugin.name}\`; more: ${linkOf(plugin)}.`;
   return [title, words, table(HEAD, options.map(optionRow))];
 }

@@ -6,7 +6,7 @@ import {
   GatewayError,
   type Mutation,
 } from "../../core/index.ts";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 

@@ -1,5 +1,5 @@
 import { SignJWT } from "jose";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Access, GatewayConfigInput, GatewayDescription } from "../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";

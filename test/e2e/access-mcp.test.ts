@@ -3,7 +3,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type Identity, type Principal, type Role } from "../../core/index.ts";
 import { connectClient, setupGateway, type PluginEntry } from "../../core/testing/index.ts";

@@ -47,7 +47,7 @@ function isAsked({ route, asker, mode, changes }: Asked): boolean {
 }
 
 /** They ask for credentials by being there, so nothing would be unlocked; their routes have tests of their own. */
-const LOCKS: readonly string[] = ["oauth", "oauth-resource", "team-auth"];
+const LOCKS: readonly string[] = ["keys", "oauth", "oauth-resource", "team-auth"];
 /** They refuse people themselves, on pages and in words of their own, which tests of theirs look at. */
 const PAGES: readonly string[] = ["oauth-client", "sessions"];
 

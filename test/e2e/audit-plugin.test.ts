@@ -2,7 +2,7 @@ import { Audit } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundDetails } from "../../core/http/audit.ts";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import {
   createPrincipal,

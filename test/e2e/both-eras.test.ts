@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../plugins/conformance/mcp/client.ts";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Era } from "../../core/kit/types.ts";
 import { until } from "../fixtures/until.ts";

@@ -2,7 +2,7 @@ import { Authenticators } from "propylon";
 import { request } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput, type Identity } from "../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";

@@ -1,7 +1,7 @@
 import { Filters, Lists } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type Listed, type Principal, type Role } from "../../core/index.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";

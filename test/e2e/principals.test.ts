@@ -1,7 +1,7 @@
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput, type Json } from "../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";

@@ -6,7 +6,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
 import { createPrincipal } from "../../core/index.ts";

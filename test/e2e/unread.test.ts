@@ -1,6 +1,6 @@
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../core/http/key.ts";
+import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput } from "../../core/index.ts";
 import type { Cut } from "../../core/kit.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { MANAGED, startManaged } from "./kit.ts";
 

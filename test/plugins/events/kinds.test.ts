@@ -11,7 +11,7 @@ import {
 } from "fast-check";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { definePlugin } from "../../../core/index.ts";
 import type { PluginEvent } from "../../../core/kit.ts";
 import { digestOf } from "../../../core/kit/digest.ts";

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from "vitest";
 import { createPrincipal } from "../../../core/call/principal.ts";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";
 import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";

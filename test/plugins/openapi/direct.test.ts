@@ -1,7 +1,7 @@
 import { definePlugin, GatewayError } from "propylon";
 import ratelimit from "propylon/plugins/ratelimit";
 import { describe, expect, it } from "vitest";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { createSlow, EVERYTHING, post, refusal, startOpenapi, waitForCount } from "./support.ts";
 

@@ -11,7 +11,7 @@ import {
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import type { Gateway } from "../../../core/gateway/gateway.ts";
 import { createGateway } from "../../../core/index.ts";
 import { digestOf } from "../../../core/kit/digest.ts";

@@ -1,7 +1,7 @@
 import { Answer, definePlugin, type GatewayConfigInput, type Json } from "propylon";
 import { readEvents } from "propylon/kit";
 import { type PluginEntry, setupGateway } from "propylon/testing";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import tasks, { Tasks, type TaskService } from "../../../plugins/tasks/index.ts";

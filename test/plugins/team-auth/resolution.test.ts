@@ -7,7 +7,7 @@ import { sql } from "kysely";
 import { pino } from "pino";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
 import { Accounts } from "../../../plugins/access/index.ts";

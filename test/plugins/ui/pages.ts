@@ -1,6 +1,6 @@
 import type { BrowserContextOptions } from "playwright-core";
 import { expect } from "vitest";
-import { createKey } from "../../../core/http/key.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { until } from "../../fixtures/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";

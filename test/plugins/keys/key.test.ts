@@ -1,17 +1,12 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createKeyring } from "../../../../core/http/authenticator.ts";
-import {
-  createKey,
-  isMistyped,
-  readBasic,
-  readBearer,
-  readUnprovenClaims,
-} from "../../../../core/http/key.ts";
-import { digestOf } from "../../../../core/kit/digest.ts";
-import { configSchema, type Role } from "../../../../core/index.ts";
-import { rounds } from "../../../fixtures/ci.ts";
+import { createKeyring } from "../../../plugins/keys/keyring.ts";
+import { createKey, isMistyped } from "../../../plugins/keys/key.ts";
+import { readBasic, readBearer, readUnprovenClaims } from "../../../core/http/authorization.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
+import { configSchema, type Role } from "../../../core/index.ts";
+import { rounds } from "../../fixtures/ci.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
 const keyring = (auth: object) => createKeyring(configSchema.parse({ auth }).auth);

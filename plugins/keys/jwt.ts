@@ -1,18 +1,11 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
-import { asProven } from "../plugin/authentication.ts";
-import type { GatewayConfig } from "../config/schema.ts";
-import { GatewayError } from "../kit/errors.ts";
-import type { Role } from "../kit/roles.ts";
-import type { Principal } from "../kit/types.ts";
-import { readUnprovenClaims } from "./key.ts";
-import { digestOf } from "../kit/digest.ts";
-import { JWT, qualifiedId } from "./auth/people.ts";
-import { makePrincipal } from "../call/principal.ts";
-import { ALL_ROLES } from "./guard.ts";
-import { KeySet } from "./auth/key-set.ts";
-import { ProviderHttp } from "../kit/provider-http.ts";
-import { TokenMemory } from "./auth/token-memory.ts";
+import { createPrincipal, GatewayError, type Principal, type Role } from "propylon";
+import { asProven, digestOf, JWT, ProviderHttp, readUnprovenClaims, ROLES } from "propylon/kit";
+import { KeySet } from "./key-set.ts";
+import type { KeysOptions } from "./options.ts";
+import { qualifiedId } from "./people.ts";
+import { TokenMemory } from "./token-memory.ts";
 import {
   believedUntil,
   BY_KEY_TYPE,
@@ -21,7 +14,7 @@ import {
   PUBLIC_KEY_ALGORITHMS,
 } from "./token-rules.ts";
 
-type JwtConfig = NonNullable<GatewayConfig["auth"]["jwt"]>;
+type JwtConfig = NonNullable<KeysOptions["jwt"]>;
 
 /** Who a token is about. At once for one that was seen before. */
 export interface JwtVerifier {
@@ -85,14 +78,14 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
     if (known instanceof GatewayError) throw known;
     if (known) return known;
     // Without a look at the key set: another issuer's tokens must not depend on ours being there.
-    if (!mayBeOurs(token)) throw new ForeignToken();
+    if (!mayBeOurs(token)) throw new UnclaimedToken();
     return verify(token, digest);
   };
   return Object.assign(find, { mayBeOurs });
 }
 
 /** A token that is not of this issuer, or not signed with this key: somebody else may know it. */
-export class ForeignToken extends GatewayError {
+export class UnclaimedToken extends GatewayError {
   constructor(cause?: unknown) {
     super("unauthorized", "The token is not valid.", { cause });
   }
@@ -160,16 +153,13 @@ function toPrincipal(
 ): Principal {
   if (typeof sub !== "string" || sub === "") throw refused("The token names no subject.");
   const named = Object.hasOwn(claims, roleClaim) ? [claims[roleClaim]].flat() : [];
-  const roles = named.filter((role): role is Role => ALL_ROLES.has(role as Role));
-  return makePrincipal(
-    {
-      id: isQualified ? qualifiedId(JWT, sub) : sub,
-      kind: "user",
-      roles: new Set(roles),
-      expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
-    },
-    JWT,
-  );
+  const roles = named.filter((role): role is Role => ROLES.includes(role as Role));
+  return createPrincipal({
+    id: isQualified ? qualifiedId(JWT, sub) : sub,
+    kind: "user",
+    roles: new Set(roles),
+    expiresAt: (claims.exp! + CLOCK_TOLERANCE_S) * 1_000,
+  });
 }
 
 /** A token that is wrong is the caller's fault; a key set that does not answer is not. */
@@ -187,7 +177,7 @@ function toRefusal(error: unknown, errors: typeof import("jose").errors): Gatewa
     errors.JWKSNoMatchingKey,
     errors.JWKSMultipleMatchingKeys,
   ];
-  if (foreign.some((kind) => error instanceof kind)) return new ForeignToken(error);
+  if (foreign.some((kind) => error instanceof kind)) return new UnclaimedToken(error);
   if (error instanceof GatewayError) return error;
   return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
     cause: error,

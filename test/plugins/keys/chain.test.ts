@@ -2,12 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { createChain } from "../../../../core/http/authenticator.ts";
-import { AuthenticatorChain } from "../../../../core/http/chain.ts";
-import { createKey } from "../../../../core/http/key.ts";
-import { digestOf } from "../../../../core/kit/digest.ts";
-import { makePrincipal, originOf } from "../../../../core/call/principal.ts";
-import type { Authenticator } from "../../../../core/plugin/authentication.ts";
+import { createChain } from "./kit.ts";
+import { AuthenticatorChain } from "../../../core/http/chain.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
+import { makePrincipal, originOf } from "../../../core/call/principal.ts";
+import type { Authenticator } from "../../../core/plugin/authentication.ts";
 import {
   admits,
   configSchema,
@@ -17,7 +17,7 @@ import {
   type Identity,
   type Principal,
   type Role,
-} from "../../../../core/index.ts";
+} from "../../../core/index.ts";
 
 const KEY = createKey("operator");
 const AUTH = configSchema.parse({

@@ -1,5 +1,5 @@
-import type { GatewayError } from "../../kit/errors.ts";
-import { ExpiringMap } from "../../kit/expiring-map.ts";
+import type { GatewayError } from "propylon";
+import { ExpiringMap } from "propylon/kit";
 
 /** Most tokens of a kind that are remembered. */
 const MAX_TOKENS = 10_000;

@@ -2,14 +2,14 @@ import { Authenticators } from "propylon";
 import { SignJWT } from "jose";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createKey } from "../../../../core/http/key.ts";
-import { digestOf } from "../../../../core/kit/digest.ts";
-import { Guesses, placeOf } from "../../../../core/http/guesses.ts";
-import { TrustedProxies } from "../../../../core/http/proxies.ts";
-import { configSchema, definePlugin, GatewayError } from "../../../../core/index.ts";
-import { connectClient, setupGateway } from "../../../../core/testing/index.ts";
-import metrics from "../../../../plugins/metrics/index.ts";
-import openapi from "../../../../plugins/openapi/index.ts";
+import { createKey } from "../../../plugins/keys/key.ts";
+import { digestOf } from "../../../core/kit/digest.ts";
+import { Guesses, placeOf } from "../../../core/http/guesses.ts";
+import { TrustedProxies } from "../../../core/http/proxies.ts";
+import { configSchema, definePlugin, GatewayError } from "../../../core/index.ts";
+import { connectClient, setupGateway } from "../../../core/testing/index.ts";
+import metrics from "../../../plugins/metrics/index.ts";
+import openapi from "../../../plugins/openapi/index.ts";
 
 const LIMITS = 10;
 const from = (remoteAddress: string, token?: string) => ({

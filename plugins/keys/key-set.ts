@@ -1,8 +1,6 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
-import type { RsaAlgorithm } from "../../config/rsa-algorithm.ts";
-import { GatewayError } from "../../kit/errors.ts";
-import { FetchedValue } from "../../kit/fetched-value.ts";
-import { isObject } from "../../kit/json.ts";
+import { GatewayError } from "propylon";
+import { FetchedValue, isObject, type RsaAlgorithm } from "propylon/kit";
 
 const MAX_KEYS = 100;
 /** Members that make a key; what else a set holds, e.g. parts of private keys, is left out. */

@@ -1,13 +1,5 @@
-import { GatewayError } from "../../kit/errors.ts";
-
-/** Name of the authenticator of `auth.apiKey` and `auth.keys`. It knows keys, and no people. */
-export const KEYS = "keys";
-/**
- * Name of the authenticator of `auth.jwt`; no other issuer has it.
- *
- * @example const name = qualifiedId(JWT, "ada"); // jwt:ada
- */
-export const JWT = "jwt";
+import { GatewayError } from "propylon";
+import { JWT, KEYS } from "propylon/kit";
 
 /** One that knows people. */
 interface Named {

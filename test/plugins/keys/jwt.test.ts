@@ -4,9 +4,9 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createJwtVerifier } from "../../../../core/http/jwt.ts";
-import { configSchema } from "../../../../core/index.ts";
-import { startClock } from "../../../fixtures/clock.ts";
+import { createJwtVerifier } from "../../../plugins/keys/jwt.ts";
+import { configSchema } from "../../../core/index.ts";
+import { startClock } from "../../fixtures/clock.ts";
 
 const SECRET = "a secret of at least 32 characters";
 const secret = new TextEncoder().encode(SECRET);

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
-import { isMistyped } from "../../../core/http/key.ts";
+import { isMistyped } from "../../../plugins/keys/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { useCommands } from "./propylon.ts";
+import { useCommands } from "../../core/cli/propylon.ts";
 
 const { propylon, propylonEach } = useCommands();
 

@@ -1,0 +1,71 @@
+import { isObject } from "../kit/json.ts";
+import type { Json } from "../kit/types.ts";
+
+/**
+ * What an `Authorization` header carries.
+ *
+ * @example const { token, basic }: Bearer = readBearer("Bearer abc")!;
+ */
+export interface Bearer {
+  readonly token: string;
+  /** Whether it came as the password of Basic (RFC 7617). */
+  readonly basic: boolean;
+}
+
+const BEARER = /^Bearer +(\S+) *$/i;
+const BASIC = /^Basic +([\w+/-]+={0,2}) *$/i;
+
+/**
+ * Name and password of HTTP Basic (RFC 7617).
+ *
+ * @example const { name, password }: NamedPassword = readBasic("Basic YTpi")!; // a, b
+ */
+export interface NamedPassword {
+  readonly name: string;
+  readonly password: string;
+}
+
+/**
+ * The name and the password of an `Authorization` header; `undefined` for another scheme, and for text that is not base64 or has no
+ * colon. Either may be empty.
+ *
+ * @example const { name, password } = readBasic(String(headers["authorization"])) ?? {};
+ */
+export function readBasic(authorization: string): NamedPassword | undefined {
+  const [, encoded] = BASIC.exec(authorization) ?? [];
+  if (encoded === undefined) return undefined;
+  const pair = Buffer.from(encoded, "base64").toString();
+  const colon = pair.indexOf(":");
+  if (colon < 0) return undefined;
+  return { name: pair.slice(0, colon), password: pair.slice(colon + 1) };
+}
+
+/**
+ * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
+ * `undefined` for everything else.
+ *
+ * @example const token = readBearer(String(headers["authorization"]))?.token;
+ */
+export function readBearer(authorization: string): Bearer | undefined {
+  const [, token] = BEARER.exec(authorization) ?? [];
+  if (token !== undefined) return { token, basic: false };
+  const pair = readBasic(authorization);
+  return pair && { token: pair.password, basic: true };
+}
+
+/**
+ * What a JSON Web Token (RFC 7519) says, before anything of it is proven: good for finding who can prove it, and for nothing else.
+ * `undefined` for another form of token.
+ *
+ * @example const issuer = readUnprovenClaims(token)?.["iss"];
+ */
+export function readUnprovenClaims(token: string): Json | undefined {
+  const [, payload = "", ...rest] = token.split(".", 4);
+  if (rest.length !== 1) return undefined;
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, "base64url").toString());
+    return isObject(claims) ? claims : undefined;
+  } catch {
+    return undefined;
+  }
+}
