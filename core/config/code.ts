@@ -12,6 +12,9 @@ import { partsOf, Places } from "./config.ts";
 const SHARED = [
   "propylon",
   "propylon/kit",
+  "propylon/store",
+  "propylon/process",
+  "propylon/internal",
   "propylon/panels",
   "propylon/plugins/agents",
   "zod",
@@ -31,8 +34,8 @@ export interface CodeModule {
  * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
  * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
  *
- * `propylon`, its agents and panels, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a second copy would
- * have its own classes.
+ * The doors of `propylon`, its agents and panels, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a
+ * second copy would have its own classes.
  */
 export async function importCode(file: string): Promise<CodeModule> {
   const files = new Set([file]);

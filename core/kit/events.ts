@@ -9,26 +9,12 @@ export interface ServerSentEvent {
 }
 
 /**
- * The `data` of server-sent events, one by one. The limit is one of each event: a stream may tell of a task for hours. What ends
- * in the middle of an event is dropped.
+ * Server-sent events, one by one. The limit is one of each event: a stream may tell of a task for hours. What ends in the middle of
+ * an event is dropped.
  *
  * @param limit most bytes of one event
  * @param onExcess makes the error for an event above the limit
  * @throws what `onExcess` makes, and what the stream fails with
- *
- * @example
- * for await (const text of readEvents(response.body, 1_048_576, () => new Error("too large"))) take(JSON.parse(text));
- */
-export async function* readEvents(
-  chunks: AsyncIterable<Uint8Array>,
-  limit: number,
-  onExcess: () => Error,
-): AsyncIterable<string> {
-  for await (const { data } of readTypedEvents(chunks, limit, onExcess)) yield data;
-}
-
-/**
- * {@link readEvents} with the type of each event.
  *
  * @example for await (const { type, data } of readTypedEvents(body, limit, tooLarge)) if (type === "done") return data;
  */

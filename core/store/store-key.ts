@@ -42,7 +42,7 @@ export function checkKey(key: string): string {
   if (key.length > MAX_KEY)
     throw new GatewayError("too_large", "A key of the store has at most 512 characters.");
   throw new GatewayError("invalid", `${JSON.stringify(key)} cannot be a key of the store.`, {
-    hint: "Make keys with storeKey of propylon/kit.",
+    hint: "Make keys with storeKey of propylon/store.",
   });
 }
 

@@ -48,10 +48,7 @@ export default definePlugin({
       const stop = lifecycle.tend(options.retention.ttl);
       const leave = tasks?.join(new AgentTasks(lifecycle));
       return () => {
-        leave?.();
-        endAnswers();
-        stop();
-        giveBack();
+        for (const end of [leave, endAnswers, stop, giveBack]) end?.();
       };
     });
     // At a shutdown what is left ends while the agents plugin is still there; at a reload it goes on.

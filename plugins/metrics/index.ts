@@ -50,9 +50,7 @@ export default definePlugin({
     registerRoutes(gateway, services.management, sources, fleet);
     life.watch(gateway);
     gateway.hook("reload:done", () => {
-      const isServer = (name: string): boolean => gateway.info.servers.has(name);
-      counts.keep(isServer);
-      life.keep(isServer);
+      for (const each of [counts, life]) each.keep((name) => gateway.info.servers.has(name));
     });
     gateway.onStart(() => life.meet(gateway.info.servers));
     gateway.onStart(() => fleet.serve());

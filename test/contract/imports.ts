@@ -35,7 +35,7 @@ function sourcesIn(folder: string): readonly string[] {
 }
 
 /** `propylon/plugins/x` and the like, and the source that each is. */
-function selfImports(): ReadonlyMap<string, string> {
+export function selfImports(): ReadonlyMap<string, string> {
   const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as {
     exports: Record<string, string | Record<string, string>>;
   };

@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { selfImports } from "./imports.ts";
 
 /** A public name as its declaration file has it. */
 export interface PublicName {
@@ -12,19 +13,35 @@ export interface PublicName {
   readonly example: string | undefined;
 }
 
-/** The names that an entry exports, as built; `entry` is a declaration file below `dist`. */
-export function publicNames(entry: string): readonly PublicName[] {
-  const source = readFileSync(entry, "utf8");
-  return [...source.matchAll(/export (?:type )?\{([^}]*)\} from "([^"]+)";/g)].flatMap(
-    ([, list, from]) => {
-      const statements = statementsOf(join(dirname(entry), from!.replace(/\.ts$/, ".d.ts")));
-      return list!
-        .split(",")
-        .map((each) => each.trim().replace(/^type /, ""))
-        .filter((each) => each !== "")
-        .map((name) => describe(name, statements));
-    },
-  );
+/** Names that stand under one heading of a door. */
+export interface Group {
+  /** The line comment above them; empty where the door has none. */
+  readonly title: string;
+  readonly names: readonly PublicName[];
+}
+
+/** `export { a, type B } from "./file.ts";`, and the comment above such lines. */
+const LINE = /^\/\/ (.+)$|^export (?:type )?\{([^}]*)\} from "([^"]+)";/gm;
+
+/** The names that a door exports, e.g. `propylon/kit`: grouped as in its source, declared as built. */
+export function readDoor(door: string): readonly Group[] {
+  const source = selfImports().get(door)!;
+  const groups: { title: string; names: PublicName[] }[] = [];
+  for (const [, title, list = "", from] of readFileSync(source, "utf8").matchAll(LINE)) {
+    if (title !== undefined || groups.length === 0) groups.push({ title: title ?? "", names: [] });
+    if (from !== undefined)
+      groups.at(-1)!.names.push(...namesOf(list, join(dirname(source), from)));
+  }
+  return groups.filter(({ names }) => names.length > 0);
+}
+
+function namesOf(list: string, source: string): readonly PublicName[] {
+  const statements = statementsOf(join("dist", source.replace(/\.ts$/, ".d.ts")));
+  return list
+    .split(",")
+    .map((each) => each.trim().replace(/^type /, ""))
+    .filter((each) => each !== "")
+    .map((name) => describe(name, statements));
 }
 
 interface Statement {
@@ -49,7 +66,6 @@ function statementsOf(file: string): readonly Statement[] {
   end();
   return statements;
 }
-
 function describe(name: string, statements: readonly Statement[]): PublicName {
   const declares = new RegExp(
     `^export (?:declare )?(?:abstract )?(?:interface|type|class|function|const) ${name}\\b`,

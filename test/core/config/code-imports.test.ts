@@ -73,3 +73,14 @@ it("a config that is code names the place, too", async () => {
     },
   ]);
 });
+
+it.each(["", "/kit", "/store", "/process", "/internal", "/panels"])(
+  "propylon%s is that of the gateway that runs",
+  async (path) => {
+    const door = `propylon${path}`;
+    const text = `import * as door from "${door}";\nexport default { ...door };`;
+    const { exports } = await load({ "main.ts": text });
+    expect(exports["default"]).toEqual({ ...((await import(door)) as object) });
+    expect(Object.keys(exports["default"] as object).length).toBeGreaterThan(0);
+  },
+);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { readCard } from "../../../plugins/a2a-client/card.ts";
 import { agentOptions } from "../../../plugins/a2a-client/options.ts";
 import { readEvent } from "../../../plugins/a2a-client/translation.ts";
-import { readEvents } from "../../../core/kit.ts";
+import { readTypedEvents } from "../../../core/kit/events.ts";
 import { skillTools } from "../../../plugins/a2a-client/tool.ts";
 import { startAgent } from "./agent.ts";
 import { until } from "../../fixtures/until.ts";
@@ -277,8 +277,8 @@ describe("whatever comes", () => {
             for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
           };
           const found = [];
-          for await (const text of readEvents(chunks(), 10_000, () => new Error("too much")))
-            found.push(text);
+          const events = readTypedEvents(chunks(), 10_000, () => new Error("too much"));
+          for await (const { data } of events) found.push(data);
           expect(found).toEqual(texts);
         },
       ),

@@ -26,6 +26,7 @@ async function killWriter(file: string, before: FlagMap): Promise<readonly strin
       ...process.env,
       ALIAS: JSON.stringify({
         "propylon/kit": path("propylon.ts"),
+        "propylon/internal": path("propylon.ts"),
         propylon: path("propylon.ts"),
       }),
     },

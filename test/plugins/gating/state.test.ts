@@ -457,6 +457,7 @@ describe("a disk that takes nothing", () => {
           ...process.env,
           ALIAS: JSON.stringify({
             "propylon/kit": path("propylon.ts"),
+            "propylon/internal": path("propylon.ts"),
             propylon: path("propylon.ts"),
           }),
         },

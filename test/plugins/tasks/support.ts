@@ -1,5 +1,5 @@
 import { Answer, definePlugin, type GatewayConfigInput, type Json } from "propylon";
-import { readEvents } from "propylon/kit";
+import { readTypedEvents } from "../../../core/kit/events.ts";
 import { type PluginEntry, setupGateway } from "propylon/testing";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
@@ -141,8 +141,8 @@ export async function startTasks(
     if (!response.headers.get("content-type")?.includes("event-stream"))
       return { messages, refusal: (await response.json()) as Json };
     const reading = (async () => {
-      for await (const text of readEvents(response.body!, 2 ** 20, () => new Error("too large")))
-        messages.push(JSON.parse(text) as Json);
+      const events = readTypedEvents(response.body!, 2 ** 20, () => new Error("too large"));
+      for await (const { data } of events) messages.push(JSON.parse(data) as Json);
     })();
     const end = reading.catch(() => {});
     return { messages, end };
