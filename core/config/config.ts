@@ -79,6 +79,7 @@ export class Places {
   /** What the file is called in messages. */
   readonly file: string;
   readonly #root: Part;
+  #isExpanded = false;
 
   /** @param root of the file; without one an issue has a path and no line */
   constructor(file: string, root: Part = { written: [], parts: new Map() }) {
@@ -130,8 +131,14 @@ export class Places {
     return this.partAt(path)?.expanded;
   }
 
+  /** Whether any string took values from the environment. */
+  get isExpanded(): boolean {
+    return this.#isExpanded;
+  }
+
   /** Says what a string is made of. */
   expand(path: ConfigPath, expanded: Expanded): void {
+    this.#isExpanded = true;
     this.#make(path).expanded = expanded;
   }
 

@@ -236,7 +236,7 @@ function validate<T, V>(
   shapeOfAll: () => Shape,
   places: Places,
 ): { readonly value: V; readonly data: T } | { readonly issues: readonly PathIssue[] } {
-  const filled = coerceExpanded(schema, value, path, places) as V;
+  const filled = places.isExpanded ? (coerceExpanded(schema, value, path, places) as V) : value;
   const read = schema.safeParse(filled);
   if (read.success) return { value: filled, data: read.data };
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), filled);
