@@ -1,65 +1,71 @@
-export { createFileGateway, createGateway } from "./gateway/create.ts";
-export type { FileGatewayOptions, GatewayOptions } from "./gateway/gateway-options.ts";
-export type { GatewayDescription } from "./plugin/description.ts";
-export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
-export { Answer } from "./call/answer.ts";
-export type { Authenticate, AuthenticatorOptions, Credentials } from "./plugin/authentication.ts";
-export { createPrincipal } from "./call/principal.ts";
-export { admits } from "./http/guard.ts";
-export {
-  type ConfigSections,
-  type GatewayConfig,
-  type GatewayConfigInput,
-  configSchema,
-} from "./config/schema.ts";
-export type { ServerConfig } from "./config/server-schema.ts";
+// A plugin
+export { definePlugin } from "./plugin/define-plugin.ts";
+export type { PluginDefinition, AnyPlugin } from "./plugin/plugin.ts";
+export type { PluginContext } from "./plugin/plugin-context.ts";
+
+// Its options
 export { durationSchema, sizeSchema } from "./kit/units.ts";
-export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./kit/errors.ts";
-export { Gateway } from "./gateway/gateway.ts";
-export type { GatewayInfo } from "./plugin/gateway-info.ts";
-export { Management } from "./plugin/management-service.ts";
-export type { CoreHooks, GatewayHooks, Mutation, ReloadReport } from "./plugin/hooks.ts";
-export { createLogger } from "./config/log.ts";
+
+// Services between plugins
+export { defineService, optional, type Inject, type Service } from "./kit/service.ts";
+
+// Tools, resources and prompts
 export type {
-  Handle,
-  PromptDefinition,
+  ToolDefinition,
+  ToolSchema,
+  ToolArgs,
+  ToolReturn,
   ResourceDefinition,
   ResourceHandle,
-  ToolArgs,
-  ToolDefinition,
-  ToolReturn,
-  ToolSchema,
+  PromptDefinition,
+  Handle,
 } from "./plugin/definitions.ts";
-export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
-export { definePlugin } from "./plugin/define-plugin.ts";
-export type { AnyPlugin, PluginDefinition } from "./plugin/plugin.ts";
-export type { PluginContext } from "./plugin/plugin-context.ts";
+
+// Calls
+export type { Call, CallInput, Middleware, Next } from "./call/call.ts";
+export type { CallMethod, Progress, Peer, Json } from "./kit/types.ts";
+export { Answer } from "./call/answer.ts";
+export { STAGES, type Stage } from "./call/stages.ts";
+
+// Who calls
+export type { Principal, Identity } from "./kit/types.ts";
+export type { Role } from "./kit/roles.ts";
+
+// Routes
 export type {
-  Access,
-  RouteEvent,
   RouteHandler,
+  RouteEvent,
   RouteMethod,
   RouteOptions,
+  Access,
+  Socket,
 } from "./plugin/route.ts";
-export type { ManagedServer, ServerType } from "./call/server-type.ts";
-export type { Socket } from "./plugin/route.ts";
-export type { Catalogue, Server, ServerEvent, ServerState, ServerStatus } from "./call/server.ts";
-export { Authenticators, Checks } from "./plugin/kernel-points.ts";
-export { definePoint } from "./plugin/point.ts";
-export { defineService, optional, type Inject, type Service } from "./kit/service.ts";
-export { STAGES, type Stage } from "./call/stages.ts";
-export type { Role } from "./kit/roles.ts";
-export type {
-  CallMethod,
-  Era,
-  Identity,
-  Json,
-  Peer,
-  Principal,
-  Progress,
-  Prompt,
-  Resource,
-  ResourceTemplate,
-  Tool,
-} from "./kit/types.ts";
-export type { Listed } from "./plugin/filters.ts";
+
+// Servers and what they list
+export type { Server, ServerState, ServerStatus, Catalogue } from "./call/server.ts";
+export type { Tool, Prompt, Resource, ResourceTemplate } from "./kit/types.ts";
+
+// Hooks
+export type { GatewayHooks, Mutation, ReloadReport } from "./plugin/hooks.ts";
+
+// Commands
+export type { CommandDefinition, CommandFlag, CommandInput } from "./plugin/command.ts";
+
+// Errors
+export { GatewayError, isGatewayError, toGatewayError, type ErrorCode } from "./kit/errors.ts";
+
+// The gateway, as a plugin sees it
+export type { GatewayInfo } from "./plugin/gateway-info.ts";
+export type { GatewayDescription } from "./plugin/description.ts";
+
+// A gateway in a program
+export { createGateway, createFileGateway } from "./gateway/create.ts";
+export type { GatewayOptions, FileGatewayOptions } from "./gateway/gateway-options.ts";
+export { Gateway } from "./gateway/gateway.ts";
+export {
+  type GatewayConfig,
+  type GatewayConfigInput,
+  type ConfigSections,
+  configSchema,
+} from "./config/schema.ts";
+export { createLogger } from "./config/log.ts";

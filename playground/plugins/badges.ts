@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { definePlugin, GatewayError, Authenticators } from "propylon";
+import { definePlugin, GatewayError } from "propylon";
+import { Authenticators } from "propylon/kit";
 import { z } from "zod";
 
 /** Lets people in by a badge. gateway.yaml has it commented out: with it everything but public pages takes credentials. */

@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { digestOf, FIRST_PROBLEM, isSameHost, parseJson, problemText } from "propylon/kit";
+import { digestOf, FIRST_PROBLEM, parseJson, problemText } from "propylon/kit";
+import { isSameHost } from "propylon/internal";
 import { skillSchema, MAX_DEPTH } from "propylon/contract";
 import { z } from "zod";
 import type { RemoteAgentOptions, AgentDialect } from "./options.ts";

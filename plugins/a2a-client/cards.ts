@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { type HttpClientReply, lowerCaseNames } from "propylon/kit";
+import type { HttpClientReply } from "propylon/kit";
+import { lowerCaseNames } from "propylon/internal";
 import { baseOf, readCard, type RemoteCard } from "./card.ts";
 import type { AgentHttp } from "./http.ts";
 import type { RemoteAgentOptions } from "./options.ts";

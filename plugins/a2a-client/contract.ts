@@ -1,5 +1,6 @@
 import { toGatewayError, type Json } from "propylon";
-import { type HttpClientReply, lowerCaseNames, parseJson, writeJson } from "propylon/kit";
+import { type HttpClientReply, parseJson, writeJson } from "propylon/kit";
+import { lowerCaseNames } from "propylon/internal";
 import { MAX_DEPTH } from "propylon/contract";
 import type { RemoteCard } from "./card.ts";
 import type { RemoteEvent, AgentClient, OutgoingMessage, RequestContext } from "./agent-client.ts";

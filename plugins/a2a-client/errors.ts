@@ -1,5 +1,6 @@
 import { type GatewayError, isGatewayError } from "propylon";
-import { networkFault, serverFault, sizeFault, statusFault } from "propylon/kit";
+import { networkFault, sizeFault } from "propylon/kit";
+import { serverFault, statusFault } from "propylon/internal";
 import { MAX_DEPTH } from "propylon/contract";
 
 /** Errors of a connection that was never made, so that nothing can have been carried out. */

@@ -1,4 +1,5 @@
-import { HttpClient, type HttpClientReply, isWithinDepth, sseHead } from "propylon/kit";
+import { HttpClient, type HttpClientReply, isWithinDepth } from "propylon/kit";
+import { sseHead } from "propylon/internal";
 import { MAX_DEPTH } from "propylon/contract";
 import { AgentErrors } from "./errors.ts";
 

@@ -1,6 +1,7 @@
-import { boundedRecord, checkShape, describeProblems } from "propylon/kit";
+import { boundedRecord, checkShape } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import type { Json } from "propylon";
+import { describeProblems } from "propylon/internal";
 import type { Message, Part } from "propylon/contract";
 import { z } from "zod";
 

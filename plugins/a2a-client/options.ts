@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { headersSchema } from "propylon/kit";
+import { headersSchema } from "propylon/internal";
 import { CARD_PATH } from "propylon/contract";
 import { z } from "zod";
 

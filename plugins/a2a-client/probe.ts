@@ -1,5 +1,6 @@
 import { type GatewayError, isGatewayError, toGatewayError } from "propylon";
-import { amendError, lowerCaseNames, type ProbeReport, type ProbeRung } from "propylon/kit";
+import type { ProbeReport, ProbeRung } from "propylon/kit";
+import { amendError, lowerCaseNames } from "propylon/internal";
 import { baseOf } from "./card.ts";
 import type { CardReader } from "./cards.ts";
 import type { AgentHttp } from "./http.ts";

@@ -1,5 +1,6 @@
 import { Answer, type Json } from "propylon";
-import { isObject, toContent } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { toContent } from "propylon/internal";
 import { STATES, textOf, type Part, type Task } from "propylon/contract";
 import type { Outcome } from "./view.ts";
 

@@ -1,5 +1,5 @@
-import { createPrincipal, type PluginContext, type Principal, type RouteEvent } from "propylon";
-import { createEtag, isUnmodified } from "propylon/kit";
+import type { PluginContext, Principal, RouteEvent } from "propylon";
+import { createPrincipal, createEtag, isUnmodified } from "propylon/kit";
 import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
 import type { A2aOptions } from "./options.ts";
 import type { Place } from "./place.ts";

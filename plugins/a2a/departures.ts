@@ -1,4 +1,4 @@
-import type { Store } from "propylon/kit";
+import type { Store } from "propylon/store";
 
 /** Tells when a gateway of the store died, so that one of the others looks after what it left. */
 export class Departures {

@@ -1,5 +1,6 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { type ListenerInput, Listeners, perGeneration, readPort } from "propylon/kit";
+import { type ListenerInput, Listeners, perGeneration } from "propylon/kit";
+import { readPort } from "propylon/process";
 import { environment, type A2aOptions } from "./options.ts";
 
 /** Name of the listener that the plugin brings. */

@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
 import { GatewayError, optional, type PluginContext } from "propylon";
-import { Files, Metrics, readVariable, setTicker, Store } from "propylon/kit";
+import { Files, Metrics, setTicker } from "propylon/kit";
+import { readVariable } from "propylon/process";
+import { Store } from "propylon/store";
 import { Agents } from "propylon/plugins/agents";
 import { Tasks } from "propylon/plugins/tasks";
 import { Card } from "./card.ts";

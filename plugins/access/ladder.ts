@@ -1,5 +1,6 @@
-import { admits, type Principal } from "propylon";
-import { librariesOf } from "propylon/kit";
+import type { Principal } from "propylon";
+import { admits } from "propylon/kit";
+import { librariesOf } from "propylon/internal";
 import { may } from "./decide.ts";
 import { gateOf } from "./gate-step.ts";
 import type { AccessQuestion, LadderGateway } from "./question.ts";

@@ -1,5 +1,6 @@
-import { Checks, type GatewayConfig, type PluginContext } from "propylon";
-import { JWT, perGeneration } from "propylon/kit";
+import type { GatewayConfig, PluginContext } from "propylon";
+import { Checks, perGeneration } from "propylon/kit";
+import { JWT } from "propylon/internal";
 import { isJwtQualified, qualifiedId } from "propylon/plugins/keys";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 

@@ -1,5 +1,5 @@
-import { admits, GatewayError, type PluginContext } from "propylon";
-import { checkInput, ROLES } from "propylon/kit";
+import { GatewayError, type PluginContext } from "propylon";
+import { admits, checkInput, ROLES } from "propylon/kit";
 import { z } from "zod";
 import type { Ladder } from "./ladder.ts";
 import { findSubject, subjectOf } from "./subject.ts";

@@ -1,5 +1,5 @@
-import { admits, type Listed, type Principal, type Role } from "propylon";
-import { type Files, matchesWildcard } from "propylon/kit";
+import type { Principal, Role } from "propylon";
+import { admits, type Listed, type Files, matchesWildcard } from "propylon/kit";
 import type { RuleOptions, WhoOptions } from "./options.ts";
 import type { Decision } from "./service.ts";
 

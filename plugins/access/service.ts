@@ -1,4 +1,5 @@
-import { defineService, type Identity, type Listed, type Principal, type Role } from "propylon";
+import { defineService, type Identity, type Principal, type Role } from "propylon";
+import type { Listed } from "propylon/kit";
 
 /** Whether somebody may call something, and why. */
 export interface Decision {

@@ -1,12 +1,12 @@
 import {
-  createPrincipal,
   GatewayError,
   type GatewayConfig,
   type PluginContext,
   type Principal,
   type Role,
 } from "propylon";
-import { librariesOf, ROLES } from "propylon/kit";
+import { createPrincipal, ROLES } from "propylon/kit";
+import { librariesOf } from "propylon/internal";
 import type { Account, AccountsService } from "./service.ts";
 
 /** Somebody who is explained: a principal as a request would bring it, and what is known of it. */

@@ -1,10 +1,5 @@
-import {
-  boundedRecord,
-  checkShape,
-  HEADER_NAME,
-  HEADER_VALUE,
-  RESERVED_SERVERS,
-} from "propylon/kit";
+import { boundedRecord, checkShape } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon/internal";
 import { z } from "zod";
 
 /** A `\${VAR}` in an entry would hand a variable of the gateway to whoever added the server. */

@@ -1,14 +1,14 @@
 import {
-  admits,
   GatewayError,
   type Json,
   type PluginContext,
   type Principal,
-  type Management,
   type Server,
   type Tool,
 } from "propylon";
-import { type Files, type Store, troubleFor } from "propylon/kit";
+import { admits, type Management, type Files } from "propylon/kit";
+import type { Store } from "propylon/store";
+import { troubleFor } from "propylon/internal";
 import type { BreakerService, BreakerStatus } from "propylon/plugins/breaker";
 import type { GatingService } from "propylon/plugins/gating";
 import type { HealthService, ServerHealth } from "propylon/plugins/health";

@@ -1,5 +1,5 @@
-import type { Management } from "propylon";
-import { askOnce, FIRST_PROBLEM, LookupQuota, type RunningCall, type Store } from "propylon/kit";
+import { type Management, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 

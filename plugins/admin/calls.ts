@@ -1,15 +1,13 @@
-import { admits, GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import {
+  admits,
   boundedRecord,
   Cancellation,
   checkInput,
-  clientGone,
   pathParameter,
-  prefersEvents,
   readJson,
-  resultOf,
-  streamAnswer,
 } from "propylon/kit";
+import { clientGone, prefersEvents, resultOf, streamAnswer } from "propylon/internal";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 import { CallsInFlight, type Viewer } from "./calls-in-flight.ts";

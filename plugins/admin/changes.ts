@@ -1,5 +1,6 @@
 import type { PluginContext, Principal, RouteEvent } from "propylon";
-import { pathParameter, readJson, troubleFor } from "propylon/kit";
+import { pathParameter, readJson } from "propylon/kit";
+import { troubleFor } from "propylon/internal";
 import type { Flag, GatingService, GatingState } from "propylon/plugins/gating";
 import { z } from "zod";
 

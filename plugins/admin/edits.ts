@@ -1,5 +1,6 @@
 import { GatewayError, type RouteEvent } from "propylon";
-import { isSmall, readJson, writeJson } from "propylon/kit";
+import { readJson, writeJson } from "propylon/kit";
+import { isSmall } from "propylon/internal";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 import type { AdminOptions } from "./options.ts";

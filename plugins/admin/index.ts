@@ -1,5 +1,6 @@
-import { definePlugin, Management, optional } from "propylon";
-import { Files, Store } from "propylon/kit";
+import { definePlugin, optional } from "propylon";
+import { Management, Files } from "propylon/kit";
+import { Store } from "propylon/store";
 import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";

@@ -6,7 +6,8 @@ import {
   type Principal,
   type RouteEvent,
 } from "propylon";
-import { EventKinds, pathParameter, randomText, VERSION } from "propylon/kit";
+import { EventKinds, pathParameter, VERSION } from "propylon/kit";
+import { randomText } from "propylon/internal";
 import type { AdminContext } from "./administration.ts";
 import { Panels } from "./panel/index.ts";
 

@@ -1,6 +1,7 @@
 import { getQuery } from "h3";
 import { GatewayError, toGatewayError, type PluginContext, type Principal } from "propylon";
-import { pathParameter, checkInput, toEnvelope } from "propylon/kit";
+import { pathParameter, checkInput } from "propylon/kit";
+import { toEnvelope } from "propylon/internal";
 import { z } from "zod";
 import type { AdminContext, Administration } from "./administration.ts";
 

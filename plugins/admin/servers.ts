@@ -1,5 +1,5 @@
-import { admits, type PluginContext, type RouteEvent } from "propylon";
-import { checkInput, pathParameter, VERSION } from "propylon/kit";
+import type { PluginContext, RouteEvent } from "propylon";
+import { admits, checkInput, pathParameter, VERSION } from "propylon/kit";
 import { z } from "zod";
 import type { AdminContext, Administration } from "./administration.ts";
 

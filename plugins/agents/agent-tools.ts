@@ -1,5 +1,4 @@
 import {
-  createPrincipal,
   GatewayError,
   type Answer,
   type Json,
@@ -10,7 +9,7 @@ import {
   type Progress,
   type Tool,
 } from "propylon";
-import { matchesWildcard } from "propylon/kit";
+import { createPrincipal, matchesWildcard } from "propylon/kit";
 import type { AgentOptions } from "./options.ts";
 
 /** A tool that an agent may use, and whose it is. */

@@ -1,5 +1,6 @@
-import { checkShape, describeProblems } from "propylon/kit";
+import { checkShape } from "propylon/kit";
 import { GatewayError, type Json } from "propylon";
+import { describeProblems } from "propylon/internal";
 import { z } from "zod";
 import type { ChatMessage, ChatPart } from "./model.ts";
 

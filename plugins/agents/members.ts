@@ -1,5 +1,6 @@
-import { toGatewayError, type GatewayInfo, Checks } from "propylon";
-import { wordsOf } from "propylon/kit";
+import { toGatewayError, type GatewayInfo } from "propylon";
+import { Checks } from "propylon/kit";
+import { wordsOf } from "propylon/internal";
 import type { ProgressService } from "propylon/plugins/progress";
 import { Agent } from "./agent.ts";
 import { ChangeTimes } from "./change-times.ts";

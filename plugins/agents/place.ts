@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { type EndpointInput, type ListenerInput, listenerUrl } from "propylon/kit";
+import type { EndpointInput, ListenerInput } from "propylon/kit";
+import { listenerUrl } from "propylon/internal";
 import type { AgentOptions } from "./options.ts";
 
 /** Where an agent's endpoint is. */

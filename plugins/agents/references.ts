@@ -1,4 +1,4 @@
-import type { OptionReference } from "propylon/kit";
+import type { OptionReference } from "propylon/internal";
 import type { AgentOptions, AgentsOptions } from "./options.ts";
 
 /** The servers and listeners that agents name. */

@@ -5,12 +5,12 @@ import {
   type Call,
   type Catalogue,
   type Server,
-  type ServerEvent,
   type ServerStatus,
   type Tool,
   type ToolReturn,
 } from "propylon";
-import { isObject, toResult, wordsOf, makeCatalogue, StatusTracker } from "propylon/kit";
+import { type ServerEvent, isObject, makeCatalogue, StatusTracker } from "propylon/kit";
+import { toResult, wordsOf } from "propylon/internal";
 import type { Logger } from "pino";
 import type { Offers } from "./offers.ts";
 import type { OfferedTool } from "./service.ts";

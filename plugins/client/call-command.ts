@@ -1,6 +1,7 @@
 import { type ErrorCode, GatewayError, type Json, type Progress, type Tool } from "propylon";
 import { type ClientFlags, EXIT, nearest } from "propylon/cli";
-import { DEEPEST, ERROR_STATUS, isObject, parseJson, type RpcError, writeJson } from "propylon/kit";
+import { isObject, parseJson, writeJson } from "propylon/kit";
+import { DEEPEST, ERROR_STATUS, type RpcError } from "propylon/internal";
 import { type GatewayClient, withClient } from "./mcp-client.ts";
 
 /** What `call` was called with. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { FIRST_PROBLEM, setTimer, type Store } from "propylon/kit";
+import { FIRST_PROBLEM, setTimer } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { z } from "zod";
 
 /** The parts of a console. */

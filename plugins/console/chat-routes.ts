@@ -5,7 +5,8 @@ import {
   type RouteEvent,
   toGatewayError,
 } from "propylon";
-import { Cancellation, clientGone, readJson, streamAnswer } from "propylon/kit";
+import { Cancellation, readJson } from "propylon/kit";
+import { clientGone, streamAnswer } from "propylon/internal";
 import { z } from "zod";
 import type { Chat } from "./chat.ts";
 import type { TurnCounter } from "./metrics.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, type PluginContext, toGatewayError } from "propylon";
-import { FactChecks, FIRST_PROBLEM, setTicker, setTimer } from "propylon/kit";
+import { FIRST_PROBLEM, setTicker, setTimer } from "propylon/kit";
+import { FactChecks } from "propylon/internal";
 import { type McpServersService, type OwnServer, httpServerSchema } from "propylon/plugins/servers";
 import { type AgentHealth, notWell, readHealth } from "./agent-health.ts";
 import type { ConsoleChanges } from "./changes.ts";

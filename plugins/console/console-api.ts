@@ -1,6 +1,5 @@
 import { type ErrorCode, GatewayError } from "propylon";
 import {
-  ERROR_STATUS,
   FIRST_PROBLEM,
   HttpClient,
   networkReason,
@@ -8,6 +7,7 @@ import {
   parseJson,
   timeoutSignal,
 } from "propylon/kit";
+import { ERROR_STATUS } from "propylon/internal";
 import { z, type ZodType } from "zod";
 
 /** Where a console is, and what it is shown. */

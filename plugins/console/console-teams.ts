@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
-import { type Store, storeKey } from "propylon/kit";
+import { type Store, storeKey } from "propylon/store";
 import type { KeyedQueue } from "./keyed-queue.ts";
 import { type TeamParts, TeamSync } from "./team-sync.ts";
 

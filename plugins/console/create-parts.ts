@@ -1,5 +1,6 @@
 import type { PluginContext, Service } from "propylon";
-import { createSealer, type Metrics, type OpenDatabase, type Store } from "propylon/kit";
+import { createSealer, type Metrics } from "propylon/kit";
+import type { OpenDatabase, Store } from "propylon/store";
 import type { McpServersService } from "propylon/plugins/servers";
 import { ConsoleChanges } from "./changes.ts";
 import { ConnectedAgents } from "./connected-agents.ts";

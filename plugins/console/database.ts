@@ -1,6 +1,6 @@
 import type { Kysely } from "kysely";
 import { GatewayError } from "propylon";
-import type { OpenDatabase } from "propylon/kit";
+import type { OpenDatabase } from "propylon/store";
 import type { ConsoleChanges, ConsolePart } from "./changes.ts";
 import { type ConsoleSchema, migrations } from "./tables.ts";
 

@@ -1,5 +1,6 @@
 import { definePlugin } from "propylon";
-import { Database, EventKinds, Metrics, Store } from "propylon/kit";
+import { EventKinds, Metrics } from "propylon/kit";
+import { Database, Store } from "propylon/store";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createParts } from "./create-parts.ts";

@@ -1,5 +1,6 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { readDuration, secretKeysSchema } from "propylon/kit";
+import { secretKeysSchema } from "propylon/kit";
+import { readDuration } from "propylon/process";
 import { z } from "zod";
 
 const issuerSchema = z.strictObject({

@@ -1,5 +1,6 @@
 import { toGatewayError, type PluginContext } from "propylon";
-import { backoffDelay, type BackoffPolicy, pause, type Store } from "propylon/kit";
+import { backoffDelay, type BackoffPolicy, pause } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { TeamMetrics } from "./metrics.ts";
 import type { TeamRows } from "./team-rows.ts";
 import type { ConsoleTeams } from "./console-teams.ts";

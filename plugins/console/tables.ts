@@ -1,4 +1,4 @@
-import type { Migration } from "propylon/kit";
+import type { Migration } from "propylon/store";
 
 /** State of an instance's team at the issuer; null: nobody asked for one yet. */
 export type TeamStatus = "pending" | "provisioned" | "failed" | null;

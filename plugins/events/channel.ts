@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError } from "propylon";
-import { setTicker, type PluginEvent, type Store } from "propylon/kit";
+import { setTicker } from "propylon/kit";
+import type { PluginEvent } from "propylon/internal";
+import type { Store } from "propylon/store";
 import { ChannelEvent, LEVELS, type EventDetails } from "./event.ts";
 import { FleetEvents } from "./fleet-events.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";

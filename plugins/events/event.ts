@@ -1,4 +1,5 @@
-import { sseFrame, type PluginEvent, withoutTrouble } from "propylon/kit";
+import { sseFrame } from "propylon/kit";
+import { type PluginEvent, withoutTrouble } from "propylon/internal";
 import type { TopicKind } from "./kinds.ts";
 
 /** Who reads: operators see more of some events. */

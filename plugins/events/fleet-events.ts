@@ -1,4 +1,5 @@
-import { boundedRecord, FIRST_PROBLEM, setTicker, type Store } from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM, setTicker } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { z } from "zod";
 import { LEVELS, type EventLevel } from "./event.ts";
 import { PASSING } from "./kinds.ts";

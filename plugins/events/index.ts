@@ -1,5 +1,6 @@
-import { definePlugin, Checks } from "propylon";
-import { EventKinds, Store } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Checks, EventKinds } from "propylon/kit";
+import { Store } from "propylon/store";
 import { Channel } from "./channel.ts";
 import { optionsSchema } from "./options.ts";
 import { warningOf } from "./kinds.ts";

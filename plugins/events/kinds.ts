@@ -1,5 +1,6 @@
 import type { Call, Mutation, ServerState, ServerStatus, ReloadReport } from "propylon";
-import type { CallEnd, DeclaredEventKind, Outcome, PluginWarning } from "propylon/kit";
+import type { CallEnd, Outcome } from "propylon/kit";
+import type { DeclaredEventKind, PluginWarning } from "propylon/internal";
 import type { BreakerStatus } from "propylon/plugins/breaker";
 
 /** What every event says besides what its kind does. */

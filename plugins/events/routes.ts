@@ -1,5 +1,6 @@
 import { toGatewayError, type PluginContext, type Server, type Socket } from "propylon";
-import { EventKinds, withoutTrouble } from "propylon/kit";
+import { EventKinds } from "propylon/kit";
+import { withoutTrouble } from "propylon/internal";
 import type { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";

@@ -1,16 +1,7 @@
 import { randomBytes } from "node:crypto";
-import {
-  boundedRecord,
-  FIRST_PROBLEM,
-  type Log,
-  type LogEntry,
-  pause,
-  Recent,
-  type Store,
-  type Unsubscribe,
-  within,
-  PERSON_ROLES,
-} from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM, pause, Recent, within } from "propylon/kit";
+import type { Log, LogEntry, Store, Unsubscribe } from "propylon/store";
+import { PERSON_ROLES } from "propylon/internal";
 import { z } from "zod";
 
 /** Events that wait for the store at most; the oldest go first, and their numbers are missed. */

@@ -1,11 +1,5 @@
-import {
-  type Answer,
-  type Call,
-  createPrincipal,
-  type Middleware,
-  type PluginContext,
-} from "propylon";
-import { amendCall, endOf, outcomeOf } from "propylon/kit";
+import type { Answer, Call, Middleware, PluginContext } from "propylon";
+import { createPrincipal, amendCall, endOf, outcomeOf } from "propylon/kit";
 import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
 import type { EventDetails } from "./event.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, type GatewayInfo, type Principal } from "propylon";
-import { checkInput, type DeclaredEventKind, PERSON_ROLES, type PersonRole } from "propylon/kit";
+import { checkInput } from "propylon/kit";
+import { type DeclaredEventKind, PERSON_ROLES, type PersonRole } from "propylon/internal";
 import { z } from "zod";
 import { LEVELS, type Audience, type ChannelEvent, type EventLevel } from "./event.ts";
 import { KINDS, PASSING, RESTRICTED, TAKEN } from "./kinds.ts";

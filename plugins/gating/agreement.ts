@@ -1,4 +1,5 @@
-import { askOnce, FIRST_PROBLEM, type Store } from "propylon/kit";
+import { FIRST_PROBLEM } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
 /** How long a gateway is waited for that does not answer, in milliseconds: it may have died, or stand still. */

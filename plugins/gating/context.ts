@@ -1,5 +1,6 @@
-import type { Management, PluginContext } from "propylon";
-import type { Files, Store } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import type { Management, Files } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { GatingOptions } from "./options.ts";
 
 /** What the plugin works with. */

@@ -1,7 +1,8 @@
 import { access, readFile, realpath } from "node:fs/promises";
 import { basename } from "node:path";
 import { GatewayError, isGatewayError } from "propylon";
-import { digestOf, type FileLock, lockFile, replaceFile, sweepTemporary } from "propylon/kit";
+import { digestOf, type FileLock, lockFile } from "propylon/kit";
+import { replaceFile, sweepTemporary } from "propylon/internal";
 import type { Snapshot, StateKeeper } from "./keeper.ts";
 import type { FlagChange } from "./service.ts";
 import { parseState, STATE_VERSION, toState, type Remembered } from "./state.ts";

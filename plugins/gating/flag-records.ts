@@ -1,7 +1,8 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { isGatewayError, type PluginContext } from "propylon";
-import { digestOf, storeKey, type Entry, type Kv, type Store } from "propylon/kit";
+import { digestOf } from "propylon/kit";
+import { storeKey, type Entry, type Kv, type Store } from "propylon/store";
 import { z } from "zod";
 import { Agreement } from "./agreement.ts";
 import type { StateFile } from "./file.ts";

@@ -1,4 +1,5 @@
-import type { Call, Listed } from "propylon";
+import type { Call } from "propylon";
+import type { Listed } from "propylon/kit";
 import type { Flag } from "./service.ts";
 
 /** What is switched on and off at one server. Absent tools are on. */

@@ -1,5 +1,6 @@
-import { definePlugin, Management } from "propylon";
-import { Files, Filters, Lists, Store } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Management, Files, Filters, Lists } from "propylon/kit";
+import { Store } from "propylon/store";
 import { FlagStore } from "./flag-store.ts";
 import { createKeeper } from "./create-keeper.ts";
 import { isShown } from "./flags.ts";

@@ -1,5 +1,5 @@
-import { admits, type PluginContext } from "propylon";
-import { Filters, matchesWildcard } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import { admits, Filters, matchesWildcard } from "propylon/kit";
 import type { GatingOptions } from "./options.ts";
 
 /** Keeps tools to those who have a role: for everybody else they are not there. */

@@ -1,5 +1,5 @@
 import { defineService, type Call } from "propylon";
-import type { Deadline } from "propylon/kit";
+import type { Deadline } from "propylon/internal";
 
 /** One flag to set: that of a server, or of one tool of it. */
 export interface Flag {

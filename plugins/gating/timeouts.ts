@@ -1,5 +1,6 @@
 import { GatewayError, type Call, type GatewayInfo } from "propylon";
-import { parseDuration, type Timeouts } from "propylon/kit";
+import { parseDuration } from "propylon/kit";
+import type { Timeouts } from "propylon/internal";
 import type { GatingOptions } from "./options.ts";
 import type { EffectiveDeadline } from "./service.ts";
 

@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { FactChecks, type KnownFact, setTimer } from "propylon/kit";
+import { setTimer } from "propylon/kit";
+import { FactChecks, type KnownFact } from "propylon/internal";
 import type { AgentsService, ModelPreflight } from "propylon/plugins/agents";
 import type { HealthOptions } from "./options.ts";
 

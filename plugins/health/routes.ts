@@ -1,4 +1,5 @@
-import { admits, type PluginContext, type Server, type RouteEvent } from "propylon";
+import type { PluginContext, Server, RouteEvent } from "propylon";
+import { admits } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { GatewayHealth } from "./health.ts";
 import type { ModelHealth } from "./models.ts";

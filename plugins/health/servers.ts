@@ -1,5 +1,6 @@
 import { GatewayError, toGatewayError, type PluginContext, type Server } from "propylon";
-import { FactChecks, type KnownFact, type ProbeRung, setTimer } from "propylon/kit";
+import { type ProbeRung, setTimer } from "propylon/kit";
+import { FactChecks, type KnownFact } from "propylon/internal";
 import type { GatingService } from "propylon/plugins/gating";
 import type { HealthOptions } from "./options.ts";
 import type { ServerHealth } from "./service.ts";

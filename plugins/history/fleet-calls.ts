@@ -1,4 +1,5 @@
-import { type Log, Recent, type Store } from "propylon/kit";
+import { Recent } from "propylon/kit";
+import type { Log, Store } from "propylon/store";
 import { z } from "zod";
 import { idOf } from "./entry.ts";
 import { Ring, type RingLimits } from "./ring.ts";

@@ -1,5 +1,6 @@
 import { definePlugin } from "propylon";
-import { Metrics, Store } from "propylon/kit";
+import { Metrics } from "propylon/kit";
+import { Store } from "propylon/store";
 import { CallJournal } from "./journal.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";

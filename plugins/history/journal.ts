@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import type { Answer, PluginContext } from "propylon";
-import { isGatewayError } from "propylon";
-import { Recent, setTimer, within, type Log, type Store } from "propylon/kit";
+import { type Answer, type PluginContext, isGatewayError } from "propylon";
+import { Recent, setTimer, within } from "propylon/kit";
+import type { Log, Store } from "propylon/store";
 import { idOf } from "./entry.ts";
 import { FleetCalls } from "./fleet-calls.ts";
 import type { Ring } from "./ring.ts";

@@ -1,5 +1,5 @@
-import { admits, GatewayError, type Access, type PluginContext, type RouteEvent } from "propylon";
-import { checkInput } from "propylon/kit";
+import { GatewayError, type Access, type PluginContext, type RouteEvent } from "propylon";
+import { admits, checkInput } from "propylon/kit";
 import { showEntry, type Entry } from "./entry.ts";
 import { exportLines } from "./export.ts";
 import type { CallJournal } from "./journal.ts";

@@ -1,13 +1,13 @@
-import { type Credentials, GatewayError } from "propylon";
+import { GatewayError } from "propylon";
+import { type Credentials, digestOf } from "propylon/kit";
 import {
   type AuthenticatorDefinition,
   type Bearer,
-  digestOf,
   EVERYBODY,
-  JWT,
   KEYS,
+  JWT,
   readBearer,
-} from "propylon/kit";
+} from "propylon/internal";
 import { createJwtVerifier, UnclaimedToken, type JwtVerifier } from "./jwt.ts";
 import { isMistyped } from "./key.ts";
 import { createKeyring } from "./keyring.ts";

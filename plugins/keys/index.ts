@@ -1,4 +1,5 @@
-import { Authenticators, definePlugin } from "propylon";
+import { definePlugin } from "propylon";
+import { Authenticators } from "propylon/kit";
 import { createAuthenticators } from "./authenticators.ts";
 import { commands } from "./commands.ts";
 import { optionsSchema } from "./options.ts";

@@ -1,7 +1,8 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
-import { createPrincipal, GatewayError, type Principal, type Role } from "propylon";
-import { asProven, digestOf, JWT, ProviderHttp, readUnprovenClaims, ROLES } from "propylon/kit";
+import { GatewayError, type Principal, type Role } from "propylon";
+import { createPrincipal, asProven, digestOf, ROLES } from "propylon/kit";
+import { JWT, ProviderHttp, readUnprovenClaims } from "propylon/internal";
 import { KeySet } from "./key-set.ts";
 import type { KeysOptions } from "./options.ts";
 import { qualifiedId } from "./people.ts";

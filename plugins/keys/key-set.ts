@@ -1,6 +1,7 @@
 import type { FlattenedJWSInput, JSONWebKeySet, JWK, JWSHeaderParameters } from "jose";
 import { GatewayError } from "propylon";
-import { FetchedValue, isObject, type RsaAlgorithm } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { FetchedValue, type RsaAlgorithm } from "propylon/internal";
 
 const MAX_KEYS = 100;
 /** Members that make a key; what else a set holds, e.g. parts of private keys, is left out. */

@@ -1,5 +1,5 @@
 import type { Role } from "propylon";
-import { createSecret, hasChecksum } from "propylon/kit";
+import { createSecret, hasChecksum } from "propylon/internal";
 
 const SHAPE = /^ppl_[vcoas]_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}$/;
 

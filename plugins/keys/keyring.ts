@@ -1,5 +1,5 @@
-import { createPrincipal, GatewayError, type Principal } from "propylon";
-import { digestOf, ROLES } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import { createPrincipal, digestOf, ROLES } from "propylon/kit";
 import type { KeysOptions } from "./options.ts";
 
 /** Name of the holder of `auth.apiKey`. */

@@ -1,4 +1,4 @@
-import { credentialsSchema } from "propylon/kit";
+import { credentialsSchema } from "propylon/internal";
 import type { z } from "zod";
 
 /** Schema of the options: what of the config's `auth` are credentials. */

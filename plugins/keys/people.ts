@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { JWT, KEYS } from "propylon/kit";
+import { KEYS, JWT } from "propylon/internal";
 
 /** One that knows people. */
 interface Named {

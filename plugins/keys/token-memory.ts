@@ -1,5 +1,5 @@
 import type { GatewayError } from "propylon";
-import { ExpiringMap } from "propylon/kit";
+import { ExpiringMap } from "propylon/internal";
 
 /** Most tokens of a kind that are remembered. */
 const MAX_TOKENS = 10_000;

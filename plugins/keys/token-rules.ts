@@ -1,4 +1,4 @@
-import { RSA_ALGORITHMS } from "propylon/kit";
+import { RSA_ALGORITHMS } from "propylon/internal";
 
 /** Algorithms by the type of a key. A key is only ever used with those of its type: a public key as HMAC secret would verify anything (RFC 8725 section 3.1). */
 export const BY_KEY_TYPE: Readonly<Record<string, readonly string[]>> = {

@@ -1,4 +1,5 @@
-import { Records, setTimer, type Kv, type Store } from "propylon/kit";
+import { setTimer } from "propylon/kit";
+import { Records, type Kv, type Store } from "propylon/store";
 import type { ManagedAgent } from "./agent.ts";
 import { recordSchema, restoreAgent, agentRecordOf, type AgentRecord } from "./record.ts";
 

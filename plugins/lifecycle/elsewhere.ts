@@ -1,14 +1,7 @@
 import { GatewayError, type Principal } from "propylon";
-import {
-  askOnce,
-  boundedRecord,
-  FIRST_PROBLEM,
-  keptPrincipalSchema,
-  restorePrincipal,
-  Semaphore,
-  type Store,
-  timeoutSignal,
-} from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM, Semaphore, timeoutSignal } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
+import { keptPrincipalSchema, restorePrincipal } from "propylon/internal";
 import { z } from "zod";
 import type { ManagedAgent } from "./agent.ts";
 import type { AgentArchive } from "./archive.ts";

@@ -1,5 +1,6 @@
 import { definePlugin, optional } from "propylon";
-import { Audit, Metrics, Store } from "propylon/kit";
+import { Audit, Metrics } from "propylon/kit";
+import { Store } from "propylon/store";
 import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Tasks } from "propylon/plugins/tasks";

@@ -1,6 +1,7 @@
 import type { Dependencies } from "./dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
-import { setTicker, type Store, within } from "propylon/kit";
+import { setTicker, within } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
 import { AgentArchive, type Restored } from "./archive.ts";

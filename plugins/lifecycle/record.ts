@@ -1,4 +1,5 @@
-import { boundedRecord, keepPrincipal, keptPrincipalSchema, restorePrincipal } from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { keepPrincipal, keptPrincipalSchema, restorePrincipal } from "propylon/internal";
 import { z } from "zod";
 import { ManagedAgent } from "./agent.ts";
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
-import { tooManyQuestions, WITHDRAWN_QUESTION, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { tooManyQuestions, WITHDRAWN_QUESTION } from "propylon/internal";
 import type { ClientResponse } from "./client-message.ts";
 import { notification } from "./reply.ts";
 import type { PendingAsk, Session } from "./session.ts";

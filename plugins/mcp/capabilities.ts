@@ -1,5 +1,6 @@
 import type { Json, Server } from "propylon";
-import { isObject, TASKS_EXTENSION } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { TASKS_EXTENSION } from "propylon/internal";
 
 /**
  * What an endpoint declares to its clients: everything any of its servers can do. Tools are always there, because plugins

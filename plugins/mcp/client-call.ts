@@ -4,7 +4,6 @@ import {
   Answer,
   type Call,
   type CallMethod,
-  type Era,
   type GatewayError,
   type Json,
   type Peer,
@@ -13,17 +12,16 @@ import {
   type Server,
   toGatewayError,
 } from "propylon";
+import { Cancellation, addSignal, isObject } from "propylon/kit";
 import {
+  type Era,
   type CallRunner,
-  Cancellation,
   type RpcId,
   severityOf,
-  addSignal,
   adoptTrace,
   answerInputs,
-  isObject,
   toRpcError,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { EndpointContext } from "./context.ts";
 import type { Forward } from "./forward.ts";
 import { isFault, otherMeta } from "./forward.ts";

@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { Era, Json } from "propylon";
-import {
-  declaresTasks,
-  ExactNumber,
-  isInteger,
-  isObject,
-  type RpcError,
-  type RpcId,
-} from "propylon/kit";
+import type { Json } from "propylon";
+import { ExactNumber, isObject } from "propylon/kit";
+import { type Era, declaresTasks, isInteger, type RpcError, type RpcId } from "propylon/internal";
 import type { Fault } from "./protocol.ts";
 import {
   isModernVersion,

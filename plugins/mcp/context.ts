@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Principal } from "propylon";
-import { type EndpointContent, type EndpointHost, Recent } from "propylon/kit";
+import { Recent } from "propylon/kit";
+import type { EndpointContent, EndpointHost } from "propylon/internal";
 import { EarlyCalls, FirstConnect } from "./first-connect.ts";
 import { KnownLists } from "./known-lists.ts";
 import { Journals } from "./journal.ts";

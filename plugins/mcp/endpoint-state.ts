@@ -1,5 +1,6 @@
-import type { Json, Principal, Server, ServerEvent, Tool } from "propylon";
-import { type EndpointContent, sessionOf, severityOf } from "propylon/kit";
+import type { Json, Principal, Server, Tool } from "propylon";
+import type { ServerEvent } from "propylon/kit";
+import { type EndpointContent, sessionOf, severityOf } from "propylon/internal";
 import { Views, type EndpointContext } from "./context.ts";
 import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Era, type Principal, toGatewayError } from "propylon";
+import { type Principal, toGatewayError } from "propylon";
+import { parseJson } from "propylon/kit";
 import {
+  type Era,
   type EndpointContent,
   type EndpointHost,
   type NodeHandler,
-  parseJson,
   takeBody,
-} from "propylon/kit";
+} from "propylon/internal";
 import { EndpointContext } from "./context.ts";
 import type { ClientMessage, Request } from "./client-message.ts";
 import { classify, headerValue, readableId, readClientMessage } from "./client-message.ts";

@@ -8,7 +8,7 @@ import type {
   EndpointServer,
   GatewayWarning,
   NodeHandler,
-} from "propylon/kit";
+} from "propylon/internal";
 import { Endpoint } from "./endpoint.ts";
 
 /** One living MCP endpoint and where it is. */

@@ -1,4 +1,5 @@
-import { parseExact, type RpcId, writeJson } from "propylon/kit";
+import { parseExact, writeJson } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import { isRpcId } from "./client-message.ts";
 
 /** What stands in place of a request for the stream of a session itself: no request is encoded as this. */

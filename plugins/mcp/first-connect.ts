@@ -1,5 +1,6 @@
 import { GatewayError, type Principal, type Server, toGatewayError } from "propylon";
-import { type Cancellation, type EndpointHost, FairQuota, setTimer } from "propylon/kit";
+import { type Cancellation, FairQuota, setTimer } from "propylon/kit";
+import type { EndpointHost } from "propylon/internal";
 import type { KnownLists } from "./known-lists.ts";
 import type { View } from "./view.ts";
 import { type Forward, isFault, isUnknown } from "./forward.ts";

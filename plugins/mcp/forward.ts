@@ -1,5 +1,6 @@
 import type { CallMethod, Json, Principal } from "propylon";
-import { isObject, withoutClaims } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { withoutClaims } from "propylon/internal";
 import type { Request } from "./client-message.ts";
 import type { Fault } from "./protocol.ts";
 import { absent } from "./absent.ts";

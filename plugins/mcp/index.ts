@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { EndpointHost, EndpointServers } from "propylon/kit";
+import { EndpointHost, EndpointServers } from "propylon/internal";
 import { Endpoints } from "./endpoints.ts";
 
 /** MCP endpoints for clients of both protocol eras. There by default. */

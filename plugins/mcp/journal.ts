@@ -1,7 +1,7 @@
 import { bytesOf, faultPieces, type Pieces } from "./stream.ts";
 import { RPC } from "./protocol.ts";
 import type { ServerResponse } from "node:http";
-import type { RpcId } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import { decodeRequest, encodeRequest, EVENT_ID, OF_SESSION } from "./event-id.ts";
 
 /** Kept bytes of one session, and of all sessions of an endpoint; the oldest events go first. */

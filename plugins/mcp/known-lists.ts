@@ -1,6 +1,8 @@
 import { z } from "zod";
-import type { Catalogue, Listed, Server } from "propylon";
-import { type EndpointHost, isObject, type Kv, setTicker, setTimer, storeKey } from "propylon/kit";
+import type { Catalogue, Server } from "propylon";
+import { type Listed, isObject, setTicker, setTimer } from "propylon/kit";
+import type { EndpointHost } from "propylon/internal";
+import { type Kv, storeKey } from "propylon/store";
 
 /** What has names on an endpoint. */
 export type NamedKind = Listed["kind"];

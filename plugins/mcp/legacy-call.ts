@@ -1,5 +1,11 @@
 import type { Answer, Call, GatewayError, Json } from "propylon";
-import { SEVERITIES, abortError, needsInput, missingCapability, notOffered } from "propylon/kit";
+import {
+  SEVERITIES,
+  abortError,
+  needsInput,
+  missingCapability,
+  notOffered,
+} from "propylon/internal";
 import type { Pieces } from "./stream.ts";
 import type { ClientRequest } from "./client-call.ts";
 import { ClientCall } from "./client-call.ts";

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Json, type Principal, toGatewayError } from "propylon";
-import { isObject, type RpcId } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import { type Request, headerValue } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointState } from "./endpoint-state.ts";

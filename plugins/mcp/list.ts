@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { writeJson } from "propylon/kit";
-import type { Era, Json } from "propylon";
-import type { RpcId } from "propylon/kit";
+import type { Json } from "propylon";
+import type { Era, RpcId } from "propylon/internal";
 import { META_SERVER_INFO } from "./protocol.ts";
 
 /** The lists that an endpoint shows, by method. */

@@ -1,7 +1,8 @@
 import { faultPieces, EventStream } from "./stream.ts";
 import type { ServerResponse } from "node:http";
 import type { Json, Principal, Server } from "propylon";
-import { type RpcId, isObject } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import type { EndpointContext } from "./context.ts";
 import { knowsTasks, type Request } from "./client-message.ts";
 import { invalid } from "./forward.ts";

@@ -1,4 +1,4 @@
-import { SEVERITIES } from "propylon/kit";
+import { SEVERITIES } from "propylon/internal";
 
 /** Counts which levels the sessions of an endpoint want and tells when the most verbose one changes. */
 export class LogLevels {

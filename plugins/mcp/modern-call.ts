@@ -1,16 +1,16 @@
 import { faultPieces } from "./stream.ts";
 import { randomUUID } from "node:crypto";
 import { Answer, type Call, type GatewayError, type Json, type Progress } from "propylon";
+import { isObject } from "propylon/kit";
 import {
   abortError,
   askableOf,
-  isObject,
   missingCapability,
   needsInput,
   notOffered,
   OpenQuestions,
   SEVERITIES,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { InputRequest, TaskHandle } from "propylon/plugins/tasks";
 import { CALL_OVER, WENT_AWAY } from "./asks.ts";
 import { CallTask, type TaskCall, type TaskPlan } from "./call-task.ts";

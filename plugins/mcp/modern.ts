@@ -1,7 +1,8 @@
 import { faultPieces } from "./stream.ts";
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Json, Principal } from "propylon";
-import { Cancellation, withTasks } from "propylon/kit";
+import { Cancellation } from "propylon/kit";
+import { withTasks } from "propylon/internal";
 import type { TaskPlan } from "./call-task.ts";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";

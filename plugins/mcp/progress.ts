@@ -1,5 +1,5 @@
 import type { Progress } from "propylon";
-import { LITERAL_PROGRESS } from "propylon/kit";
+import { LITERAL_PROGRESS } from "propylon/internal";
 
 /**
  * Makes progress values of one token strictly increasing, which MCP demands ("MUST increase") and upstreams break.

@@ -1,5 +1,5 @@
 import type { GatewayError, Json } from "propylon";
-import { toRpcError, WITHDRAWN } from "propylon/kit";
+import { toRpcError, WITHDRAWN } from "propylon/internal";
 
 /** Revisions with `initialize`, newest first; the first is offered to clients that ask for one we do not know. */
 export const LEGACY_CLIENT_VERSIONS: readonly string[] = [

@@ -1,7 +1,8 @@
 import type { ServerResponse } from "node:http";
 import { PassThrough } from "node:stream";
 import { GatewayError, isGatewayError, toGatewayError } from "propylon";
-import { pause, type RpcId, SSE_HEADERS, sseFrame } from "propylon/kit";
+import { pause, SSE_HEADERS, sseFrame } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import { toldId } from "./event-id.ts";
 import type { ResumableReply } from "./journal.ts";
 import { LOST_ELSEWHERE, NOT_RESUMABLE, OVER, sendOver } from "./lost-streams.ts";

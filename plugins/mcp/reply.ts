@@ -9,7 +9,7 @@ import {
 } from "./stream.ts";
 import { writeJson } from "propylon/kit";
 import type { ServerResponse } from "node:http";
-import type { RpcId } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
 import type { Journal, Journals, ResumableSession } from "./journal.ts";
 import type { Fault } from "./protocol.ts";
 

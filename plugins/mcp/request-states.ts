@@ -1,5 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Store } from "propylon/kit";
+import type { Store } from "propylon/store";
 
 /** Marks a server's state that we bound. */
 const PREFIX = "propylon-state.";

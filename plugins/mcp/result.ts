@@ -1,5 +1,6 @@
-import type { Answer, CallMethod, Era, Json } from "propylon";
-import { type ResultEdit, type RpcId, contains, isObject, writeJson } from "propylon/kit";
+import type { Answer, CallMethod, Json } from "propylon";
+import { isObject, writeJson } from "propylon/kit";
+import { type Era, type ResultEdit, type RpcId, contains } from "propylon/internal";
 import type { Pieces } from "./stream.ts";
 import { META_PREFIX, META_SERVER_INFO, MODERN_META, RPC } from "./protocol.ts";
 

@@ -1,5 +1,5 @@
 import { type Json, toGatewayError } from "propylon";
-import { SEVERITIES, severityOf } from "propylon/kit";
+import { SEVERITIES, severityOf } from "propylon/internal";
 import { settleAsk } from "./asks.ts";
 import type { EndpointContext } from "./context.ts";
 import { type ClientMessage, isRpcId, isSameId } from "./client-message.ts";

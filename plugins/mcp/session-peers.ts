@@ -6,12 +6,11 @@ import {
   FIRST_PROBLEM,
   LookupQuota,
   pause,
-  type RpcId,
-  type Store,
   timeoutSignal,
-  type Topic,
   writeJson,
 } from "propylon/kit";
+import type { RpcId } from "propylon/internal";
+import type { Store, Topic } from "propylon/store";
 import { z } from "zod";
 import { askingGateway, settleAsk } from "./asks.ts";
 import { type ClientResponse, isRpcId, isSameId } from "./client-message.ts";

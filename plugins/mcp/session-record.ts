@@ -1,4 +1,5 @@
-import { boundedRecord, type ListName, LISTS, SEVERITIES } from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { type ListName, LISTS, SEVERITIES } from "propylon/internal";
 import { z } from "zod";
 import { LEGACY_CLIENT_VERSIONS } from "./protocol.ts";
 import { MAX_PER_SUBSCRIBER } from "./resource-watchers.ts";

@@ -1,14 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { GatewayError, isGatewayError } from "propylon";
-import {
-  type EndpointHost,
-  type Entry,
-  type Kv,
-  pause,
-  setTicker,
-  type Store,
-  storeKey,
-} from "propylon/kit";
+import { pause, setTicker } from "propylon/kit";
+import type { EndpointHost } from "propylon/internal";
+import { type Entry, type Kv, type Store, storeKey } from "propylon/store";
 import type { Session, SessionEnd, SessionTable } from "./session.ts";
 import {
   changesSince,

@@ -1,7 +1,8 @@
 import type { Resumable } from "./journal.ts";
 import { createHash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
-import { FairQuota, LISTS, type RpcId, setTicker } from "propylon/kit";
+import { FairQuota, setTicker } from "propylon/kit";
+import { LISTS, type RpcId } from "propylon/internal";
 import { isSameId } from "./client-message.ts";
 import type { ListDigests, View } from "./view.ts";
 import type { SessionStream } from "./session-stream.ts";

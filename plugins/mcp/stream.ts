@@ -1,15 +1,13 @@
 import type { ServerResponse } from "node:http";
+import { SSE_HEADERS, sseFrame, writeJson } from "propylon/kit";
 import {
   cutSoon,
   InFlightSet,
   type RpcId,
   type Slotted,
-  SSE_HEADERS,
   SSE_KEEP_ALIVE,
-  sseFrame,
   sseHead,
-  writeJson,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { Fault } from "./protocol.ts";
 
 /** A JSON-RPC message ready to be written. */

@@ -1,5 +1,6 @@
 import { type Json, toGatewayError } from "propylon";
-import { type RpcError, toRpcError, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { type RpcError, toRpcError } from "propylon/internal";
 import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
 import { META_SERVER_INFO } from "./protocol.ts";
 import { encodeModern } from "./result.ts";

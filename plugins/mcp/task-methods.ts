@@ -1,5 +1,6 @@
 import { type Principal, toGatewayError } from "propylon";
-import { TASKS_EXTENSION, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { TASKS_EXTENSION } from "propylon/internal";
 import type { SharedTask, TaskService } from "propylon/plugins/tasks";
 import { knowsTasks, type Request } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";

@@ -1,5 +1,5 @@
 import type { Server } from "propylon";
-import { matchesLiterals } from "propylon/kit";
+import { matchesLiterals } from "propylon/internal";
 
 /** What a template leads to. */
 export interface TemplateOwner {

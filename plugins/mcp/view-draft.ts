@@ -1,5 +1,6 @@
-import type { Listed, Server, Tool } from "propylon";
-import { type EndpointContent, isObject } from "propylon/kit";
+import type { Server, Tool } from "propylon";
+import { type Listed, isObject } from "propylon/kit";
+import type { EndpointContent } from "propylon/internal";
 import { type Contender, Contenders } from "./contenders.ts";
 import { exposeNames, type Named } from "./exposed-names.ts";
 import { isKnown, type NamedKind, type KnownLists } from "./known-lists.ts";

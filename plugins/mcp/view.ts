@@ -1,5 +1,6 @@
-import type { Json, Listed, Principal, Server } from "propylon";
-import { type EndpointContent, LISTS, type ListName, endpointSchema, isObject } from "propylon/kit";
+import type { Json, Principal, Server } from "propylon";
+import { type Listed, isObject } from "propylon/kit";
+import { type EndpointContent, LISTS, type ListName, endpointSchema } from "propylon/internal";
 import { mergeCapabilities, mergeInstructions } from "./capabilities.ts";
 import type { Contenders, Meaning } from "./contenders.ts";
 import { isKnown, type NamedKind, KnownLists } from "./known-lists.ts";

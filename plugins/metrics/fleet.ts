@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { askOnce, boundedRecord, type Store } from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
 /** How long another gateway may take, in milliseconds. */

@@ -1,5 +1,6 @@
-import { definePlugin, Management, optional } from "propylon";
-import { Metrics, Store } from "propylon/kit";
+import { definePlugin, optional } from "propylon";
+import { Management, Metrics } from "propylon/kit";
+import { Store } from "propylon/store";
 import { Gating } from "propylon/plugins/gating";
 import { Tasks } from "propylon/plugins/tasks";
 import {

@@ -1,5 +1,6 @@
-import { GatewayError, type Management, type PluginContext, type RouteEvent } from "propylon";
-import { METRICS_CONTENT_TYPE } from "propylon/kit";
+import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
+import type { Management } from "propylon/kit";
+import { METRICS_CONTENT_TYPE } from "propylon/internal";
 import type { Sources } from "./catalogue.ts";
 import type { FleetFigures } from "./fleet.ts";
 import type { MetricsOptions } from "./options.ts";

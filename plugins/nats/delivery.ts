@@ -1,5 +1,5 @@
 import type { Msg, NatsConnection } from "@nats-io/transport-node";
-import { wholeDelay } from "propylon/kit";
+import { wholeDelay } from "propylon/internal";
 import { factsOf, readHeaders } from "./facts.ts";
 
 /** Longest wait for the confirmation of an ack, in milliseconds. */

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
+import { setTicker } from "propylon/kit";
 import type {
   ListOptions,
   LoggedValue,
@@ -10,8 +11,7 @@ import type {
   StoredValue,
   Unsubscribe,
   WorkQueue,
-} from "propylon/kit";
-import { setTicker } from "propylon/kit";
+} from "propylon/store";
 import { Link } from "./link.ts";
 import type { Opened } from "./linking.ts";
 import { Listening, type Listener } from "./listening.ts";

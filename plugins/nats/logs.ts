@@ -1,7 +1,7 @@
 import { FIRST_PROBLEM } from "propylon/kit";
 import { z } from "zod";
 import { GatewayError } from "propylon";
-import type { LoggedValue, LogRetention } from "propylon/kit";
+import type { LoggedValue, LogRetention } from "propylon/store";
 import { placeOf, type Parts } from "./parts.ts";
 import type { Kept, StoreRequest } from "./request.ts";
 import { scan, type Seen } from "./scan.ts";

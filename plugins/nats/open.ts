@@ -1,4 +1,4 @@
-import type { OpenStore } from "propylon/kit";
+import type { OpenStore } from "propylon/store";
 import { NatsDriver } from "./driver.ts";
 import { natsSettingsOf, type NatsOptions } from "./options.ts";
 

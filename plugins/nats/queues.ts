@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import type { QueueDelivery, QueuedItem, WorkQueue } from "propylon/kit";
+import type { QueueDelivery, QueuedItem, WorkQueue } from "propylon/store";
 import type { Delivery } from "./delivery.ts";
 import type { Link } from "./link.ts";
 import type { Jetstream, Opened } from "./linking.ts";

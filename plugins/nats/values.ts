@@ -1,4 +1,4 @@
-import type { ListOptions, PutOptions, StoredEntry, StoredValue } from "propylon/kit";
+import type { ListOptions, PutOptions, StoredEntry, StoredValue } from "propylon/store";
 import { Pages } from "./pages.ts";
 import { placeOf, type Parts } from "./parts.ts";
 import type { Fields, Kept, StoreRequest } from "./request.ts";

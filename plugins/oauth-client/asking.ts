@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { Answer, type Call, GatewayError } from "propylon";
-import { digestOf, isObject, storeKey } from "propylon/kit";
+import { digestOf, isObject } from "propylon/kit";
+import { storeKey } from "propylon/store";
 import { z } from "zod";
 import { PENDING_MS, type ConsentOutcome } from "./pending-logins.ts";
 import type { LoginAsking } from "./parts.ts";

@@ -1,12 +1,7 @@
 import type { PluginContext, Service } from "propylon";
-import {
-  digestOf,
-  type Metrics,
-  perGeneration,
-  ProviderHttp,
-  type Store,
-  storeKey,
-} from "propylon/kit";
+import { digestOf, type Metrics, perGeneration } from "propylon/kit";
+import { ProviderHttp } from "propylon/internal";
+import { type Store, storeKey } from "propylon/store";
 import type { McpServersService } from "propylon/plugins/servers";
 import { z } from "zod";
 import { LoginAccounts } from "./accounts.ts";

@@ -1,4 +1,5 @@
-import { isObject, type ProviderFetch } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import type { ProviderFetch } from "propylon/internal";
 import { readChallenge, splitScopes, unite, type LoginChallenge } from "./challenge.ts";
 import { Mismatch, providerFault } from "./faults.ts";
 import { findMetadata } from "./metadata.ts";

@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { BoundedLog } from "propylon/kit";
+import { BoundedLog } from "propylon/internal";
 import { Mismatch } from "./faults.ts";
 import { GrantRefused } from "./grants.ts";
 

@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { isGatewayError } from "propylon";
-import { isObject, maskSaid, type ProviderFetch } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { maskSaid, type ProviderFetch } from "propylon/internal";
 import type { ServerAuth } from "propylon/plugins/servers";
 import { authenticationOf } from "./client.ts";
 import { Mismatch, providerFault } from "./faults.ts";

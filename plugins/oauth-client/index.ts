@@ -1,5 +1,6 @@
 import { definePlugin } from "propylon";
-import { Filters, Lists, Metrics, Store } from "propylon/kit";
+import { Filters, Lists, Metrics } from "propylon/kit";
+import { Store } from "propylon/store";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
 import { createDesk } from "./create-desk.ts";

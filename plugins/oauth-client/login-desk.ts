@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { createPrincipal, GatewayError, type Principal } from "propylon";
-import { digestOf, readRef } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import { createPrincipal, digestOf } from "propylon/kit";
+import { readRef } from "propylon/internal";
 import type { LoginAccounts, FoundAccount } from "./accounts.ts";
 import type { Asking, Ticket } from "./asking.ts";
 import { type PendingLogins, type ConsentOutcome } from "./pending-logins.ts";

@@ -1,5 +1,6 @@
 import type { Answer, Call, GatewayError } from "propylon";
-import { storeKey, type ProviderFetch } from "propylon/kit";
+import { storeKey } from "propylon/store";
+import type { ProviderFetch } from "propylon/internal";
 import { type HttpServerConfig, readAuth, type ServerAuth } from "propylon/plugins/servers";
 import { type LoginChallenge, unite } from "./challenge.ts";
 import type { LoginClient } from "./client.ts";

@@ -1,4 +1,4 @@
-import { isSameHost, type ProviderFetch } from "propylon/kit";
+import { isSameHost, type ProviderFetch } from "propylon/internal";
 import { Mismatch, providerFault } from "./faults.ts";
 
 /** Most redirects that are followed to a document. */

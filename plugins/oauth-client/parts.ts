@@ -1,5 +1,5 @@
-import type { ProviderHttp } from "propylon/kit";
 import type { Answer, Call, GatewayError } from "propylon";
+import type { ProviderHttp } from "propylon/internal";
 import type { FailedLogins } from "./failed-logins.ts";
 import type { Introduction, ClientRegistrations } from "./registration.ts";
 import type { AccountTokens } from "./tokens.ts";

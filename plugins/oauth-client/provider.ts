@@ -1,5 +1,6 @@
 import * as oauth from "oauth4webapi";
-import { isLoopback, isObject, type ProviderFetch } from "propylon/kit";
+import { isLoopback, isObject } from "propylon/kit";
+import type { ProviderFetch } from "propylon/internal";
 import { Mismatch, providerFault } from "./faults.ts";
 import { findMetadata, readableMembers } from "./metadata.ts";
 

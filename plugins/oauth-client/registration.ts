@@ -1,6 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { GatewayError } from "propylon";
-import { digestOf, isLoopback, isObject, storeKey, type ProviderFetch } from "propylon/kit";
+import { digestOf, isLoopback, isObject } from "propylon/kit";
+import { storeKey } from "propylon/store";
+import type { ProviderFetch } from "propylon/internal";
 import type { ServerAuth } from "propylon/plugins/servers";
 import type { LoginClient } from "./client.ts";
 import { Mismatch, providerFault } from "./faults.ts";

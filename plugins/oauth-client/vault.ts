@@ -1,13 +1,8 @@
 import type { ZodType } from "zod";
 import { z } from "zod";
-import {
-  createSealer,
-  type Fernet,
-  FIRST_PROBLEM,
-  type Kv,
-  passingSealer,
-  type Store,
-} from "propylon/kit";
+import { createSealer, type Fernet, FIRST_PROBLEM } from "propylon/kit";
+import type { Kv, Store } from "propylon/store";
+import { passingSealer } from "propylon/internal";
 
 const sealedSchema = z.object({ sealed: z.string() });
 

@@ -1,5 +1,6 @@
-import { Checks, type PluginContext } from "propylon";
-import type { Store } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import { Checks } from "propylon/kit";
+import type { Store } from "propylon/store";
 
 /** Tells what should not stay as it is. */
 export function warnOfPassingLogins(

@@ -1,4 +1,5 @@
-import { DEEPEST, isObject, parseJson, ProviderHttp, type ProviderRequest } from "propylon/kit";
+import { isObject, parseJson } from "propylon/kit";
+import { DEEPEST, ProviderHttp, type ProviderRequest } from "propylon/internal";
 import { issuerFault } from "./refusal.ts";
 
 /** What an issuer answered. */

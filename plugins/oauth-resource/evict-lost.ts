@@ -1,4 +1,5 @@
-import type { Management, PluginContext, Principal } from "propylon";
+import type { PluginContext, Principal } from "propylon";
+import type { Management } from "propylon/kit";
 import type { AccessTokens } from "./tokens.ts";
 
 /** After a reload ends what was opened with a token of before, and is not for everyone any more who has one. */

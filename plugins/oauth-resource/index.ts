@@ -1,5 +1,5 @@
-import { Authenticators, definePlugin, Management, optional } from "propylon";
-import { Metrics } from "propylon/kit";
+import { definePlugin, optional } from "propylon";
+import { Authenticators, Management, Metrics } from "propylon/kit";
 import { Accounts } from "propylon/plugins/access";
 import { Challenges } from "./challenge.ts";
 import { createResourceService } from "./create-service.ts";

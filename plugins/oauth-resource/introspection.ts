@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { type FetchedValue } from "propylon/kit";
+import type { FetchedValue } from "propylon/internal";
 import { CLOCK_TOLERANCE_S } from "propylon/plugins/keys";
 import { readClaims, type CheckedToken, type IssuerCheck } from "./claims.ts";
 import type { IssuerDocument, IssuerDocuments, IssuerForm } from "./documents.ts";

@@ -1,4 +1,4 @@
-import { FetchedValue } from "propylon/kit";
+import { FetchedValue } from "propylon/internal";
 import { KeySet } from "propylon/plugins/keys";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { readUnprovenClaims } from "propylon/kit";
+import { readUnprovenClaims } from "propylon/internal";
 import type { IssuerCheck } from "./claims.ts";
 import type { IssuerDocuments } from "./documents.ts";
 import { createCheck } from "./issuer.ts";

@@ -1,5 +1,6 @@
 import { durationSchema } from "propylon";
-import { isLoopback, JWT, rsaAlgorithmSchema, ROLES } from "propylon/kit";
+import { isLoopback, ROLES } from "propylon/kit";
+import { JWT, rsaAlgorithmSchema } from "propylon/internal";
 import { z } from "zod";
 
 /** RFC 6749 section 3.3; anything else could leave the quotes of a challenge. */

@@ -1,5 +1,5 @@
-import { FetchFailure } from "propylon/kit";
 import { GatewayError, type PluginContext } from "propylon";
+import { FetchFailure } from "propylon/internal";
 
 /** Tells the log once that an issuer does not answer, and once that it does again. */
 export class Outages {

@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { asProven, type LogFacts } from "propylon/kit";
+import { asProven } from "propylon/kit";
+import type { LogFacts } from "propylon/internal";
 
 /** Why a token was refused; a label of a metric, so the list is closed. */
 export type AccessTokenFault =

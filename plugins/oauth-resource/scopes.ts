@@ -1,4 +1,5 @@
-import { admits, type Access, type Role } from "propylon";
+import type { Access, Role } from "propylon";
+import { admits } from "propylon/kit";
 import type { OauthResourceOptions } from "./options.ts";
 
 /** What scopes give, as the config maps them to roles. */

@@ -1,5 +1,5 @@
 import type { JWTPayload } from "jose";
-import { FetchFailure } from "propylon/kit";
+import { FetchFailure } from "propylon/internal";
 import {
   believedUntil,
   CLOCK_TOLERANCE_S,

@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import { BoundedLog } from "propylon/kit";
+import { BoundedLog } from "propylon/internal";
 import type { AccessTokenFault } from "./refusal.ts";
 import type { OnTokenRefusal } from "./tokens.ts";
 

@@ -1,20 +1,12 @@
+import { GatewayError, isGatewayError, type Identity, type Principal } from "propylon";
 import {
   createPrincipal,
-  GatewayError,
-  isGatewayError,
   type Authenticate,
   type Credentials,
-  type Identity,
-  type Principal,
-} from "propylon";
-import {
   asProven,
   digestOf,
-  JWT,
-  type LogFacts,
-  readBearer,
-  readUnprovenClaims,
 } from "propylon/kit";
+import { JWT, type LogFacts, readBearer, readUnprovenClaims } from "propylon/internal";
 import { qualifiedId, TokenMemory } from "propylon/plugins/keys";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";

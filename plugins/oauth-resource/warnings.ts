@@ -1,4 +1,5 @@
-import { Checks, type GatewayConfig, type PluginContext } from "propylon";
+import type { GatewayConfig, PluginContext } from "propylon";
+import { Checks } from "propylon/kit";
 import type { TokenIssuers } from "./issuers.ts";
 import type { OauthResourceOptions } from "./options.ts";
 import type { Resources } from "./resources.ts";

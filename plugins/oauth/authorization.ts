@@ -1,5 +1,5 @@
 import type { RouteEvent } from "propylon";
-import type { LogFacts } from "propylon/kit";
+import type { LogFacts } from "propylon/internal";
 import { errorPage, toOauthError, type OnRefusal } from "./endpoint.ts";
 import type { OauthClient } from "./clients.ts";
 import { OauthError } from "./oauth-error.ts";

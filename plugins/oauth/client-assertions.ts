@@ -1,4 +1,4 @@
-import { type Kv } from "propylon/kit";
+import type { Kv } from "propylon/store";
 import {
   CLOCK_TOLERANCE_S,
   isOfKind,

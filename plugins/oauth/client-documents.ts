@@ -1,14 +1,12 @@
 import {
   AllowedAddresses,
-  Buckets,
-  ExpiringMap,
   FIRST_PROBLEM,
   HttpClient,
   networkReason,
   parseJson,
-  rsaAlgorithmSchema,
   timeoutSignal,
 } from "propylon/kit";
+import { Buckets, ExpiringMap, rsaAlgorithmSchema } from "propylon/internal";
 import { KeySet } from "propylon/plugins/keys";
 import { z } from "zod";
 import { OauthError, tooOften } from "./oauth-error.ts";

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Kv } from "propylon/kit";
+import type { Kv } from "propylon/store";
 import { z } from "zod";
 import { OauthError } from "./oauth-error.ts";
 import type { OpaqueTexts } from "./opaque.ts";

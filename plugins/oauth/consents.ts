@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Kv } from "propylon/kit";
+import type { Kv } from "propylon/store";
 import { z } from "zod";
 import type { OauthClient } from "./clients.ts";
 import type { LoggedIn } from "./person.ts";

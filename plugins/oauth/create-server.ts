@@ -1,13 +1,8 @@
 import type { GatewayConfig, PluginContext, RouteEvent, Service } from "propylon";
 import { z } from "zod";
-import {
-  createSealer,
-  passingSealer,
-  perGeneration,
-  placeOf,
-  type Store,
-  TrustedProxies,
-} from "propylon/kit";
+import { createSealer, perGeneration } from "propylon/kit";
+import { passingSealer, placeOf, TrustedProxies } from "propylon/internal";
+import type { Store } from "propylon/store";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
 import { SignedAccess } from "./access-tokens.ts";
 import { ASSERTION_MS, ClientAssertions } from "./client-assertions.ts";

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { FairQuota, type Kv, type Unsubscribe } from "propylon/kit";
+import { FairQuota } from "propylon/kit";
+import type { Kv, Unsubscribe } from "propylon/store";
 import { z } from "zod";
 import { OauthError } from "./oauth-error.ts";
 import type { OpaqueTexts } from "./opaque.ts";

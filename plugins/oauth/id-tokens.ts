@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from "oauth4webapi";
 import { GatewayError } from "propylon";
-import { type ProviderFetch, type RsaAlgorithm } from "propylon/kit";
+import type { ProviderFetch, RsaAlgorithm } from "propylon/internal";
 import { KeySet, PUBLIC_KEY_ALGORITHMS } from "propylon/plugins/keys";
 
 /** Somebody with an ID token could guess a shorter one (RFC 7518 section 3.2). */

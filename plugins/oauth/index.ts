@@ -1,5 +1,7 @@
-import { definePlugin, Management } from "propylon";
-import { Audit, BoundedLog, Metrics, Store } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Management, Audit, Metrics } from "propylon/kit";
+import { BoundedLog } from "propylon/internal";
+import { Store } from "propylon/store";
 import { OauthResource } from "propylon/plugins/oauth-resource";
 import { Authorization } from "./authorization.ts";
 import { createServer } from "./create-server.ts";

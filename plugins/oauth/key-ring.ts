@@ -8,7 +8,8 @@ import {
   randomBytes,
 } from "node:crypto";
 import { GatewayError } from "propylon";
-import { Fernet, type Kv, type Unsubscribe } from "propylon/kit";
+import { Fernet } from "propylon/kit";
+import type { Kv, Unsubscribe } from "propylon/store";
 import type { JWK } from "jose";
 import { z } from "zod";
 import type { OauthOptions } from "./options.ts";

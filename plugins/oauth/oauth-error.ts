@@ -1,4 +1,4 @@
-import type { LogFacts } from "propylon/kit";
+import type { LogFacts } from "propylon/internal";
 
 /** Error codes of RFC 6749, 7009, 7591, 8707 that are told. */
 export type OauthErrorCode =

@@ -1,5 +1,6 @@
 import { durationSchema } from "propylon";
-import { isLoopback, rsaAlgorithmSchema, secretKeysSchema, ROLES } from "propylon/kit";
+import { isLoopback, secretKeysSchema, ROLES } from "propylon/kit";
+import { rsaAlgorithmSchema } from "propylon/internal";
 import { issuerNameSchema } from "propylon/plugins/oauth-resource";
 import { z } from "zod";
 import { isRedirect } from "./redirects.ts";

@@ -1,5 +1,5 @@
-import { boundedRecord } from "propylon/kit";
-import { admits, type Access, type Role } from "propylon";
+import { boundedRecord, admits } from "propylon/kit";
+import type { Access, Role } from "propylon";
 import { z } from "zod";
 import { claimValues } from "./claim-values.ts";
 import { OauthError } from "./oauth-error.ts";

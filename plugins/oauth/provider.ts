@@ -1,5 +1,6 @@
 import type { Client, ClientAuth, AuthorizationServer } from "oauth4webapi";
-import { FetchedValue, isLoopback, type ProviderFetch, ProviderHttp } from "propylon/kit";
+import { isLoopback } from "propylon/kit";
+import { FetchedValue, type ProviderFetch, ProviderHttp } from "propylon/internal";
 import { idProviderFault, IdTokens } from "./id-tokens.ts";
 import type { OauthOptions } from "./options.ts";
 import { OauthError } from "./oauth-error.ts";

@@ -1,4 +1,5 @@
-import { isObject, type LogFacts } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import type { LogFacts } from "propylon/internal";
 import type { OauthError } from "./oauth-error.ts";
 
 /** Claims whose values are secrets of one login. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { Buckets, type Kv, type Unsubscribe } from "propylon/kit";
+import { Buckets } from "propylon/internal";
+import type { Kv, Unsubscribe } from "propylon/store";
 import { z } from "zod";
 import { OauthError, tooOften } from "./oauth-error.ts";
 import { OpaqueTexts } from "./opaque.ts";

@@ -1,5 +1,5 @@
 import type { RouteEvent } from "propylon";
-import { readBasic, readUnprovenClaims } from "propylon/kit";
+import { readBasic, readUnprovenClaims } from "propylon/internal";
 import { ASSERTION_TYPE } from "./client-assertions.ts";
 import { checkKeyed, type ClientProof, type ProvenClient } from "./clients.ts";
 import { readForm, required, type Parameters } from "./form.ts";

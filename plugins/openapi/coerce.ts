@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { isInteger, isNumber, isObject, parseExact } from "propylon/kit";
+import { isObject, parseExact } from "propylon/kit";
+import { isInteger, isNumber } from "propylon/internal";
 import { followReference } from "./pointer.ts";
 
 /** Schemas within schemas. More is a circle of references. */

@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { ERROR_STATUS } from "propylon/kit";
+import { ERROR_STATUS } from "propylon/internal";
 import type { Format } from "./options.ts";
 
 /** What each status of a failed call means; the codes come from the core's table. */

@@ -6,7 +6,7 @@ import {
   type DirectHandler,
   type DirectHead,
   type DirectRequest,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import { isJsonType, toObject } from "./body.ts";
 import { NOBODY } from "./invocation.ts";

@@ -8,14 +8,8 @@ import {
   type Progress,
   type RouteEvent,
 } from "propylon";
-import {
-  amendError,
-  CallStream,
-  Cancellation,
-  clientGone,
-  prefersEvents,
-  traceOf,
-} from "propylon/kit";
+import { Cancellation, traceOf } from "propylon/kit";
+import { amendError, CallStream, clientGone, prefersEvents } from "propylon/internal";
 import type { GatingService } from "propylon/plugins/gating";
 import type { RateLimitsService } from "propylon/plugins/ratelimit";
 import type { TaskService, TaskTable } from "propylon/plugins/tasks";

@@ -1,5 +1,6 @@
 import { type GatewayError, toGatewayError } from "propylon";
-import { toEnvelope, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { toEnvelope } from "propylon/internal";
 import {
   answerOfEnd,
   type SharedTask,

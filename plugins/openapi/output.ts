@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { type ExactNumber, isNumber, parseExact, parseJson, unwrapResult } from "propylon/kit";
+import { type ExactNumber, parseExact, parseJson } from "propylon/kit";
+import { isNumber, unwrapResult } from "propylon/internal";
 
 /** Nesting beyond which JSON in a text stays text. */
 const MAX_DEPTH = 64;

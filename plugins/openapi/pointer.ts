@@ -1,5 +1,5 @@
 import type { Json } from "propylon";
-import { followPointer } from "propylon/kit";
+import { followPointer } from "propylon/internal";
 
 /** Where a local reference leads: `#`, or `#` and a JSON pointer. `undefined` for all others. */
 export function followReference(root: Json, reference: string): unknown {

@@ -1,6 +1,7 @@
 import { FastResponse } from "srvx";
 import { GatewayError, type Answer, type ErrorCode, type Json } from "propylon";
-import { isObject, META_RETRY_AFTER, renderError, type RpcError, writeJson } from "propylon/kit";
+import { isObject, writeJson } from "propylon/kit";
+import { META_RETRY_AFTER, renderError, type RpcError } from "propylon/internal";
 import type { Format, OpenapiOptions } from "./options.ts";
 import { outputItems, plainValue } from "./output.ts";
 

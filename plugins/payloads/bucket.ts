@@ -6,9 +6,9 @@ import {
   type HttpClientReply,
   networkReason,
   pause,
-  type Store,
   timeoutSignal,
 } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { BucketOptions, PayloadsOptions } from "./options.ts";
 import { BucketFailure, bucketFailureOf, readShort } from "./bucket-failure.ts";
 import { loadSigner, signHeaders, signUrl } from "./signature.ts";

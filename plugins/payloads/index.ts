@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { definePlugin } from "propylon";
-import { Files, Metrics, Store as GatewayStore } from "propylon/kit";
+import { Files, Metrics } from "propylon/kit";
+import { Store as GatewayStore } from "propylon/store";
 import { createBucket } from "./bucket.ts";
 import { bucketFailureCounter, notStoredCounter, registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";

@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 import { durationSchema, sizeSchema } from "propylon";
-import { unbracket } from "propylon/kit";
+import { unbracket } from "propylon/internal";
 import { z } from "zod";
 
 /** What goes into a header of a request, or its signature. */

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError } from "propylon";
-import { storeKey, type Kv, type Store } from "propylon/kit";
+import { storeKey, type Kv, type Store } from "propylon/store";
 import { z } from "zod";
 import type { Bucket, PresignedRead } from "./bucket.ts";
 import { lengthOf, type Bytes, type IndexEntry } from "./entries.ts";

@@ -1,18 +1,13 @@
+import { GatewayError, type PluginContext, type Principal, type RouteEvent } from "propylon";
 import {
   admits,
-  GatewayError,
-  type PluginContext,
-  type Principal,
-  type RouteEvent,
-} from "propylon";
-import {
   createEtag,
   isUnmodified,
   LookupQuota,
   pathParameter,
   perGeneration,
-  type Store as GatewayStore,
 } from "propylon/kit";
+import type { Store as GatewayStore } from "propylon/store";
 import type { PayloadsOptions } from "./options.ts";
 import type { PayloadInfo } from "./service.ts";
 import type { Store } from "./store.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { digestOf, FIRST_PROBLEM, type Kv, type Store, type Unsubscribe } from "propylon/kit";
+import { digestOf, FIRST_PROBLEM } from "propylon/kit";
+import type { Kv, Store, Unsubscribe } from "propylon/store";
 import type { Bucket, PresignedRead } from "./bucket.ts";
 import {
   bytesSchema,

@@ -1,19 +1,17 @@
 import type { Dialect } from "kysely";
 import type { Pool, QueryResult, QueryResultRow } from "pg";
-import {
-  importOptional,
-  setTicker,
-  within,
-  type ListOptions,
-  type LoggedValue,
-  type LogRetention,
-  type PutOptions,
-  type StoreDriver,
-  type StoredEntry,
-  type StoredValue,
-  type StoreHost,
-  type Unsubscribe,
-} from "propylon/kit";
+import { importOptional, setTicker, within } from "propylon/kit";
+import type {
+  ListOptions,
+  LoggedValue,
+  LogRetention,
+  PutOptions,
+  StoreDriver,
+  StoredEntry,
+  StoredValue,
+  StoreHost,
+  Unsubscribe,
+} from "propylon/store";
 import { readAddress } from "./address.ts";
 import { refusal, tellAway } from "./refusal.ts";
 import { ChangeListener } from "./listener.ts";

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import type { StoreKind } from "propylon/kit";
+import type { StoreKind } from "propylon/store";
 import { openPostgres } from "./driver.ts";
 import { optionsSchema } from "./options.ts";
 

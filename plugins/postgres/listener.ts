@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter, once } from "node:events";
 import { GatewayError } from "propylon";
-import { backoffDelay, pause, within, type StoreHost, type Unsubscribe } from "propylon/kit";
+import { backoffDelay, pause, within } from "propylon/kit";
+import type { StoreHost, Unsubscribe } from "propylon/store";
 import type { Client } from "pg";
 import { readNotice } from "./notices.ts";
 

@@ -1,5 +1,6 @@
 import type { Progress } from "propylon";
-import { LITERAL_PROGRESS, setTimer } from "propylon/kit";
+import { setTimer } from "propylon/kit";
+import { LITERAL_PROGRESS } from "propylon/internal";
 import type { ProgressOptions } from "./options.ts";
 
 /** Where reports of a flood come from: parallel tools name themselves in front of their message. */

@@ -1,4 +1,6 @@
-import { Buckets, FIRST_PROBLEM, setTicker, type Store, type Topic, within } from "propylon/kit";
+import { FIRST_PROBLEM, setTicker, within } from "propylon/kit";
+import { Buckets } from "propylon/internal";
+import type { Store, Topic } from "propylon/store";
 import { z } from "zod";
 import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";

@@ -1,5 +1,6 @@
 import { definePlugin } from "propylon";
-import { Metrics, Store } from "propylon/kit";
+import { Metrics } from "propylon/kit";
+import { Store } from "propylon/store";
 import { Fleet, chooseTokens } from "./fleet.ts";
 import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";

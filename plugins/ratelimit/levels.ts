@@ -1,5 +1,7 @@
 import type { PluginContext } from "propylon";
-import { Buckets, setTimer, storeKey, within, type Kv, type Store } from "propylon/kit";
+import { setTimer, within } from "propylon/kit";
+import { Buckets } from "propylon/internal";
+import { storeKey, type Kv, type Store } from "propylon/store";
 import { z } from "zod";
 import type { Rate } from "./rate.ts";
 

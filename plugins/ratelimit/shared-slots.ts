@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Meter, within } from "propylon/kit";
+import { within } from "propylon/kit";
+import type { Meter } from "propylon/store";
 import type { Slots } from "./slots.ts";
 
 /** After so long without an answer of the store what a gateway has taken is no longer its own, in milliseconds. */

@@ -1,4 +1,6 @@
-import { Buckets, type Meter, within } from "propylon/kit";
+import { within } from "propylon/kit";
+import { Buckets } from "propylon/internal";
+import type { Meter } from "propylon/store";
 import type { RateTokens } from "./rate.ts";
 
 /** Keys that tokens are held for. */

@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { unbracket } from "propylon/kit";
+import { unbracket } from "propylon/internal";
 import type { RedisOptions as ClientOptions } from "ioredis";
 
 /** Where a server is, and how to speak to it. */

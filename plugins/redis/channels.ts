@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
-import { setTicker, within, type Unsubscribe } from "propylon/kit";
+import { setTicker, within } from "propylon/kit";
+import type { Unsubscribe } from "propylon/store";
 
 /** How often the connection is tried, in milliseconds: one that died without a word is noticed so. */
 const BEAT_MS = 5_000;

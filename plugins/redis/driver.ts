@@ -1,19 +1,16 @@
 import type { Redis as RedisClient, RedisOptions as ClientOptions } from "ioredis";
-import {
-  backoffDelay,
-  importOptional,
-  setTicker,
-  within,
-  type ListOptions,
-  type LoggedValue,
-  type LogRetention,
-  type PutOptions,
-  type StoreDriver,
-  type StoredEntry,
-  type StoredValue,
-  type StoreHost,
-  type Unsubscribe,
-} from "propylon/kit";
+import { backoffDelay, importOptional, setTicker, within } from "propylon/kit";
+import type {
+  ListOptions,
+  LoggedValue,
+  LogRetention,
+  PutOptions,
+  StoreDriver,
+  StoredEntry,
+  StoredValue,
+  StoreHost,
+  Unsubscribe,
+} from "propylon/store";
 import { readRedisUrl } from "./address.ts";
 import { Channels } from "./channels.ts";
 import { checkFitness } from "./fitness.ts";

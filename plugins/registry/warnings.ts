@@ -1,4 +1,5 @@
-import { Checks, type PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
+import { Checks } from "propylon/kit";
 import type { AgentInfo } from "propylon/plugins/agents";
 import { strictProblems } from "./entry.ts";
 

@@ -1,5 +1,5 @@
 import { durationSchema, sizeSchema } from "propylon";
-import { headersSchema } from "propylon/kit";
+import { headersSchema } from "propylon/internal";
 import { z } from "zod";
 
 const patterns = (what: string) => z.array(z.string().min(1)).optional().describe(what);

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { program } from "#rest/reader";
-import { type Catalogue, type Tool } from "propylon";
-import { type LeftOut, Semaphore, usableEntries, makeCatalogue } from "propylon/kit";
+import type { Catalogue, Tool } from "propylon";
+import { Semaphore, usableEntries, makeCatalogue } from "propylon/kit";
+import type { LeftOut } from "propylon/internal";
 import type { ApiSettings, ReadApi } from "./reading/api.ts";
 import { broken } from "./reading/references.ts";
 import type { ApiTool } from "./reading/tool.ts";

@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { HEADER_NAME, HEADER_VALUE, lowerCaseNames, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, lowerCaseNames } from "propylon/internal";
 import { encodeBody } from "./body.ts";
 import { encode, encodeReserved, WrongArgument } from "./encode.ts";
 import { fitValue } from "./fit.ts";

@@ -1,13 +1,13 @@
 import { STATUS_CODES } from "node:http";
 import { Answer, type Json } from "propylon";
+import { isObject } from "propylon/kit";
 import {
   blobContent,
-  isObject,
   mapExact,
   META_RETRY_AFTER,
   parseBounded,
   wrapResult,
-} from "propylon/kit";
+} from "propylon/internal";
 import { decodeText } from "./charset.ts";
 import type { ApiReply } from "./http.ts";
 

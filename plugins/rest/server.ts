@@ -1,12 +1,6 @@
 import { Answer, type Call, type Catalogue, type PluginContext } from "propylon";
-import {
-  HttpClient,
-  type LeftOut,
-  LeftOutLog,
-  networkFault,
-  sizeFault,
-  RefreshedServer,
-} from "propylon/kit";
+import { HttpClient, networkFault, sizeFault, RefreshedServer } from "propylon/kit";
+import { type LeftOut, LeftOutLog } from "propylon/internal";
 import { sendRequest } from "./http.ts";
 import type { ApiOptions } from "./options.ts";
 import { makeRequest } from "./request.ts";

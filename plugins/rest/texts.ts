@@ -3,7 +3,8 @@ import { readFile, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { GatewayError } from "propylon";
-import { HttpClient, lowerCaseNames, networkReason } from "propylon/kit";
+import { HttpClient, networkReason } from "propylon/kit";
+import { lowerCaseNames } from "propylon/internal";
 import { sendRequest, type ApiReply } from "./http.ts";
 import { broken, parseUrl } from "./reading/references.ts";
 

@@ -1,4 +1,4 @@
-import { firstBytes } from "propylon/kit";
+import { firstBytes } from "propylon/internal";
 
 /** How far into a line a message may begin, in bytes. */
 const REACH = 4_096;

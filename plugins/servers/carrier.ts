@@ -1,12 +1,6 @@
-import {
-  type Answer,
-  type Call,
-  type Era,
-  type GatewayError,
-  type Json,
-  toGatewayError,
-} from "propylon";
+import { type Answer, type Call, type GatewayError, type Json, toGatewayError } from "propylon";
 import { amendCall, timeoutSignal, within } from "propylon/kit";
+import type { Era } from "propylon/internal";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";
 import type { OwnConnections } from "./own-connections.ts";

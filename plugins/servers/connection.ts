@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
-import { type Answer, type Call, GatewayError, type Json, type ServerEvent } from "propylon";
-import { abortableOf, abortError, declaresTasks, setTimer, writeJson } from "propylon/kit";
+import { type Answer, type Call, GatewayError, type Json } from "propylon";
+import { type ServerEvent, setTimer, writeJson } from "propylon/kit";
+import { abortableOf, abortError, declaresTasks } from "propylon/internal";
 import type { Dropped } from "./dropped.ts";
 import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
 import { mirrorArguments, type Mirrors, needsTask } from "./envelope.ts";

@@ -1,5 +1,6 @@
-import { Checks, type PluginContext } from "propylon";
-import { createSealer, type Fernet, type Store } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import { Checks, createSealer, type Fernet } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { Assertions, sealedKeySchema, storedKeySchema } from "./identity.ts";
 
 /** What signs calls; its key is sealed in a store that outlives the process, wherever there is something to seal with. */

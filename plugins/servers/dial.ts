@@ -1,8 +1,10 @@
 import type { Logger } from "pino";
 import { resolve } from "node:path";
 import type { SecureContext } from "node:tls";
-import { type Era, GatewayError, toGatewayError } from "propylon";
-import { abortError, type RingBuffer, Semaphore, setTimer } from "propylon/kit";
+import { GatewayError, toGatewayError } from "propylon";
+import { Semaphore, setTimer } from "propylon/kit";
+import { type Era, abortError } from "propylon/internal";
+import type { RingBuffer } from "propylon/process";
 import type { HttpServerConfig, StdioServerConfig } from "./entry.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "./dropped.ts";

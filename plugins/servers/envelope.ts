@@ -1,16 +1,13 @@
 import type { Call, Json, Tool } from "propylon";
+import { amendCall, ExactNumber, isObject, writeJson } from "propylon/kit";
 import {
-  amendCall,
   cleanMeta,
-  ExactNumber,
   HEADER_NAME,
-  isObject,
   withoutReserved,
   withoutTasks,
   withTasks,
   traceHeaders,
-  writeJson,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { Dialect } from "./wire.ts";
 
 /** `name` and `version` of the gateway as a client. */

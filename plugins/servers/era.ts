@@ -1,5 +1,6 @@
-import { type Answer, type Era, GatewayError, type Json, isGatewayError } from "propylon";
+import { type Answer, GatewayError, type Json, isGatewayError } from "propylon";
 import { isObject, setTimer } from "propylon/kit";
+import type { Era } from "propylon/internal";
 import { statusOf } from "./faults.ts";
 import type { Connection } from "./connection.ts";
 import type { Exchange } from "./exchange.ts";

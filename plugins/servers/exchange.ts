@@ -1,5 +1,5 @@
 import type { Answer, Call, GatewayError } from "propylon";
-import { type Abortable, abortError, InFlightSet, type Slotted } from "propylon/kit";
+import { type Abortable, abortError, InFlightSet, type Slotted } from "propylon/internal";
 import type { RequestControl } from "./http-pool.ts";
 import { findId, findLastId, isNotice } from "./message.ts";
 

@@ -1,5 +1,6 @@
 import type { GatewayError } from "propylon";
-import { networkFault, readRetryAfter, serverFault, sizeFault, statusFault } from "propylon/kit";
+import { networkFault, readRetryAfter, sizeFault } from "propylon/kit";
+import { serverFault, statusFault } from "propylon/internal";
 
 /** Makes the errors of one server. Neither headers nor bodies of the server get into them: they may hold secrets. */
 export class Faults {

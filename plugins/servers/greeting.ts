@@ -1,5 +1,6 @@
-import { type Answer, type Era, GatewayError, type Json, isGatewayError } from "propylon";
+import { type Answer, GatewayError, type Json, isGatewayError } from "propylon";
 import { isObject } from "propylon/kit";
+import type { Era } from "propylon/internal";
 import { statusOf } from "./faults.ts";
 import type { Connection } from "./connection.ts";
 import { LEGACY_VERSIONS, MODERN_VERSION, UNSUPPORTED_VERSION } from "./era.ts";

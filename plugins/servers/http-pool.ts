@@ -1,13 +1,7 @@
 import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import { connect as connectTls, type SecureContext } from "node:tls";
-import {
-  HEADER_NAME,
-  HEADER_VALUE,
-  readInTurns,
-  setTimer,
-  type Turns,
-  unbracket,
-} from "propylon/kit";
+import { setTimer } from "propylon/kit";
+import { HEADER_NAME, HEADER_VALUE, readInTurns, type Turns, unbracket } from "propylon/internal";
 import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
 const NOT_ASCII = /[\x80-\xff]/;

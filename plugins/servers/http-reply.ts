@@ -1,5 +1,5 @@
 import { type GatewayError, toGatewayError } from "propylon";
-import { Pieces, SseParser, type SseSink } from "propylon/kit";
+import { Pieces, SseParser, type SseSink } from "propylon/internal";
 import { type Exchange, holdBack } from "./exchange.ts";
 import { valuesOf } from "./http-parser.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";

@@ -1,4 +1,5 @@
-import { backoffDelay, setTimer, SseParser, type SseSink } from "propylon/kit";
+import { backoffDelay, setTimer } from "propylon/kit";
+import { SseParser, type SseSink } from "propylon/internal";
 import { type Faults } from "./faults.ts";
 import { type Exchange, holdBack } from "./exchange.ts";
 import type { RequestControl, ResponseReader } from "./http-pool.ts";

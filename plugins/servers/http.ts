@@ -1,7 +1,7 @@
 import type { SecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
-import { InFlightSet } from "propylon/kit";
+import { InFlightSet } from "propylon/internal";
 import { connectTimeoutOf, type HttpServerConfig } from "./entry.ts";
 import { Discard } from "./discard.ts";
 import type { Exchange } from "./exchange.ts";

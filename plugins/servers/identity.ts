@@ -5,8 +5,10 @@ import {
   type KeyObject,
   sign,
 } from "node:crypto";
-import { type Fernet, FIRST_PROBLEM, type Kv, librariesOf } from "propylon/kit";
+import { type Fernet, FIRST_PROBLEM } from "propylon/kit";
 import { type Call, type GatewayInfo, type GatewayConfig, GatewayError, type Json } from "propylon";
+import type { Kv } from "propylon/store";
+import { librariesOf } from "propylon/internal";
 import { z } from "zod";
 import { withIdentity } from "./envelope.ts";
 import type { AssertionKeysService } from "./service.ts";

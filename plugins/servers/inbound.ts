@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
-import { Answer, type Call, type Json, type Progress, type ServerEvent } from "propylon";
+import { Answer, type Call, type Json, type Progress } from "propylon";
+import { type ServerEvent, isObject } from "propylon/kit";
 import {
   cleanMeta,
   includes,
@@ -7,8 +8,7 @@ import {
   type RpcError,
   SEVERITIES,
   severityOf,
-  isObject,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
 import { Faults } from "./faults.ts";

@@ -1,5 +1,6 @@
-import { definePlugin, type Principal, type ServerType, Checks } from "propylon";
-import { Files, perGeneration, ServerTypes, Store } from "propylon/kit";
+import { definePlugin, type Principal } from "propylon";
+import { type ServerType, Checks, Files, perGeneration, ServerTypes } from "propylon/kit";
+import { Store } from "propylon/store";
 import { httpServerSchema, stdioServerSchema } from "./entry.ts";
 import { identifier } from "./audience.ts";
 import { createAssertions } from "./create-assertions.ts";

@@ -1,14 +1,7 @@
 import type { Logger } from "pino";
 import { type Catalogue, toGatewayError } from "propylon";
-import {
-  backoffDelay,
-  type BackoffPolicy,
-  type LeftOut,
-  LISTS,
-  LeftOutLog,
-  type ListName,
-  makeCatalogue,
-} from "propylon/kit";
+import { backoffDelay, type BackoffPolicy, makeCatalogue } from "propylon/kit";
+import { type LeftOut, LISTS, LeftOutLog, type ListName } from "propylon/internal";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import type { Mirrors } from "./envelope.ts";

@@ -1,16 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import { type Catalogue, GatewayError, type Json } from "propylon";
+import { isObject, usableEntries, makeCatalogue } from "propylon/kit";
 import {
   type EntryKind,
   type LeftOut,
   type ListName,
   changedLists,
-  isObject,
   roundFractions,
   scalarText,
-  usableEntries,
-  makeCatalogue,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { Connection } from "./connection.ts";
 import { isInexact, withoutInexact } from "./exact.ts";
 import { type Mirrors, readMirrors } from "./envelope.ts";

@@ -8,7 +8,7 @@ import {
   latin1Of,
   parseBounded,
   scanJson,
-} from "propylon/kit";
+} from "propylon/internal";
 
 /**
  * Starts every id we give a server. A server, or another client of it, cannot guess one, so no reply can be steered to a call

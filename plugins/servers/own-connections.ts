@@ -1,13 +1,7 @@
 import type { Logger } from "pino";
-import {
-  type Call,
-  GatewayError,
-  isGatewayError,
-  type Principal,
-  type ServerEvent,
-  toGatewayError,
-} from "propylon";
-import type { ListName } from "propylon/kit";
+import { type Call, GatewayError, isGatewayError, type Principal, toGatewayError } from "propylon";
+import type { ServerEvent } from "propylon/kit";
+import type { ListName } from "propylon/internal";
 import type { Clock } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";
 import type { Keeper } from "./endings.ts";

@@ -1,5 +1,5 @@
 import { type Call, GatewayError, type Principal } from "propylon";
-import { HEADER_VALUE } from "propylon/kit";
+import { HEADER_VALUE } from "propylon/internal";
 import { fillTemplate, hasTemplate } from "./header-template.ts";
 import {
   type HttpServerConfig,

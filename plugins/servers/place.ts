@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import type { Store } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { connectTimeoutOf, patienceOf } from "./entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { PlacedServer } from "./placed-server.ts";

@@ -3,25 +3,22 @@ import {
   type Answer,
   type Call,
   type Catalogue,
-  type Era,
   GatewayError,
-  type ManagedServer,
   type Server,
-  type ServerEvent,
   type ServerStatus,
   toGatewayError,
 } from "propylon";
 import {
-  changedLists,
-  EMPTY_CATALOGUE,
+  type ManagedServer,
+  type ServerEvent,
   pause,
   type ProbeReport,
-  type Store,
   timeoutSignal,
   within,
-  type LeftOut,
   StatusTracker,
 } from "propylon/kit";
+import { type Era, changedLists, EMPTY_CATALOGUE, type LeftOut } from "propylon/internal";
+import type { Store } from "propylon/store";
 import { Gate } from "./gate.ts";
 import type { FollowMessage } from "./relay-followers.ts";
 import type { Placed } from "./placement-lease.ts";

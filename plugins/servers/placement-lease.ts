@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { hostname } from "node:os";
 import type { Logger } from "pino";
-import type { ManagedServer } from "propylon";
-import { pause, type Kv, type Lease, storeKey, type Store } from "propylon/kit";
+import { type ManagedServer, pause } from "propylon/kit";
+import { type Kv, type Lease, storeKey, type Store } from "propylon/store";
 import { z } from "zod";
 
 /**

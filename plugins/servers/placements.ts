@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import { GatewayError, type ManagedServer } from "propylon";
-import { FIRST_PROBLEM, type Kv, pause, type Store, storeKey } from "propylon/kit";
+import { GatewayError } from "propylon";
+import { type ManagedServer, FIRST_PROBLEM, pause } from "propylon/kit";
+import { type Kv, type Store, storeKey } from "propylon/store";
 import { RelayFollowers } from "./relay-followers.ts";
 import { PlacementLease, type PlacementRecord, placementSchema } from "./placement-lease.ts";
 import { type RelayQuestion, questionSchema, RELAY_TOPIC } from "./relay.ts";

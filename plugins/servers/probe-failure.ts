@@ -1,5 +1,6 @@
 import { type GatewayError, toGatewayError } from "propylon";
-import { amendError, type ProbeRung } from "propylon/kit";
+import type { ProbeRung } from "propylon/kit";
+import { amendError } from "propylon/internal";
 import { statusOf } from "./faults.ts";
 
 /** What a probe rejects with: the failure, and in its `data.failed` how far the probe came. */

@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
-import { type Era, GatewayError, type ServerStatus } from "propylon";
-import { type ProbeReport, Semaphore, abortError } from "propylon/kit";
+import { GatewayError, type ServerStatus } from "propylon";
+import { type ProbeReport, Semaphore } from "propylon/kit";
+import { type Era, abortError } from "propylon/internal";
 import type { HttpServerConfig } from "./entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";

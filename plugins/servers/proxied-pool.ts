@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { readInTurns, type Turns } from "propylon/kit";
+import { readInTurns, type Turns } from "propylon/internal";
 import type { Dispatcher } from "undici";
 import type { HttpPoolOptions, HttpRequest, Pool, ResponseReader } from "./http-pool.ts";
 

@@ -1,4 +1,4 @@
-import { TOO_DEEP } from "propylon/kit";
+import { TOO_DEEP } from "propylon/internal";
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -1,12 +1,6 @@
 import { type Json, type Peer, toGatewayError } from "propylon";
-import {
-  cleanMeta,
-  isAskable,
-  type RpcError,
-  type RpcId,
-  toRpcError,
-  writeJson,
-} from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { cleanMeta, isAskable, type RpcError, type RpcId, toRpcError } from "propylon/internal";
 import type { Exchange, Pending } from "./exchange.ts";
 import type { Owners } from "./owners.ts";
 

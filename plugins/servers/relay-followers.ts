@@ -1,10 +1,5 @@
-import {
-  type Catalogue,
-  GatewayError,
-  type Server,
-  type ServerEvent,
-  type ServerStatus,
-} from "propylon";
+import { type Catalogue, GatewayError, type Server, type ServerStatus } from "propylon";
+import type { ServerEvent } from "propylon/kit";
 import { CoalescingQueue } from "./coalescing-queue.ts";
 import type { RelayQuestion } from "./relay.ts";
 

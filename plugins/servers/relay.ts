@@ -1,11 +1,6 @@
 import { Answer, type Call, GatewayError } from "propylon";
-import {
-  boundedRecord,
-  keepPrincipal,
-  keptErrorSchema,
-  keptPrincipalSchema,
-  scanJson,
-} from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { keepPrincipal, keptErrorSchema, keptPrincipalSchema, scanJson } from "propylon/internal";
 import { z } from "zod";
 
 /** What gateways ask each other about servers. */

@@ -6,14 +6,14 @@ import {
   type Server,
   toGatewayError,
 } from "propylon";
+import { FairQuota } from "propylon/kit";
 import {
-  FairQuota,
   keepError,
   restoreError,
   restorePrincipal,
   tooManyQuestions,
   WITHDRAWN_QUESTION,
-} from "propylon/kit";
+} from "propylon/internal";
 import { CoalescingQueue } from "./coalescing-queue.ts";
 import { type CallMessage, type RelayQuestion, type RelayedCall, toText } from "./relay.ts";
 

@@ -8,20 +8,16 @@ import {
   toGatewayError,
 } from "propylon";
 import {
-  abortableOf,
-  abortError,
   FIRST_PROBLEM,
-  isUnheard,
-  keepError,
   pause,
   type ProbeReport,
-  restoreError,
   Semaphore,
   setTimer,
-  type Store,
   timeoutSignal,
   writeJson,
 } from "propylon/kit";
+import { abortableOf, abortError, keepError, restoreError } from "propylon/internal";
+import { isUnheard, type Store } from "propylon/store";
 import type { FollowMessage } from "./relay-followers.ts";
 import {
   type CallMessage,

@@ -1,5 +1,6 @@
 import { Answer, type Call, type GatewayError, isGatewayError, type Json } from "propylon";
-import { abortError, backoffDelay, cleanMeta, isAskable, isObject, pause } from "propylon/kit";
+import { backoffDelay, isObject, pause } from "propylon/kit";
+import { abortError, cleanMeta, isAskable } from "propylon/internal";
 import { Faults } from "./faults.ts";
 import { unlessAborted } from "./unless-aborted.ts";
 

@@ -1,11 +1,5 @@
-import {
-  type Answer,
-  type Call,
-  defineService,
-  type Json,
-  type ManagedServer,
-  type Principal,
-} from "propylon";
+import { type Answer, type Call, defineService, type Json, type Principal } from "propylon";
+import type { ManagedServer } from "propylon/kit";
 import type { HttpServerConfig } from "./entry.ts";
 
 export { type HttpServerConfig, httpServerSchema } from "./entry.ts";

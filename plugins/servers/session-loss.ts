@@ -1,5 +1,5 @@
 import type { Answer } from "propylon";
-import type { RpcError } from "propylon/kit";
+import type { RpcError } from "propylon/internal";
 import type { Exchange } from "./exchange.ts";
 import { Faults } from "./faults.ts";
 import type { Wire, WireReceiver } from "./wire.ts";

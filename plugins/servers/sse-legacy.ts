@@ -1,5 +1,5 @@
 import type { GatewayError } from "propylon";
-import { SseParser, type SseSink } from "propylon/kit";
+import { SseParser, type SseSink } from "propylon/internal";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";
 import { Discard } from "./discard.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { GatewayError, toGatewayError } from "propylon";
-import { type RingBuffer, type StdioChannel, spawnStdio } from "propylon/kit";
+import { type RingBuffer, type StdioChannel, spawnStdio } from "propylon/process";
 import type { StdioServerConfig } from "./entry.ts";
 import { Faults } from "./faults.ts";
 import type { Exchange } from "./exchange.ts";

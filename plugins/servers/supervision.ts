@@ -1,5 +1,7 @@
 import { GatewayError, type ServerState, type ServerStatus, toGatewayError } from "propylon";
-import { abortError, backoffDelay, downSince, reasonOf } from "propylon/kit";
+import { backoffDelay } from "propylon/kit";
+import { abortError, downSince } from "propylon/internal";
+import { reasonOf } from "propylon/process";
 import type { Clock } from "./clock.ts";
 import type { Connection } from "./connection.ts";
 import { Gate } from "./gate.ts";

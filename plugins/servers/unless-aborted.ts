@@ -1,4 +1,4 @@
-import { abortError } from "propylon/kit";
+import { abortError } from "propylon/internal";
 
 /**
  * Settles as the promise does.

@@ -3,28 +3,30 @@ import {
   type Answer,
   type Call,
   type Catalogue,
-  type Era,
   GatewayError,
   type Json,
   type PluginContext,
   type Server,
-  type ServerEvent,
   type ServerStatus,
   type Principal,
   toGatewayError,
 } from "propylon";
 import {
-  EMPTY_CATALOGUE,
+  type ServerEvent,
   type Files,
+  type ProbeReport,
+  StatusTracker,
+  VERSION,
+} from "propylon/kit";
+import {
+  type Era,
+  EMPTY_CATALOGUE,
   type LeftOut,
   type ListName,
   LISTS,
   maskerOf,
-  type ProbeReport,
-  RingBuffer,
-  StatusTracker,
-  VERSION,
-} from "propylon/kit";
+} from "propylon/internal";
+import { RingBuffer } from "propylon/process";
 import { connectTimeoutOf, patienceOf, readConnection } from "./entry.ts";
 import { type Clock, SYSTEM_CLOCK } from "./clock.ts";
 import type { Connection, ConnectionHost } from "./connection.ts";

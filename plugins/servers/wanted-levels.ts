@@ -1,4 +1,4 @@
-import { SEVERITIES } from "propylon/kit";
+import { SEVERITIES } from "propylon/internal";
 
 /** The log levels that clients want of a server. */
 export class WantedLevels {

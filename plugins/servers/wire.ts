@@ -1,5 +1,6 @@
-import type { Era, GatewayError, Json } from "propylon";
+import type { GatewayError, Json } from "propylon";
 import { isObject } from "propylon/kit";
+import type { Era } from "propylon/internal";
 import type { Exchange } from "./exchange.ts";
 
 /** The protocol revision a wire speaks; decides HTTP headers. */

@@ -1,4 +1,5 @@
-import { type Credentials, GatewayError } from "propylon";
+import { GatewayError } from "propylon";
+import type { Credentials } from "propylon/kit";
 import { isOwn, plainCookie, SECURE_COOKIE } from "./origin.ts";
 
 /** Routes that a cookie is good for, by the path they are registered with: those that web interfaces ask. */

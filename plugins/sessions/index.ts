@@ -1,5 +1,6 @@
-import { definePlugin, Management } from "propylon";
-import { Audit, perGeneration, setTicker, StandIns } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Management, Audit, perGeneration, setTicker } from "propylon/kit";
+import { StandIns } from "propylon/internal";
 import { printLink } from "./link.ts";
 import { optionsSchema } from "./options.ts";
 import { openSession, registerRoutes } from "./routes.ts";

@@ -1,5 +1,5 @@
-import type { Credentials } from "propylon";
-import type { StandIn } from "propylon/kit";
+import type { Credentials } from "propylon/kit";
+import type { StandIn } from "propylon/internal";
 import { cookieOf } from "./cookie.ts";
 import type { SessionsOptions } from "./options.ts";
 import type { SessionRoutes } from "./routes.ts";

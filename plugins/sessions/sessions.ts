@@ -1,5 +1,6 @@
-import { createPrincipal, GatewayError, type Principal } from "propylon";
-import { createSecret, digestOf, hasChecksum, PERSON_ROLES } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import { createPrincipal, digestOf } from "propylon/kit";
+import { createSecret, hasChecksum, PERSON_ROLES } from "propylon/internal";
 import type { SessionsOptions } from "./options.ts";
 import type { NewSession } from "./service.ts";
 

@@ -1,4 +1,5 @@
-import { lowerCaseNames, traceOf } from "propylon/kit";
+import { traceOf } from "propylon/kit";
+import { lowerCaseNames } from "propylon/internal";
 import type { Headers } from "./transport.ts";
 
 /** The message that a result answers, by the token of its id. */

@@ -1,5 +1,5 @@
-import { definePlugin, Checks } from "propylon";
-import { Files, Metrics } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Checks, Files, Metrics } from "propylon/kit";
 import { commands } from "./commands.ts";
 import { installedPackages, PACKAGES } from "propylon/plugins/nats";
 import { run } from "./life.ts";

@@ -1,5 +1,5 @@
-import { admits, durationSchema, GatewayError, type PluginContext, type Principal } from "propylon";
-import { checkInput, pathParameter, readJson, traceOf } from "propylon/kit";
+import { durationSchema, GatewayError, type PluginContext, type Principal } from "propylon";
+import { admits, checkInput, pathParameter, readJson, traceOf } from "propylon/kit";
 import { CONTRACT_VERSIONS, sendMessageRequestSchema, type Task } from "propylon/contract";
 import { z } from "zod";
 import type { TaskName } from "./owner.ts";

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { readDuration, readPort, readVariable, unreadableVariable } from "propylon/kit";
+import { readDuration, readPort, readVariable, unreadableVariable } from "propylon/process";
 import { natsOf, type NatsSettings } from "propylon/plugins/nats";
 import type { SidecarOptions } from "./options.ts";
 

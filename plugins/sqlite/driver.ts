@@ -1,20 +1,18 @@
 import { basename } from "node:path";
 import { GatewayError, type PluginContext } from "propylon";
+import { type FileLock, lockFile, setTimer } from "propylon/kit";
 import {
-  type FileLock,
   type ListOptions,
   LocalEvents,
-  lockFile,
   type LoggedValue,
   type LogRetention,
   type PutOptions,
-  setTimer,
   type StoreDriver,
   type StoredEntry,
   type StoredValue,
   type StoreHost,
   type Unsubscribe,
-} from "propylon/kit";
+} from "propylon/store";
 import { createDialect } from "./dialect.ts";
 import type { Engine, SqlValue, Statement } from "./engine.ts";
 import { createFile, openTables, pathOf } from "./file.ts";

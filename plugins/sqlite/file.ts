@@ -1,7 +1,7 @@
 import { mkdir, open } from "node:fs/promises";
 import { basename, dirname, resolve } from "node:path";
 import { GatewayError } from "propylon";
-import type { StoreHost } from "propylon/kit";
+import type { StoreHost } from "propylon/store";
 import { type Engine, openEngine } from "./engine.ts";
 import type { SqliteOptions } from "./options.ts";
 

@@ -1,5 +1,6 @@
 import { Answer, type Json, toGatewayError } from "propylon";
-import { keepError, keptErrorSchema, restoreError, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { keepError, keptErrorSchema, restoreError } from "propylon/internal";
 import { z } from "zod";
 
 /** How every response in {@link TaskEnd} begins; the id stands between 22 and 23. */

@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 import { optionsSchema } from "./options.ts";
 import { Tasks } from "./service.ts";
 import { callLimits, TaskRegistry } from "./tasks.ts";

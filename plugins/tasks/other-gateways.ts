@@ -1,5 +1,6 @@
 import { GatewayError, type Json, type Progress } from "propylon";
-import { askOnce, boundedRecord, FIRST_PROBLEM, type Store } from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import { type SharedTask, ttlOf } from "./service.ts";
 import type { OwnTaskRecord } from "./task-record.ts";

@@ -3,22 +3,14 @@ import {
   type Answer,
   type Call,
   type GatewayInfo,
-  createPrincipal,
   GatewayError,
   type Json,
   type Peer,
   type Principal,
   type Progress,
 } from "propylon";
-import {
-  addSignal,
-  Cancellation,
-  missingCapability,
-  notOffered,
-  OpenQuestions,
-  readRef,
-  setTimer,
-} from "propylon/kit";
+import { createPrincipal, addSignal, Cancellation, setTimer } from "propylon/kit";
+import { missingCapability, notOffered, OpenQuestions, readRef } from "propylon/internal";
 import type { OwnTask } from "./own-task.ts";
 import type { TaskOrigin } from "./service.ts";
 

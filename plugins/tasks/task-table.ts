@@ -1,5 +1,6 @@
 import { GatewayError, isGatewayError } from "propylon";
-import { type Kv, Records, type Store, within } from "propylon/kit";
+import { within } from "propylon/kit";
+import { type Kv, Records, type Store } from "propylon/store";
 import { toEnd } from "./end.ts";
 import type { OtherGateways } from "./other-gateways.ts";
 import { type FinalState, finalOf, OwnTask, type TaskHome } from "./own-task.ts";

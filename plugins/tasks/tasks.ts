@@ -1,5 +1,6 @@
 import type { GatewayInfo, Principal } from "propylon";
-import { LookupQuota, matchesWildcard, type Store } from "propylon/kit";
+import { LookupQuota, matchesWildcard } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { TasksOptions } from "./options.ts";
 import { OtherGateways } from "./other-gateways.ts";
 import { RestoredCall } from "./restored-call.ts";

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { admits, GatewayError, type RouteEvent } from "propylon";
+import { GatewayError, type RouteEvent } from "propylon";
+import { admits } from "propylon/kit";
 import type { Author } from "./changes.ts";
 import { type Reach, readAsking, requireAdministrating, requireSelf } from "./reach.ts";
 import { credentialOf } from "./resolver.ts";

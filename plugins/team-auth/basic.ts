@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
-import { GatewayError, type Credentials, type Identity } from "propylon";
-import { digestOf, placeOf, readBasic, Recent } from "propylon/kit";
+import { GatewayError, type Identity } from "propylon";
+import { type Credentials, digestOf, Recent } from "propylon/kit";
+import { placeOf, readBasic } from "propylon/internal";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
 import { away, refusalMessage, type RefusalReason } from "./refusals.ts";

@@ -1,5 +1,5 @@
 import { isGatewayError } from "propylon";
-import { readRef } from "propylon/kit";
+import { readRef } from "propylon/internal";
 import type { Account } from "propylon/plugins/access";
 import type { Directory } from "./directory.ts";
 import type { AccessSnapshot } from "./snapshot.ts";

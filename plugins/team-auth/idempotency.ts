@@ -1,5 +1,6 @@
 import { GatewayError, type RouteEvent } from "propylon";
-import { digestOf, type Kv, storeKey } from "propylon/kit";
+import { digestOf } from "propylon/kit";
+import { type Kv, storeKey } from "propylon/store";
 
 /** How long an answer is known, in milliseconds. */
 export const KNOWN_FOR_MS = 86_400_000;

@@ -1,5 +1,6 @@
-import { Authenticators, Checks, definePlugin, Management } from "propylon";
-import { Database, EventKinds, Metrics, Store } from "propylon/kit";
+import { definePlugin } from "propylon";
+import { Authenticators, Checks, Management, EventKinds, Metrics } from "propylon/kit";
+import { Database, Store } from "propylon/store";
 import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";

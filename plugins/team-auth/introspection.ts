@@ -1,11 +1,5 @@
-import {
-  createPrincipal,
-  GatewayError,
-  type Identity,
-  type PluginContext,
-  type RouteEvent,
-} from "propylon";
-import { checkInput, digestOf, Recent } from "propylon/kit";
+import { GatewayError, type Identity, type PluginContext, type RouteEvent } from "propylon";
+import { createPrincipal, checkInput, digestOf, Recent } from "propylon/kit";
 import { z } from "zod";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";

@@ -1,23 +1,21 @@
 import {
   type Call,
-  type Credentials,
   GatewayError,
   type Identity,
   isGatewayError,
-  type Management,
   type PluginContext,
   type Service,
 } from "propylon";
 import type { AccountsService } from "propylon/plugins/access";
 import {
+  type Credentials,
+  type Management,
   asProven,
   createSealer,
   type Fernet,
-  type OpenDatabase,
-  type PluginWarning,
-  readBearer,
-  type Store,
 } from "propylon/kit";
+import type { OpenDatabase, Store } from "propylon/store";
+import { type PluginWarning, readBearer } from "propylon/internal";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "./audit.ts";
 import { AuditFeed } from "./audit-feed.ts";

@@ -1,5 +1,5 @@
 import { type Kysely, PostgresAdapter, sql, type CreateTableBuilder } from "kysely";
-import type { Migration } from "propylon/kit";
+import type { Migration } from "propylon/store";
 import { createAuditEnds } from "./audit-tables.ts";
 import {
   createMembershipTriggers,

@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { pause, setTicker, type Topic, within } from "propylon/kit";
+import { pause, setTicker, within } from "propylon/kit";
+import type { Topic } from "propylon/store";
 import { type Ended, NOTHING_ENDED } from "./changes.ts";
 import { type Lease, RENEW_MS } from "./lease.ts";
 import type { Loader } from "./loader.ts";

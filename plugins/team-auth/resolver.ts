@@ -1,5 +1,7 @@
 import type { Identity, Json, Principal, Role } from "propylon";
-import { digestOf, ExpiringMap, storeKey } from "propylon/kit";
+import { digestOf } from "propylon/kit";
+import { ExpiringMap } from "propylon/internal";
+import { storeKey } from "propylon/store";
 import type { ReplayGuard } from "./replay.ts";
 import {
   type JwtRules,

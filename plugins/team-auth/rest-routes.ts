@@ -1,5 +1,6 @@
-import { admits, type PluginContext, type RouteEvent } from "propylon";
-import { pathParameter, readJson, type Store } from "propylon/kit";
+import type { PluginContext, RouteEvent } from "propylon";
+import { admits, pathParameter, readJson } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { z } from "zod";
 import { authorOf } from "./asker.ts";
 import type { Ended } from "./changes.ts";

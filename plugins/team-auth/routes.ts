@@ -1,5 +1,5 @@
-import { type PluginContext } from "propylon";
-import type { Store } from "propylon/kit";
+import type { PluginContext } from "propylon";
+import type { Store } from "propylon/store";
 import { adminRoutes } from "./admin-replies.ts";
 import { registerAudit } from "./audit-routes.ts";
 import type { Directory } from "./directory.ts";

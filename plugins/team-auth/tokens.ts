@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { checkInput, createSecret, digestOf, randomText } from "propylon/kit";
+import { checkInput, digestOf } from "propylon/kit";
+import { createSecret, randomText } from "propylon/internal";
 import type { Author, Changed, Changes } from "./changes.ts";
 import { found, taken } from "./refusals.ts";
 import { hashSchema, instantSchema, librariesSchema, nameSchema } from "./fields.ts";

@@ -1,5 +1,5 @@
-import { definePlugin, defineService, optional, Checks } from "propylon";
-import { perGeneration } from "propylon/kit";
+import { definePlugin, defineService, optional } from "propylon";
+import { Checks, perGeneration } from "propylon/kit";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { startChild } from "../../plugins/conformance/runtime/child.ts";
 import { definePlugin } from "../../core/index.ts";
-import { spawnChild } from "../../core/kit.ts";
+import { spawnChild } from "../../core/process.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
 import { until } from "../fixtures/until.ts";

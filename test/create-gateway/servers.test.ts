@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { RESERVED_SERVERS } from "../../core/kit.ts";
+import { RESERVED_SERVERS } from "../../core/internal.ts";
 import { RESERVED } from "../../templates/src/servers.ts";
 import { problems, SCHEMA_LINE } from "../fixtures/editor.ts";
 import { takeOver } from "./takeover.ts";

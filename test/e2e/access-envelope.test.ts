@@ -12,7 +12,7 @@ import {
   type ErrorCode,
   type Gateway,
 } from "../../core/index.ts";
-import { ERROR_STATUS } from "../../core/kit.ts";
+import { ERROR_STATUS } from "../../core/internal.ts";
 import { rounds } from "../fixtures/ci.ts";
 
 /** What must never be seen: each stands for something that programs give away. */

@@ -5,7 +5,6 @@ import { boundDetails } from "../../core/http/audit.ts";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import {
-  createPrincipal,
   definePlugin,
   type Call,
   type Json,
@@ -15,6 +14,7 @@ import {
   type RouteEvent,
   type Service,
 } from "../../core/index.ts";
+import { createPrincipal } from "../../core/kit.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";
 
 const KEYS = { ann: createKey("operator"), bob: createKey("caller") };

@@ -15,7 +15,7 @@ const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", 
 
 /** Management over HTTP in a few lines: what a request asks of the gateway is done, and the answer or the error comes back. */
 const REMOTE = `
-import { Management } from "propylon";
+import { Management } from "propylon/kit";
 export default {
   name: "remote",
   inject: { management: Management },

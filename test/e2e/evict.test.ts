@@ -1,10 +1,10 @@
-import { Authenticators } from "propylon";
 import { request } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput, type Identity } from "../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import events from "../../plugins/events/index.ts";

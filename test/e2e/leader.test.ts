@@ -23,7 +23,7 @@ const TTL_MS = 1_500;
 const PLUGIN = `
 import { setTimeout } from "node:timers/promises";
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 export default definePlugin({
   name: "leader",
   inject: { store: Store },

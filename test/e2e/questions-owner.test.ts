@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Gateway } from "../../core/gateway/gateway.ts";
-import { createPrincipal } from "../../core/index.ts";
+import { createPrincipal } from "../../core/kit.ts";
 import type { Era } from "../../core/kit/types.ts";
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";

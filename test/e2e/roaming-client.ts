@@ -20,7 +20,7 @@ const STEPS = 3;
 /** Tools whose calls need more than an answer, for {@link RoamingClient}. */
 export const TOOLS = `
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 export default definePlugin({
   name: "tools",
   inject: { store: Store },

@@ -29,7 +29,7 @@ type Form = "old" | "new";
  */
 const PLUGIN = `
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 import { z } from "zod";
 const form = process.env["FORM"] ?? "old";
 const isNew = form === "new";

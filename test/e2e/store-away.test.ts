@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 import { expect, it, onTestFinished } from "vitest";
 import { fakeUpstream, setupGateway, type TestGateway } from "../../core/testing/index.ts";
 import nats from "../../plugins/nats/index.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, type PluginContext } from "propylon";
-import { readDuration, setTimer } from "propylon/kit";
+import { setTimer } from "propylon/kit";
+import { readDuration } from "propylon/process";
 import { environment, type A2aOptions } from "../options.ts";
 
 /** How long the contract gives a runtime to become ready, in milliseconds. */

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
 import { GatewayError, type Json, type RouteEvent } from "propylon";
-import { checkShape, describeProblems, isObject, parseJson, toProblems } from "propylon/kit";
+import { checkShape, isObject, parseJson } from "propylon/kit";
+import { describeProblems, toProblems } from "propylon/internal";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
 import { MAX_ID, readBytes } from "../body.ts";
 

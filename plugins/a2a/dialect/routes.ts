@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
-import { type Files, prefersEvents, traceOf } from "propylon/kit";
+import { type Files, traceOf } from "propylon/kit";
+import { prefersEvents } from "propylon/internal";
 import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../card.ts";
 import type { A2aOptions } from "../options.ts";

@@ -1,4 +1,4 @@
-import { clientGone } from "propylon/kit";
+import { clientGone } from "propylon/internal";
 
 interface Seat {
   count: number;

@@ -1,5 +1,6 @@
 import { GatewayError, type Call } from "propylon";
-import { storeKey, timeoutSignal, traceOf } from "propylon/kit";
+import { timeoutSignal, traceOf } from "propylon/kit";
+import { storeKey } from "propylon/store";
 import { textOf } from "propylon/contract";
 import type { AgentsService, ChatMessage, RunResult, RunTool } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, type Call, type Json, type PluginContext } from "propylon";
-import { boundedRecord, toContent } from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { toContent } from "propylon/internal";
 import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";

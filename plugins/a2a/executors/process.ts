@@ -2,7 +2,8 @@ import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { GatewayError } from "propylon";
-import { spawnChild, within, type Exit } from "propylon/kit";
+import { within } from "propylon/kit";
+import { spawnChild, type Exit } from "propylon/process";
 
 /** Between SIGTERM and SIGKILL, in milliseconds: less than a cancelled task may take to end. */
 const TERM_MS = 2_000;

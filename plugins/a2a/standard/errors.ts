@@ -1,5 +1,5 @@
 import { toGatewayError, type ErrorCode } from "propylon";
-import { wordsOf } from "propylon/kit";
+import { wordsOf } from "propylon/internal";
 import type { Sdk } from "./sdk.ts";
 
 /** The error of A2A that says what a code of ours says, where there is one. */

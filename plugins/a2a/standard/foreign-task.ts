@@ -1,5 +1,5 @@
 import { type Json, toGatewayError } from "propylon";
-import { fromContent } from "propylon/kit";
+import { fromContent } from "propylon/internal";
 import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
 import type { Part, Task, TaskState } from "propylon/contract";
 

@@ -1,7 +1,8 @@
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { Counter, type Registry } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
-import { type Metrics, setTicker, type Store } from "propylon/kit";
+import { type Metrics, setTicker } from "propylon/kit";
+import type { Store } from "propylon/store";
 import type { Task } from "propylon/contract";
 import { isSettled } from "../contract/states.ts";
 import { Departures } from "../departures.ts";

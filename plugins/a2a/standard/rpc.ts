@@ -1,5 +1,6 @@
 import { toGatewayError, type Json } from "propylon";
-import { ExactNumber, isInteger, type RpcId } from "propylon/kit";
+import { ExactNumber } from "propylon/kit";
+import { isInteger, type RpcId } from "propylon/internal";
 import { jsonReply, type ReplyHead } from "../reply.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";

@@ -1,5 +1,5 @@
-import type { QueuedItem, WorkQueue } from "propylon/kit";
 import { FairQuota } from "propylon/kit";
+import type { QueuedItem, WorkQueue } from "propylon/store";
 import type { A2aOptions } from "../options.ts";
 import type { TaskOwner } from "../service.ts";
 import { admit } from "./admission.ts";

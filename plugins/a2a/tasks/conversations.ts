@@ -1,5 +1,6 @@
 import type { ChatMessage } from "propylon/plugins/agents";
-import { Records, type Store, within } from "propylon/kit";
+import { within } from "propylon/kit";
+import { Records, type Store } from "propylon/store";
 import { z, type ZodType } from "zod";
 import { jsonSize } from "../json-size.ts";
 

@@ -1,12 +1,7 @@
 import { GatewayError, isGatewayError } from "propylon";
-import {
-  askOnce,
-  FIRST_PROBLEM,
-  type KeptPrincipal,
-  keptPrincipalSchema,
-  LookupQuota,
-  type Store,
-} from "propylon/kit";
+import { FIRST_PROBLEM, LookupQuota } from "propylon/kit";
+import { askOnce, type Store } from "propylon/store";
+import { type KeptPrincipal, keptPrincipalSchema } from "propylon/internal";
 import {
   type Message,
   messageSchema,

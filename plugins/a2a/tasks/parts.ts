@@ -1,5 +1,6 @@
 import type { Answer, Json } from "propylon";
-import { fromContent, writeJson } from "propylon/kit";
+import { writeJson } from "propylon/kit";
+import { fromContent } from "propylon/internal";
 import type { Part } from "propylon/contract";
 
 /** The content of a tool's result as parts; its structured content as data. */

@@ -1,5 +1,7 @@
 import type { Principal } from "propylon";
-import { type KeptPrincipal, Recent, storeKey, type WorkQueue } from "propylon/kit";
+import { Recent } from "propylon/kit";
+import type { KeptPrincipal } from "propylon/internal";
+import { storeKey, type WorkQueue } from "propylon/store";
 import type { Message, StreamEvent, Task } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../options.ts";

@@ -1,5 +1,5 @@
 import type { GatewayError } from "propylon";
-import { keepPrincipal } from "propylon/kit";
+import { keepPrincipal } from "propylon/internal";
 import type { Message, StreamEvent, Task } from "propylon/contract";
 import type { RunningTask, SendOptions, TaskOwner } from "../service.ts";
 import type { TasksElsewhere } from "./elsewhere.ts";

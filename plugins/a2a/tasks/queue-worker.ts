@@ -1,17 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, isGatewayError, type Principal } from "propylon";
-import {
-  digestOf,
-  FIRST_PROBLEM,
-  keepPrincipal,
-  type KeptPrincipal,
-  pause,
-  type QueueDelivery,
-  setTicker,
-  type WorkQueue,
-  writeJson,
-  parseExact,
-} from "propylon/kit";
+import { digestOf, FIRST_PROBLEM, pause, setTicker, writeJson, parseExact } from "propylon/kit";
+import { keepPrincipal, type KeptPrincipal } from "propylon/internal";
+import type { QueueDelivery, WorkQueue } from "propylon/store";
 import type { Logger } from "pino";
 import { z } from "zod";
 import type { SendOptions } from "../service.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, isGatewayError, type Principal } from "propylon";
-import type { KeptPrincipal, Store } from "propylon/kit";
+import type { KeptPrincipal } from "propylon/internal";
+import type { Store } from "propylon/store";
 import type { Message, StreamEvent, Task } from "propylon/contract";
 import type {
   ListedTask,

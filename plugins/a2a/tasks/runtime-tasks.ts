@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Answer, GatewayError, type Json, type Principal } from "propylon";
-import { isObject, toContent } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { toContent } from "propylon/internal";
 import { type Message, STATES, type Task, textOf } from "propylon/contract";
 import {
   type InputRequest,

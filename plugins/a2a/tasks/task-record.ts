@@ -1,5 +1,6 @@
 import { messageSchema, taskSchema } from "propylon/contract";
-import { boundedRecord, keptPrincipalSchema } from "propylon/kit";
+import { boundedRecord } from "propylon/kit";
+import { keptPrincipalSchema } from "propylon/internal";
 import { STATES } from "propylon/contract";
 import { z } from "zod";
 

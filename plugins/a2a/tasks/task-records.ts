@@ -1,6 +1,7 @@
 import { Departures } from "../departures.ts";
 import type { TaskOwner } from "../service.ts";
-import { type Entry, type Kv, Records, type Store, storeKey, within } from "propylon/kit";
+import { within } from "propylon/kit";
+import { type Entry, type Kv, Records, type Store, storeKey } from "propylon/store";
 import type { LiveTask } from "./live-task.ts";
 import { isUnderWay, rewind, type TaskRecord, taskRecordSchema } from "./task-record.ts";
 

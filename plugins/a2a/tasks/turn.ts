@@ -9,7 +9,8 @@ import {
   type Principal,
   type Progress,
 } from "propylon";
-import { wordsOf, type Cancellation, setTimer } from "propylon/kit";
+import { type Cancellation, setTimer } from "propylon/kit";
+import { wordsOf } from "propylon/internal";
 import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../service.ts";

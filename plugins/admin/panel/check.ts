@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { admits, type Access, GatewayError, type Json, type RouteMethod } from "propylon";
+import { type Access, GatewayError, type Json, type RouteMethod } from "propylon";
+import { admits, problemText } from "propylon/kit";
 import {
   isZodSchema,
   PERSON_ROLES,
   type PersonRole,
-  problemText,
   type ComposedGateway,
   type Contribution,
-} from "propylon/kit";
+} from "propylon/internal";
 import type { CheckedPanel, Panel, PanelView } from "./panel.ts";
 import { panelSchema } from "./schema.ts";
 

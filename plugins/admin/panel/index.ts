@@ -1,4 +1,4 @@
-import { definePoint } from "propylon";
+import { definePoint } from "propylon/kit";
 import { readPanel } from "./check.ts";
 import type { CheckedPanel, Panel } from "./panel.ts";
 

@@ -1,6 +1,6 @@
 import type { ZodType } from "zod";
 import type { Json, RouteMethod } from "propylon";
-import type { PersonRole } from "propylon/kit";
+import type { PersonRole } from "propylon/internal";
 
 /**
  * A route as it is registered, method first; a query may follow.

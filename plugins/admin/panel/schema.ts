@@ -1,5 +1,5 @@
 import { z, type ZodType } from "zod";
-import { isZodSchema, PERSON_ROLES, ROUTE_METHODS } from "propylon/kit";
+import { isZodSchema, PERSON_ROLES, ROUTE_METHODS } from "propylon/internal";
 import type { Panel } from "./panel.ts";
 
 const pointer = z.string().regex(/^(?:\/.*)?$/, "must be a JSON pointer such as /servers");

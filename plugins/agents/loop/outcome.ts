@@ -1,5 +1,6 @@
 import { toGatewayError, type Answer, type Json } from "propylon";
-import { isObject, scalarText, writeJson } from "propylon/kit";
+import { isObject, writeJson } from "propylon/kit";
+import { scalarText } from "propylon/internal";
 import type { ChatPart } from "../model.ts";
 
 /** What a tool call came to, as the model is told. */

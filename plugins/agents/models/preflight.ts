@@ -1,5 +1,5 @@
 import { GatewayError } from "propylon";
-import { readUpTo } from "propylon/kit";
+import { readUpTo } from "propylon/internal";
 import type { ModelPreflight } from "../model.ts";
 import { describeModelFailure, describeSilence, type Asked } from "./failure.ts";
 import type { ProviderOptions } from "./options.ts";

@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { followPointer, isObject, SafeKeys } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { followPointer, SafeKeys } from "propylon/internal";
 import type { ModelTool } from "../model.ts";
 
 /** Schemas that are combined at most: each may refer to all others, and to itself. */

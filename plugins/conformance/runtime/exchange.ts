@@ -1,7 +1,8 @@
 import { request as requestHttp, type IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { demand } from "../check.ts";
-import { readUpTo, timeoutSignal } from "propylon/kit";
+import { timeoutSignal } from "propylon/kit";
+import { readUpTo } from "propylon/internal";
 
 /** What is sent to a runtime. */
 export interface Outgoing {

@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { compareNumbers, ExactNumber, isInteger, isNumber, isObject, toBigInt } from "propylon/kit";
+import { ExactNumber, isObject } from "propylon/kit";
+import { compareNumbers, isInteger, isNumber, toBigInt } from "propylon/internal";
 import type { Keyword, Walk } from "./verdict.ts";
 
 /** Characters that are looked at for one unit of work. */

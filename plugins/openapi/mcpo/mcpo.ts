@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { GatewayError } from "propylon";
-import { isObject, parseVariables } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { parseVariables } from "propylon/internal";
 import { start, transportOf } from "propylon/cli";
 import { forwardingOf } from "./headers.ts";
 

@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { isObject, isSameHost } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { isSameHost } from "propylon/internal";
 import type { ApiDocument } from "./document.ts";
 import { isSelected, operationsOf, type Operation, type Parameter } from "./operations.ts";
 import type { OperationFilter } from "./operations.ts";

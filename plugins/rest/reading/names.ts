@@ -1,4 +1,5 @@
-import { isObject, SafeNames } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { SafeNames } from "propylon/internal";
 
 /**
  * Names for the properties of documents that clients do not take as they are.

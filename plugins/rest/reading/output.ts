@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { isObject, isSafeKey } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { isSafeKey } from "propylon/internal";
 import type { Operation } from "./operations.ts";
 import type { References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, type Json } from "propylon";
-import { followPointer, isObject } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { followPointer } from "propylon/internal";
 
 /** A URL relative to another, or nothing. */
 export function parseUrl(text: string, base: string): URL | undefined {

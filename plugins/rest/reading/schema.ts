@@ -1,5 +1,6 @@
 import type { Json } from "propylon";
-import { isObject, type SafeNames } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import type { SafeNames } from "propylon/internal";
 import { isKeyword } from "./keywords.ts";
 import { shownReference, type References } from "./references.ts";
 

@@ -1,5 +1,6 @@
 import type { Json, Tool } from "propylon";
-import { isObject, isSafeKey, type SafeNames, toToolName, UniqueNames } from "propylon/kit";
+import { isObject, toToolName, UniqueNames } from "propylon/kit";
+import { isSafeKey, type SafeNames } from "propylon/internal";
 import { safeNamesOf } from "./names.ts";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";

@@ -1,5 +1,6 @@
 import { toGatewayError } from "propylon";
-import { backoffDelay, type Child, pause, spawnChild } from "propylon/kit";
+import { backoffDelay, pause } from "propylon/kit";
+import { type Child, spawnChild } from "propylon/process";
 import type { Settings } from "../settings.ts";
 
 const RETRY = { initial: 500, max: 30_000 };

@@ -1,12 +1,6 @@
 import { GatewayError } from "propylon";
-import {
-  FIRST_PROBLEM,
-  HttpClient,
-  type HttpClientReply,
-  lowerCaseNames,
-  pause,
-  writeJson,
-} from "propylon/kit";
+import { FIRST_PROBLEM, HttpClient, type HttpClientReply, pause, writeJson } from "propylon/kit";
+import { lowerCaseNames } from "propylon/internal";
 import {
   agentCardSchema,
   CARD_PATH,

@@ -82,7 +82,8 @@ async function logins(bench, store) {
 /** Puts the tokens of an account into the store, as a login leaves them there. */
 async function connect(store, url) {
   const { createGateway, definePlugin } = await import("../../../dist/core/index.js");
-  const { Fernet, Store, storeKey } = await import("../../../dist/core/kit.js");
+  const { Fernet } = await import("../../../dist/core/kit.js");
+  const { Store, storeKey } = await import("../../../dist/core/store.js");
   const tokens = {
     access: "t".repeat(1_000),
     at: Date.now(),

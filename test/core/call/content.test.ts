@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Answer, GatewayError } from "../../../core/index.ts";
-import { blobContent, toResult, wordsOf } from "../../../core/kit.ts";
+import { blobContent, toResult, wordsOf } from "../../../core/internal.ts";
 
 describe("what a tool returned as its result", () => {
   it("is text, data with its text, or the result itself", () => {

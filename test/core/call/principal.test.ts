@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { createPrincipal, type Identity, type Principal } from "../../../core/index.ts";
-import { readRef } from "../../../core/kit.ts";
+import type { Identity, Principal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
+import { readRef } from "../../../core/internal.ts";
 
 const KINDS = ["anonymous", "key", "user", "team", "agent", "service"] as const;
 const PARTS = fc.constantFrom(":", "", "x", "key", "user", "key:x", "user:x", "\n", "%3A", "é");

@@ -1,7 +1,7 @@
-import { Management } from "propylon";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
+import { Management } from "propylon/kit";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { writeConfig } from "../../../core/config/written.ts";

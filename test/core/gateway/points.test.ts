@@ -2,15 +2,12 @@ import { inspect } from "node:util";
 import { expect, it } from "vitest";
 import {
   type AnyPlugin,
-  Authenticators,
-  Checks,
-  type Credentials,
   definePlugin,
-  definePoint,
   type Identity,
   type PluginContext,
 } from "../../../core/index.ts";
-import { Pages, StandIns } from "../../../core/kit.ts";
+import { Authenticators, Checks, type Credentials, definePoint, Pages } from "../../../core/kit.ts";
+import { StandIns } from "../../../core/internal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 interface Quota {

@@ -1,6 +1,6 @@
-import { Checks } from "propylon";
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
+import { Checks } from "propylon/kit";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ask = async (url: string, path = "/readyz?verbose"): Promise<[number, string]> => {

@@ -1,8 +1,9 @@
-import { Authenticators } from "propylon";
 import { expect, it } from "vitest";
-import { createPrincipal, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
+import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { originOf } from "../../../core/call/principal.ts";
-import { digestOf, keepPrincipal } from "../../../core/kit.ts";
+import { createPrincipal, digestOf } from "../../../core/kit.ts";
+import { Authenticators } from "propylon/kit";
+import { keepPrincipal } from "../../../core/internal.ts";
 import { type PluginEntry, setupGateway } from "../../../core/testing/index.ts";
 
 const auth = { keys: { ci: { role: "operator" as const, hash: `sha256:${digestOf("secret")}` } } };

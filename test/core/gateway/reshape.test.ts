@@ -6,10 +6,10 @@ import {
   type Call,
   definePlugin,
   GatewayError,
-  type ServerEvent,
   type Tool,
 } from "../../../core/index.ts";
-import { EMPTY_CATALOGUE, makeCatalogue, type Reshape, Reshapes } from "../../../core/kit.ts";
+import { type ServerEvent, makeCatalogue, type Reshape, Reshapes } from "../../../core/kit.ts";
+import { EMPTY_CATALOGUE } from "../../../core/internal.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 

@@ -1,4 +1,3 @@
-import { Authenticators } from "propylon";
 import { SignJWT } from "jose";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -7,6 +6,7 @@ import { digestOf } from "../../../core/kit/digest.ts";
 import { Guesses, placeOf } from "../../../core/http/guesses.ts";
 import { TrustedProxies } from "../../../core/http/proxies.ts";
 import { configSchema, definePlugin, GatewayError } from "../../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import metrics from "../../../plugins/metrics/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";

@@ -1,9 +1,9 @@
-import { Authenticators } from "propylon";
 import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { definePlugin, GatewayError, type PluginContext } from "../../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const KEY = "a-key-of-16-chars!";

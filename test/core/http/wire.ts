@@ -1,6 +1,6 @@
 import { Backlog } from "../../../core/plugin/backlog.ts";
 import { Leases } from "../../../core/plugin/leases.ts";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";

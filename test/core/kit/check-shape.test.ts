@@ -1,13 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import {
-  boundedRecord,
-  checkShape,
-  describeProblems,
-  FIRST_PROBLEM,
-  toProblems,
-  UniqueNames,
-} from "../../../core/kit.ts";
+import { boundedRecord, checkShape, FIRST_PROBLEM, UniqueNames } from "../../../core/kit.ts";
+import { describeProblems, toProblems } from "../../../core/internal.ts";
 
 const part = z.strictObject({ text: z.string() });
 const ones = Array.from({ length: 1_900_000 }, () => 1);

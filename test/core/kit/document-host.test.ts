@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { headersSchema, isSameHost, unbracket } from "../../../core/kit.ts";
+import { headersSchema, isSameHost, unbracket } from "../../../core/internal.ts";
 
 it.each([
   ["http://a.example/x", "http://a.example/y", true],

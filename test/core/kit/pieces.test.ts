@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Pieces, readUpTo, SseParser } from "../../../core/kit.ts";
+import { Pieces, readUpTo, SseParser } from "../../../core/internal.ts";
 
 const BYTES = 100_000;
 /** One piece for each block of bytes that came one at a time. */

@@ -3,7 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
-import { escapeHtml, ProviderHttp } from "../../../core/kit.ts";
+import { escapeHtml } from "../../../core/kit.ts";
+import { ProviderHttp } from "../../../core/internal.ts";
 
 async function ask(status: number, headers: Record<string, string>, body: string) {
   const server = createServer((_req, res) => {

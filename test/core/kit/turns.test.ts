@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { expect, it } from "vitest";
-import { readInTurns } from "../../../core/kit.ts";
+import { readInTurns } from "../../../core/internal.ts";
 
 /** Keeps the processor. */
 function work(ms: number): void {

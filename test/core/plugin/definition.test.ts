@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createGateway, definePlugin, type AnyPlugin } from "../../../core/index.ts";
-import { EndpointServers } from "../../../core/kit.ts";
+import { EndpointServers } from "../../../core/internal.ts";
 import { NO_ENDPOINTS } from "../../../core/plugin/endpoint-server.ts";
 
 const config = { listeners: { main: { port: 0 } }, log: { level: "silent" as const } };

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { createGateway, definePlugin, GatewayError } from "../../../core/index.ts";
-import { toEnvelope, toProblem, toRpcError } from "../../../core/kit.ts";
+import { toEnvelope, toRpcError } from "../../../core/internal.ts";
+import { toProblem } from "../../../core/kit/errors.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { whenState } from "../../contract/kit.ts";
 

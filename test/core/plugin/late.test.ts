@@ -1,5 +1,4 @@
-import { Filters } from "propylon/kit";
-import { Checks } from "propylon";
+import { Filters, Checks } from "propylon/kit";
 import { expect, it } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";

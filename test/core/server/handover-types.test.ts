@@ -6,10 +6,9 @@ import {
   definePlugin,
   type AnyPlugin,
   type Gateway,
-  type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
-import { makeCatalogue, StatusTracker } from "../../../core/kit.ts";
+import { type ManagedServer, makeCatalogue, StatusTracker } from "../../../core/kit.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import a2aClient from "../../../plugins/a2a-client/index.ts";
 import rest from "../../../plugins/rest/index.ts";

@@ -1,12 +1,8 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { GatewayError, type Catalogue, type ServerEvent } from "../../../core/index.ts";
-import {
-  makeCatalogue,
-  Refresher,
-  type RefresherOptions,
-  StatusTracker,
-} from "../../../core/kit.ts";
+import { GatewayError, type Catalogue } from "../../../core/index.ts";
+import { type ServerEvent, makeCatalogue, Refresher, StatusTracker } from "../../../core/kit.ts";
+import type { RefresherOptions } from "../../../core/server/refresher.ts";
 
 interface Book {
   readonly title: string;

@@ -1,5 +1,4 @@
-import { ServerTypes } from "propylon/kit";
-import { Management } from "propylon";
+import { ServerTypes, Management } from "propylon/kit";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,11 +15,10 @@ import {
   type Catalogue,
   type GatewayConfigInput,
   type Json,
-  type ManagedServer,
-  type ServerEvent,
   type ServerStatus,
 } from "../../../core/index.ts";
-import { EMPTY_CATALOGUE } from "../../../core/kit.ts";
+import type { ManagedServer, ServerEvent } from "../../../core/kit.ts";
+import { EMPTY_CATALOGUE } from "../../../core/internal.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { propylon } from "../cli/propylon.ts";

@@ -1,7 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { type ServerEvent } from "../../../core/index.ts";
-import { StatusTracker } from "../../../core/kit.ts";
+import { type ServerEvent, StatusTracker } from "../../../core/kit.ts";
 
 function makeStanding() {
   const lines: Record<string, unknown>[] = [];

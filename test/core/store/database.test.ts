@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { Kysely, sql } from "kysely";
 import { pino } from "pino";
 import { createGateway, definePlugin } from "propylon";
-import { type OpenDatabase, Database } from "propylon/kit";
+import { type OpenDatabase, Database } from "propylon/store";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";

@@ -1,5 +1,5 @@
 // @ts-check
-/** @import { Migration } from "propylon/kit" */
+/** @import { Migration } from "propylon/store" */
 
 const texts = Array.from({ length: 40 }, (_, index) => ({ id: index, text: `note ${index}` }));
 

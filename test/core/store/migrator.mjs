@@ -1,6 +1,6 @@
 // Brings the tables of a plugin from version 1 to 3, and is killed meanwhile.
 import { createGateway, definePlugin } from "propylon";
-import { Database } from "propylon/kit";
+import { Database } from "propylon/store";
 import { pino } from "pino";
 import { migrations } from "./migrations.mjs";
 

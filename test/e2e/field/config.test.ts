@@ -5,7 +5,7 @@ import { request } from "node:http";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { pino } from "pino";
 import { definePlugin } from "propylon";
-import { Store } from "propylon/kit";
+import { Store } from "propylon/store";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";

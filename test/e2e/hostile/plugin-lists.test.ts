@@ -10,10 +10,10 @@ import {
   definePlugin,
   type Catalogue,
   type Json,
-  type ManagedServer,
   type PluginContext,
 } from "../../../core/index.ts";
-import { EMPTY_CATALOGUE, StatusTracker } from "../../../core/kit.ts";
+import { type ManagedServer, StatusTracker } from "../../../core/kit.ts";
+import { EMPTY_CATALOGUE } from "../../../core/internal.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const INPUT = { type: "object" };

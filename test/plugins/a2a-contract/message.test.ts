@@ -1,4 +1,4 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { definePlugin, type Call } from "../../../core/index.ts";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
@@ -11,7 +11,7 @@ import {
   textOf,
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
-import { definePlugin, type Call } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import agents from "../../../plugins/agents/index.ts";

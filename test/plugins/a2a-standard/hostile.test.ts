@@ -1,4 +1,4 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { describe, expect, it } from "vitest";
 import type { RequestHandler } from "../../../plugins/a2a/tasks/request-handler.ts";
 import { rpc, send, startTck, type RawAnswer } from "./kit.ts";

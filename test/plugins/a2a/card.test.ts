@@ -1,8 +1,8 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { createGateway } from "../../../core/index.ts";
 import { get } from "node:http";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { agentCardSchema } from "../../../plugins/a2a/contract/index.ts";
-import { createGateway } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { freePort, testPlugin } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { optionsSchema } from "../../../plugins/a2a/options.ts";

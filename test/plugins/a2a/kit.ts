@@ -1,9 +1,9 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { definePlugin, type GatewayConfigInput, type Principal } from "../../../core/index.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { definePlugin, type GatewayConfigInput, type Principal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
 import a2a, { Runtime, type RuntimeService } from "../../../plugins/a2a/index.ts";
 import type { Message, StreamEvent } from "../../../plugins/a2a/contract/index.ts";

@@ -1,11 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import {
-  createPrincipal,
-  definePlugin,
-  type GatewayError,
-  type Principal,
-} from "../../../core/index.ts";
+import { definePlugin, type GatewayError, type Principal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import type { StreamEvent, Task } from "../../../plugins/a2a/contract/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";

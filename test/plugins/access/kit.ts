@@ -1,4 +1,3 @@
-import { Authenticators } from "propylon";
 import { z } from "zod";
 import {
   definePlugin,
@@ -7,6 +6,7 @@ import {
   type Identity,
   type Role,
 } from "../../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import access from "../../../plugins/access/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";

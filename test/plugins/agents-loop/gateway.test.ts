@@ -1,8 +1,8 @@
-import { createPrincipal } from "../../../core/index.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { definePlugin, type PluginContext } from "propylon";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { CallServer } from "../../../plugins/agents/loop/calls.ts";

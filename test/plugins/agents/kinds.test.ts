@@ -1,10 +1,10 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { definePlugin } from "../../../core/index.ts";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { definePlugin } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import progress from "../../../plugins/progress/index.ts";

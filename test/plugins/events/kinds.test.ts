@@ -13,7 +13,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { definePlugin } from "../../../core/index.ts";
-import type { PluginEvent } from "../../../core/kit.ts";
+import type { PluginEvent } from "../../../core/internal.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

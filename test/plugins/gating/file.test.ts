@@ -1,7 +1,8 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { definePlugin, createFileGateway, Management } from "propylon";
+import { definePlugin, createFileGateway } from "propylon";
+import { Management } from "propylon/kit";
 import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
 import { serveEverything, temporaryFolder, whenListed } from "./kit.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Json } from "propylon";
-import type { Timeouts } from "propylon/kit";
+import type { Timeouts } from "propylon/internal";
 import { optionsSchema } from "../../../plugins/gating/options.ts";
 import { clamp, createRule, META_TIMEOUT, type Timed } from "../../../plugins/gating/timeouts.ts";
 import { rpc, serveHttp } from "../servers/support/servers.ts";

@@ -9,15 +9,14 @@ import { digestOf } from "../../../core/kit/digest.ts";
 import { makePrincipal, originOf } from "../../../core/call/principal.ts";
 import type { Authenticator } from "../../../core/plugin/authentication.ts";
 import {
-  admits,
   configSchema,
-  createPrincipal,
   GatewayError,
   type Access,
   type Identity,
   type Principal,
   type Role,
 } from "../../../core/index.ts";
+import { admits, createPrincipal } from "../../../core/kit.ts";
 
 const KEY = createKey("operator");
 const AUTH = configSchema.parse({

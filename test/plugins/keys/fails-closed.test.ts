@@ -1,7 +1,6 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Authenticators } from "propylon";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createChain } from "../../../core/http/authenticator.ts";
 import {
@@ -11,7 +10,9 @@ import {
   definePlugin,
   type GatewayConfigInput,
 } from "../../../core/index.ts";
-import { digestOf, EVERYBODY } from "../../../core/kit.ts";
+import { digestOf } from "../../../core/kit.ts";
+import { Authenticators } from "propylon/kit";
+import { EVERYBODY } from "../../../core/internal.ts";
 import { buildGateway } from "../../../core/build/build.ts";
 import { Gateway } from "../../../core/gateway/gateway.ts";
 import { check } from "../../../core/loading/check.ts";

@@ -1,4 +1,4 @@
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import fc from "fast-check";
 import { pino } from "pino";
 import { expect } from "vitest";

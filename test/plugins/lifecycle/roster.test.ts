@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { ManagedAgent } from "../../../plugins/lifecycle/agent.ts";
 import { Roster } from "../../../plugins/lifecycle/roster.ts";
 

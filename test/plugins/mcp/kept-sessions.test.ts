@@ -7,7 +7,8 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
-import { createPrincipal, type Principal } from "../../../core/index.ts";
+import type { Principal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { freePort } from "../../../core/testing/index.ts";
 import { SessionLookup } from "../../../plugins/mcp/session-lookup.ts";
 import { until } from "../../fixtures/until.ts";

@@ -3,7 +3,7 @@ import { Backlog } from "../../../core/plugin/backlog.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { Store } from "../../../core/store/store.ts";
 import { Leases } from "../../../core/plugin/leases.ts";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { freePort, setupGateway, type TestGateway } from "../../../core/testing/index.ts";
-import { Store } from "../../../core/kit.ts";
+import { Store } from "../../../core/store.ts";
 import { useServer } from "./kit.ts";
 
 /** A gateway with a tool, and its store as a plugin sees it. */

@@ -1,7 +1,7 @@
-import { Authenticators } from "propylon";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import access from "../../../plugins/access/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { definePlugin, type ErrorCode } from "propylon";
-import { ERROR_STATUS } from "propylon/kit";
+import { ERROR_STATUS } from "propylon/internal";
 import { describe, expect, it } from "vitest";
 import { UNHURRIED } from "../../fixtures/ci.ts";
 import { createSlow, EVERYTHING, get, post, refusal, startOpenapi } from "./support.ts";

@@ -1,6 +1,6 @@
 import { Answer } from "propylon";
 import { describe, expect, it } from "vitest";
-import { prefersEvents } from "../../../core/kit.ts";
+import { prefersEvents } from "../../../core/internal.ts";
 import { failureOf, renderResult } from "../../../plugins/openapi/reply.ts";
 
 describe("failures", () => {

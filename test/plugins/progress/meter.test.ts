@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Progress } from "../../../core/index.ts";
-import { LITERAL_PROGRESS } from "../../../core/kit.ts";
+import { LITERAL_PROGRESS } from "../../../core/internal.ts";
 import { Meter } from "../../../plugins/progress/meter.ts";
 
 const OPTIONS = { mode: "strict", burst: 1_000, rate: 20 } as const;

@@ -1,6 +1,6 @@
-import type { Meter } from "propylon/kit";
 import { expect, it } from "vitest";
-import { createPrincipal } from "../../../core/index.ts";
+import type { Meter } from "propylon/store";
+import { createPrincipal } from "../../../core/kit.ts";
 import { Rate } from "../../../plugins/ratelimit/rate.ts";
 import { SharedTokens } from "../../../plugins/ratelimit/shared-tokens.ts";
 

@@ -1,10 +1,6 @@
 import { describe, expect, it } from "vitest";
-import {
-  createPrincipal,
-  definePlugin,
-  type AnyPlugin,
-  type GatewayError,
-} from "../../../core/index.ts";
+import { definePlugin, type AnyPlugin, type GatewayError } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import nats from "../../../plugins/nats/index.ts";

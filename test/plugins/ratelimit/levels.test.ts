@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { createPrincipal, definePlugin, type Gateway } from "../../../core/index.ts";
+import { definePlugin, type Gateway } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
 import { Buckets } from "../../../core/kit/buckets.ts";

@@ -1,5 +1,3 @@
-import { createPrincipal } from "../../../core/index.ts";
-import { expect, it, onTestFinished } from "vitest";
 import {
   definePlugin,
   type Gateway,
@@ -7,6 +5,8 @@ import {
   type Principal,
   type Role,
 } from "../../../core/index.ts";
+import { expect, it, onTestFinished } from "vitest";
+import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import ratelimit, { RateLimits } from "../../../plugins/ratelimit/index.ts";
 import { rpc, serveHttp } from "../servers/support/servers.ts";

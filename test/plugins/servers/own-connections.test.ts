@@ -1,7 +1,7 @@
 import type { Call } from "../../../core/call/call.ts";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { GatewayError } from "../../../core/kit/errors.ts";
 import type { Connection } from "../../../plugins/servers/connection.ts";
 import {

@@ -5,7 +5,7 @@ import { GatewayError, toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway } from "../../../core/gateway/create.ts";
 import { CoalescingQueue } from "../../../plugins/servers/coalescing-queue.ts";
 import { toAnswer, toText } from "../../../plugins/servers/relay.ts";
-import { keepError, restoreError } from "../../../core/kit.ts";
+import { keepError, restoreError } from "../../../core/internal.ts";
 
 const MAX_DEPTH = 64;
 

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { GatewayError, toRpcError } from "../../../core/kit/errors.ts";
-import { createPrincipal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import type { Progress } from "../../../core/kit/types.ts";
 import type { Upstream } from "../../../plugins/servers/upstream.ts";
 import { isAlive } from "../../fixtures/processes.ts";

@@ -13,7 +13,8 @@ import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
 import { Accounts } from "../../../plugins/access/index.ts";
 import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
-import { createPrincipal, definePlugin, type Principal } from "../../../core/index.ts";
+import { definePlugin, type Principal } from "../../../core/index.ts";
+import { createPrincipal } from "../../../core/kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 import {

@@ -1,7 +1,8 @@
 import { setMaxListeners } from "node:events";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { GatewayError, isGatewayError } from "propylon";
-import { backoffDelay, type Kv, pause, type Store, storeKey } from "propylon/kit";
+import { backoffDelay, pause } from "propylon/kit";
+import { type Kv, type Store, storeKey } from "propylon/store";
 import { z } from "zod";
 import type { TaskOwner } from "../../service.ts";
 

@@ -1,5 +1,6 @@
 import { GatewayError } from "propylon";
-import { AllowedAddresses, timeoutSignal, type Resolve } from "propylon/kit";
+import { AllowedAddresses, timeoutSignal } from "propylon/kit";
+import type { Resolve } from "propylon/internal";
 import { Agent, request } from "undici";
 
 /** Longest URL that is taken. */

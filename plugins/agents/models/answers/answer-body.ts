@@ -1,13 +1,6 @@
 import { setImmediate } from "node:timers/promises";
-import {
-  isObject,
-  Pieces,
-  setTimer,
-  SSE_HEADERS,
-  sseFrame,
-  SseParser,
-  writeJson,
-} from "propylon/kit";
+import { isObject, setTimer, SSE_HEADERS, sseFrame, writeJson } from "propylon/kit";
+import { Pieces, SseParser } from "propylon/internal";
 import { MAX_CHARACTERS, readPiece } from "./piece.ts";
 import { SaidFailure } from "./said-failure.ts";
 

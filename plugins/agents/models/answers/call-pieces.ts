@@ -1,4 +1,5 @@
-import { isObject, scalarText, UniqueNames } from "propylon/kit";
+import { isObject, UniqueNames } from "propylon/kit";
+import { scalarText } from "propylon/internal";
 import { CUT_OFF, isWholeObject, textOfPiece, toArguments } from "./call-arguments.ts";
 
 /** A call as a model made it. */

@@ -1,4 +1,4 @@
-import { scalarText } from "propylon/kit";
+import { scalarText } from "propylon/internal";
 
 /** A count of tokens under one of the keys, as a number or as text; `undefined` for one that cannot be, which would move a budget. */
 export function countIn(

@@ -1,4 +1,5 @@
-import { isObject, scalarText } from "propylon/kit";
+import { isObject } from "propylon/kit";
+import { scalarText } from "propylon/internal";
 import { reasonIn } from "./provider-words.ts";
 import type { AnswerReader } from "./answer-body.ts";
 import { countIn } from "./count.ts";

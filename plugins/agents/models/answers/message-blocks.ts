@@ -1,4 +1,5 @@
-import { isObject, scalarText, UniqueNames } from "propylon/kit";
+import { isObject, UniqueNames } from "propylon/kit";
+import { scalarText } from "propylon/internal";
 import { CUT_OFF, textOfPiece, toArguments } from "./call-arguments.ts";
 import { MAX_CALLS, NO_NAME, TOO_MANY_CALLS } from "./call-pieces.ts";
 import { textIn } from "./content.ts";

@@ -1,4 +1,4 @@
-import { parseBounded } from "propylon/kit";
+import { parseBounded } from "propylon/internal";
 
 /**
  * Characters of one answer: texts, thoughts and arguments. All of it stays in the conversation, which goes out again at each turn;

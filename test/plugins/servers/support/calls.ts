@@ -1,5 +1,5 @@
 import type { Call } from "../../../../core/call/call.ts";
-import { createPrincipal } from "../../../../core/index.ts";
+import { createPrincipal } from "../../../../core/kit.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { ownOptions } from "../../../../core/config/written.ts";
