@@ -267,8 +267,7 @@ export class Gateway {
     { unlessSame = false, commit }: ChangeOptions = {},
   ): Promise<ReloadReport> {
     const candidate = await Candidate.prepare(this, checked);
-    if (this.current.number === 0)
-      this.current = emptyGeneration(checked.config, this.log, candidate.generation);
+    if (this.current.number === 0) this.current = candidate.beforehand;
     const isApplied = !(unlessSame && candidate.isInForce);
     try {
       if (isApplied) await candidate.open(this.#isListening);

@@ -102,6 +102,11 @@ export class Candidate {
     return isWritten && changes.plugins.changed.length === 0;
   }
 
+  /** What serves until the first config is in force; it knows the people of that one, whom plugins ask about while they start. */
+  get beforehand(): Generation {
+    return emptyGeneration(this.#prepared.config, this.#base.log, this.generation);
+  }
+
   /** The same may stand on other lines now. */
   get places(): Generation["places"] {
     return this.#prepared.config.places;

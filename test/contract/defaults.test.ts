@@ -1,13 +1,11 @@
 import { expect, it } from "vitest";
 import { firstPartyPlugins } from "../../core/loading/first-party.ts";
-import { DEFAULT_PLUGINS, STORE_PLUGINS, TYPE_PLUGINS } from "../../core/plugin/defaults.ts";
+import { STORE_PLUGINS, TYPE_PLUGINS } from "../../core/plugin/defaults.ts";
 
-/** Which plugin has what, but for those that are there anyway. */
+/** Which plugin has what. */
 async function ownersOf(member: "serverTypes" | "stores"): Promise<ReadonlyMap<string, string>> {
-  const plugins = Object.entries(await firstPartyPlugins());
-  const others = plugins.filter(([key]) => !DEFAULT_PLUGINS.includes(key));
   return new Map(
-    others.flatMap(([key, plugin]) =>
+    Object.entries(await firstPartyPlugins()).flatMap(([key, plugin]) =>
       Object.keys(plugin[member] ?? {}).map((name) => [name, key] as const),
     ),
   );
