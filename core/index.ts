@@ -59,8 +59,9 @@ export type { GatewayInfo } from "./plugin/gateway-info.ts";
 export type { GatewayDescription } from "./plugin/description.ts";
 
 // A gateway in a program
-export { createGateway, createFileGateway } from "./gateway/create.ts";
-export type { GatewayOptions, FileGatewayOptions } from "./gateway/gateway-options.ts";
+export { createGateway } from "./gateway/create.ts";
+export { createFileGateway, type FileGatewayOptions } from "./file/create-file-gateway.ts";
+export type { GatewayOptions } from "./gateway/gateway-options.ts";
 export { Gateway } from "./gateway/gateway.ts";
 export {
   type GatewayConfig,

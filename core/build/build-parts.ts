@@ -1,10 +1,10 @@
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { isLocalPlugin } from "../loading/checks.ts";
-import { withContainer } from "../loading/container.ts";
-import { findConfig, loadConfig } from "../loading/load.ts";
+import { withContainer } from "../file/container.ts";
+import { findConfig, loadConfig } from "../file/load.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
-import { isCode, isText } from "../config/file-names.ts";
+import { isCode, isText } from "../file/file-names.ts";
 import { FIRST_PARTY } from "../loading/first-party.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";

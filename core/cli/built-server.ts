@@ -6,7 +6,7 @@ import { code } from "virtual:gateway/plugins";
 import { tellFailure } from "./exit.ts";
 import type { ServeFlags } from "./flags.ts";
 import { start } from "./start.ts";
-import { CONFIG_NAMES } from "../config/file-names.ts";
+import { CONFIG_NAMES } from "../file/file-names.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { setConfigFolder } from "../build/sealed/folder.ts";
 

@@ -1,6 +1,6 @@
 import { isPlainObject, OBJECT_NAMES } from "../config/names.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { withContainer } from "../loading/container.ts";
+import { withContainer } from "../file/container.ts";
 
 /** Flags of `start` and `dev` that override the config. */
 export interface ServeFlags {

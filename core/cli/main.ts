@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { CommanderError, Help, type Command } from "commander";
-import { CONFIG_NAMES } from "../config/file-names.ts";
+import { CONFIG_NAMES } from "../file/file-names.ts";
 import type { CommandDefinition } from "../plugin/command.ts";
 import { AUTHORING_COMMANDS } from "./authoring.ts";
 import { EXIT, tellFailure } from "./exit.ts";

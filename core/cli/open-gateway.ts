@@ -1,6 +1,6 @@
 import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
-import type { ConfigFile } from "../loading/file.ts";
+import type { ConfigFile } from "../file/config-file.ts";
 import type { ConfigIssue } from "../config/issue.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import type { StartedWith } from "../gateway/gateway-options.ts";

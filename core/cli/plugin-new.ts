@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve } from "node:path";
-import { findConfig } from "../loading/load.ts";
+import { findConfig } from "../file/load.ts";
 import { FIRST_PARTY } from "../loading/first-party.ts";
-import { draftConfig } from "../config/write.ts";
+import { draftConfig } from "../file/write.ts";
 import { GatewayError } from "../kit/errors.ts";
 
 const NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;

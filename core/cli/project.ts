@@ -1,7 +1,7 @@
 import { checkDefinition } from "../loading/check.ts";
 import { dirname } from "node:path";
 import { FIRST_PARTY } from "../loading/first-party.ts";
-import { readPluginKeys } from "../loading/load.ts";
+import { readPluginKeys } from "../file/load.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import type { CommandDefinition } from "../plugin/command.ts";
 import { failureText } from "./exit.ts";

@@ -1,4 +1,4 @@
-import { ConfigFile } from "../loading/file.ts";
+import { ConfigFile } from "../file/config-file.ts";
 import { configJsonSchema } from "../loading/jsonschema.ts";
 import { firstPartyPlugins } from "../loading/first-party.ts";
 

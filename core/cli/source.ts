@@ -1,13 +1,13 @@
-import { ConfigFile } from "../loading/file.ts";
+import { ConfigFile } from "../file/config-file.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
-import { findConfig, loadConfig } from "../loading/load.ts";
+import { findConfig, loadConfig } from "../file/load.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { withContainer } from "../loading/container.ts";
+import { withContainer } from "../file/container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";
 
 /** A config file, or `gateway.yaml` in this folder; flags are applied whenever it is loaded. */

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { ConfigWatcher } from "../loading/watch.ts";
-import type { ConfigFile } from "../loading/file.ts";
+import { ConfigWatcher } from "../file/watch.ts";
+import type { ConfigFile } from "../file/config-file.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import { reloadError } from "../gateway/changes.ts";
 import { openDriver } from "../gateway/open-store.ts";

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { CONFIG_NAMES } from "../config/file-names.ts";
+import { CONFIG_NAMES } from "../file/file-names.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { listenerUrl } from "../http/allowed-hosts.ts";

@@ -3,10 +3,9 @@ import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
 import { isGatewayError } from "../kit/errors.ts";
 import { digestFiles } from "./file-digest.ts";
-import type { ConfigText } from "./document.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { IMPORTS_MODULE, NamedImports } from "./code-imports.ts";
-import { partsOf, Places } from "./config.ts";
+import { type ConfigText, partsOf, Places } from "./config.ts";
 
 /** What code beside a config shares with the gateway. By public names, so that it is the copy that runs. */
 const SHARED = [

@@ -173,6 +173,14 @@ export class Places {
   }
 }
 
+/** A config as its file has it. */
+export interface ConfigText {
+  readonly value: unknown;
+  /** Syntax problems; when there are any, `value` is `undefined`. */
+  readonly issues: readonly ConfigIssue[];
+  readonly places: Places;
+}
+
 /** Parts of a value that is in a file without lines, such as code. */
 export function partsOf(value: unknown, layer: ConfigLayer, written: ConfigPath = []): Part {
   const members: readonly (readonly [string | number, unknown])[] = Array.isArray(value)

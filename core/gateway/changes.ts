@@ -1,13 +1,12 @@
 import { basename } from "node:path";
 import type { Logger } from "pino";
-import type { ConfigFile } from "../loading/file.ts";
+import type { ConfigSource, ConfigWatch, WatchTimes } from "../loading/config-source.ts";
 import type { CheckedConfig } from "../loading/check.ts";
-import type { ConfigDraft, ConfigEdit } from "../config/write.ts";
+import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
 import type { ReloadPlan } from "../plugin/management-service.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { ReloadReport } from "../plugin/hooks.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
-import { ConfigWatcher, type WatchTimes } from "../loading/watch.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";
 import { collectMetrics } from "./metrics.ts";
@@ -25,7 +24,7 @@ export interface ChangeOptions {
 export interface Changing {
   readonly log: Logger;
   readonly hooks: HookEmitter;
-  readonly file: ConfigFile | undefined;
+  readonly file: ConfigSource | undefined;
   readonly seat: Seat | undefined;
   readonly current: Generation;
   readonly isDraining: boolean;
@@ -93,7 +92,7 @@ async function reloadIfChanged(gateway: Changing): Promise<void> {
  *
  * @throws {GatewayError} `no_config` when the gateway was not made from a file
  */
-export async function watchConfig(gateway: Changing, times: WatchTimes): Promise<ConfigWatcher> {
+export async function watchConfig(gateway: Changing, times: WatchTimes): Promise<ConfigWatch> {
   const { file, hooks } = gateway;
   if (!file) throw new GatewayError("no_config", "There is no config file to watch.");
   const onChange = (): Promise<void> => reloadIfChanged(gateway);
@@ -101,10 +100,9 @@ export async function watchConfig(gateway: Changing, times: WatchTimes): Promise
     ...file.files,
     ...gateway.current.scopes.flatMap(({ sources }) => sources.files),
   ];
-  const watcher = new ConfigWatcher({ ...times, files, onChange });
+  const watcher = await file.watch({ ...times, files, onChange });
   const listener = (): void => void watcher.close();
   hooks.add({ owner: "application", hook: "gateway:drain", listener });
-  await watcher.start();
   // What was saved between the load and the start of the watch.
   await onChange();
   return watcher;
@@ -186,7 +184,7 @@ export function planEdit(gateway: Changing, edits: readonly ConfigEdit[]): Promi
 }
 
 /** @param text in place of what the file holds */
-async function plan(gateway: Changing, file: ConfigFile, text?: string): Promise<ReloadPlan> {
+async function plan(gateway: Changing, file: ConfigSource, text?: string): Promise<ReloadPlan> {
   try {
     return await gateway.plan(await file.check(text));
   } catch (cause) {
@@ -200,7 +198,7 @@ export function versionOf({ current, file }: Changing): string {
 }
 
 /** @param expected names the config that the edits were made for; default: any */
-function editable(gateway: Changing, expected?: string): ConfigFile {
+function editable(gateway: Changing, expected?: string): ConfigSource {
   if (!gateway.file)
     throw new GatewayError("no_config_mode", "The gateway runs without a config file.", {
       hint: "Start it with propylon start <file>.",
@@ -220,14 +218,14 @@ function change<T>(gateway: Changing, work: () => Promise<T>): Promise<T> {
   });
 }
 
-function fileOf({ file }: Changing): ConfigFile {
+function fileOf({ file }: Changing): ConfigSource {
   if (file) return file;
   throw new GatewayError("no_config", "The gateway was not started from a config file.", {
     hint: "Start it with propylon start <file>.",
   });
 }
 
-function reloadNow(gateway: Changing, file: ConfigFile): Promise<ReloadReport> {
+function reloadNow(gateway: Changing, file: ConfigSource): Promise<ReloadReport> {
   return attempt(gateway, async () => gateway.activate(await file.load(), { unlessSame: true }));
 }
 

@@ -1,26 +1,8 @@
 import { Gateway } from "./gateway.ts";
-import { createResolver, type FileGatewayOptions, type GatewayOptions } from "./gateway-options.ts";
-import { ConfigFile } from "../loading/file.ts";
+import { createResolver, type GatewayOptions } from "./gateway-options.ts";
 import { check } from "../loading/check.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
-
-/**
- * Makes a gateway from a config file (YAML, JSON or code) that can be reloaded, edited and watched.
- *
- * @throws {GatewayError} `no_config`, `invalid` with every problem and its place, `io_error`; and as {@link createGateway}
- *
- * @example
- * const gateway = await createFileGateway("gateway.yaml");
- * await gateway.listen();
- */
-export async function createFileGateway(
-  path: string,
-  { log, ...options }: FileGatewayOptions = {},
-): Promise<Gateway> {
-  const file = new ConfigFile(path, options);
-  return Gateway.start(await file.load(), { file, ...(log && { log }) });
-}
 
 /**
  * Makes a gateway and applies its first config: plugins are set up and started, servers are being connected. No port is

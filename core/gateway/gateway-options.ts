@@ -1,6 +1,6 @@
 import type { Config } from "../config/config.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
-import type { ConfigFile, ConfigFileOptions } from "../loading/file.ts";
+import type { ConfigSource } from "../loading/config-source.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
@@ -22,8 +22,8 @@ export interface GatewayOptions {
   readonly log?: Logger;
   /** Finds the plugin of a key that {@link plugins} lacks, e.g. by importing a file. */
   readonly resolvePlugin?: (key: string) => Promise<AnyPlugin>;
-  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See {@link createFileGateway}. */
-  readonly file?: ConfigFile;
+  /** The file that the config was loaded from: it is read again on reload, edited, and finds plugins. See `createFileGateway`. */
+  readonly file?: ConfigSource;
   /** Only sets it up to be looked at; see `GatewayInfo.dryRun`. Default: false. */
   readonly dryRun?: boolean;
 }
@@ -32,18 +32,6 @@ export interface GatewayOptions {
 export interface StartedWith extends GatewayOptions {
   /** Its place among the workers; absent: it is alone. */
   readonly seat?: Seat;
-}
-
-/**
- * What `createFileGateway` takes besides the path.
- *
- * @example
- * const options: FileGatewayOptions = { plugins: { greeter }, log };
- * const gateway = await createFileGateway("gateway.yaml", options);
- */
-export interface FileGatewayOptions extends ConfigFileOptions {
-  /** Default: made from the config's `log`. */
-  readonly log?: Logger;
 }
 
 /** Folder that relative paths in the config start from. */

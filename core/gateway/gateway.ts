@@ -13,10 +13,9 @@ import { type Address, Sockets } from "../http/listeners.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
-import type { ConfigFile } from "../loading/file.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
-import type { ConfigWatcher, WatchTimes } from "../loading/watch.ts";
+import type { ConfigSource, ConfigWatch, WatchTimes } from "../loading/config-source.ts";
 import { Backlog } from "../plugin/backlog.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type {
@@ -64,7 +63,7 @@ export class Gateway {
   /** Folder that relative paths in the config start from. @internal */
   readonly cwd: string;
   /** Where the config comes from; absent when the gateway was made from an object. @internal */
-  readonly file: ConfigFile | undefined;
+  readonly file: ConfigSource | undefined;
   /** Whether it is only set up to be looked at. @internal */
   readonly dryRun: boolean;
   /** Where it is one of several processes. @internal */
@@ -339,7 +338,7 @@ export class Gateway {
    *
    * @throws {GatewayError} `no_config` when the gateway was not made from a file
    */
-  watch(times: WatchTimes = {}): Promise<ConfigWatcher> {
+  watch(times: WatchTimes = {}): Promise<ConfigWatch> {
     return watchConfig(this, times);
   }
 

@@ -4,7 +4,7 @@ import type { CallInput } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
-import type { ConfigFile } from "../loading/file.ts";
+import type { ConfigSource } from "../loading/config-source.ts";
 import type { Backlog } from "../plugin/backlog.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
@@ -22,7 +22,7 @@ import { tellUnknownTools } from "./unknown-names.ts";
 export interface Hosting {
   readonly log: Logger;
   readonly cwd: string;
-  readonly file: ConfigFile | undefined;
+  readonly file: ConfigSource | undefined;
   readonly hooks: HookEmitter;
   readonly kept: KeptValues;
   readonly leases: Leases;

@@ -3,14 +3,14 @@ import { makePrincipal } from "../call/principal.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
 import { writeConfig } from "../config/written.ts";
 import type { Principal } from "../kit/types.ts";
-import type { ConfigFile } from "../loading/file.ts";
+import type { ConfigSource } from "../loading/config-source.ts";
 import type { GatewayDescription } from "../plugin/description.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Generation } from "./generation.ts";
 
 /** What the information about a gateway is taken from: always the current generation. */
 export interface Informing {
-  readonly file: ConfigFile | undefined;
+  readonly file: ConfigSource | undefined;
   readonly dryRun: boolean;
   readonly current: Generation;
   describe(): GatewayDescription;

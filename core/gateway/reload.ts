@@ -12,7 +12,7 @@ import type { Listener } from "../http/listener.ts";
 import { defaultListener } from "../http/route-table.ts";
 import type { SocketPlan, Sockets } from "../http/listeners.ts";
 import type { CheckedConfig } from "../loading/check.ts";
-import type { ConfigFile } from "../loading/file.ts";
+import type { ConfigSource } from "../loading/config-source.ts";
 import { selectorsOf } from "../loading/selectors.ts";
 import type { ReloadPlan } from "../plugin/management-service.ts";
 import type { Leases } from "../plugin/leases.ts";
@@ -42,7 +42,7 @@ const FIXED = ["name", "version", "publicUrl", "store", "workers", "limits", "lo
 /** What a config is set up beside: the generation that serves, and what outlives it. */
 export interface Base {
   readonly current: Generation;
-  readonly file: ConfigFile | undefined;
+  readonly file: ConfigSource | undefined;
   readonly guesses: Guesses;
   readonly kept: KeptValues;
   readonly log: Logger;
@@ -249,7 +249,7 @@ function fixedSettings(before: GatewayConfig, after: GatewayConfig): string[] {
 }
 
 /** Plugins of a config that still run the code of the package that was replaced. */
-function replacedPlugins(file: ConfigFile | undefined, { plugins }: GatewayConfig): string[] {
+function replacedPlugins(file: ConfigSource | undefined, { plugins }: GatewayConfig): string[] {
   const used = (file?.replaced ?? []).filter((key) => (plugins[key] ?? false) !== false);
   return used.map((key) => `plugins.${key}`);
 }

@@ -1,7 +1,7 @@
 import type { CallHead, Principal } from "../kit/types.ts";
 import type { ServerStatus } from "../call/server.ts";
 import type { ConfigValue } from "../config/origin.ts";
-import type { ConfigEdit } from "../config/write.ts";
+import type { ConfigEdit } from "../config/edit.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
 import { defineService, type Service } from "../kit/service.ts";

@@ -1,9 +1,10 @@
-import { createFileGateway, createGateway } from "../gateway/create.ts";
+import { createFileGateway } from "../file/create-file-gateway.ts";
+import { createGateway } from "../gateway/create.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
-import { withContainer } from "../loading/container.ts";
+import { withContainer } from "../file/container.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Identity } from "../kit/types.ts";

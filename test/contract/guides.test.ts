@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { isLocalPlugin } from "../../core/loading/checks.ts";
 import { issuesOf, issueText } from "../../core/config/issue.ts";
-import { loadConfig } from "../../core/loading/load.ts";
+import { loadConfig } from "../../core/file/load.ts";
 import { check } from "../../core/loading/check.ts";
 import type { PluginResolver } from "../../core/loading/plugin-module.ts";
 import { FIRST_PARTY } from "../../core/loading/first-party.ts";

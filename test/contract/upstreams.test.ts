@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
-import { loadConfig } from "../../core/loading/load.ts";
+import { loadConfig } from "../../core/file/load.ts";
 import { writeConfig as asWritten } from "../../core/config/written.ts";
 import { connectClient } from "../../core/testing/index.ts";
 import { startEcho, startGateway } from "./kit.ts";

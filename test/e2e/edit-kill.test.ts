@@ -4,7 +4,7 @@ import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { loadConfig } from "../../core/loading/load.ts";
+import { loadConfig } from "../../core/file/load.ts";
 import { sweepTemporary } from "../../core/kit/replace-file.ts";
 import { main, workFolder } from "./build.ts";
 import { PATIENCE } from "../fixtures/ci.ts";

@@ -1,4 +1,5 @@
-import { createFileGateway, createGateway } from "../../core/gateway/create.ts";
+import { createFileGateway } from "../../core/file/create-file-gateway.ts";
+import { createGateway } from "../../core/gateway/create.ts";
 import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";

@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { code, texts } from "virtual:gateway/plugins";
 import type { CodeModule } from "../../config/code.ts";
-import type { ConfigText } from "../../config/document.ts";
 import type { ConfigIssue } from "../../config/issue.ts";
-import { partsOf, Places } from "../../config/config.ts";
+import { type ConfigText, partsOf, Places } from "../../config/config.ts";
 import { digestFiles } from "../../config/file-digest.ts";
 import { keyOf } from "../build-key.ts";
 import { configFolder } from "./folder.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { withContainer } from "../../../core/loading/container.ts";
+import { withContainer } from "../../../core/file/container.ts";
 
 const A2A = { plugins: { a2a: { skills: [] } } };
 

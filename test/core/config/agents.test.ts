@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
-import { ConfigFile } from "../../../core/loading/file.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { dryRun } from "../../../core/gateway/dry-run.ts";

@@ -13,7 +13,7 @@ import {
   toGatewayError,
 } from "../../../core/index.ts";
 import { check } from "../../../core/loading/check.ts";
-import { loadConfig } from "../../../core/loading/load.ts";
+import { loadConfig } from "../../../core/file/load.ts";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
@@ -107,7 +107,8 @@ it("a server stays while its entry means the same in other words", async () => {
 
 it("with servers off nothing of it is loaded", async () => {
   const asked: string[] = [];
-  const config: GatewayConfigInput = { plugins: { servers: false, mcp: false, tasks: false } };
+  const off = { servers: false, mcp: false, tasks: false, keys: false } as const;
+  const config: GatewayConfigInput = { plugins: off };
   const noting = { names: [], resolve: (key: string) => (asked.push(key), resolver.resolve(key)) };
   await check(await parseConfig(config, noting), noting);
   expect(asked).toEqual([]);

@@ -7,7 +7,7 @@ import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/config/names.ts";
 import type { GatewayConfig } from "../../../core/config/schema.ts";
 import { writeConfig } from "../../../core/config/written.ts";
-import { loadConfig } from "../../../core/loading/load.ts";
+import { loadConfig } from "../../../core/file/load.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const amount = fc.integer({ min: 1, max: 100_000 });

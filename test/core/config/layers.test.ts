@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { ConfigFile } from "../../../core/loading/file.ts";
-import { findConfig, loadConfig } from "../../../core/loading/load.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
+import { findConfig, loadConfig } from "../../../core/file/load.ts";
 import type { GatewayError } from "../../../core/kit/errors.ts";
 import { valueLines, valuesBelow } from "../../../core/cli/config-values.ts";
-import type { ConfigEdit } from "../../../core/config/write.ts";
+import type { ConfigEdit } from "../../../core/config/edit.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -129,7 +129,7 @@ n.m = [ { k = 1 },
 path = 7
 "\\u0070ath2" = 1979-05-27 07:32:00
 `;
-    const { places } = await import("../../../core/config/formats.ts").then(({ parseFormat }) =>
+    const { places } = await import("../../../core/file/formats.ts").then(({ parseFormat }) =>
       parseFormat(text, "gateway.toml"),
     );
     const at = (...path: (string | number)[]): string | undefined => {

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { ConfigFile } from "../../../core/loading/file.ts";
-import { findConfig, loadConfig } from "../../../core/loading/load.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
+import { findConfig, loadConfig } from "../../../core/file/load.ts";
 import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
 import type { GatewayError } from "../../../core/kit/errors.ts";
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { ConfigFile } from "../../../core/loading/file.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { createGateway, type GatewayError } from "../../../core/index.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { ConfigFile } from "../../../core/loading/file.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";

@@ -7,7 +7,7 @@ import { findTarget } from "../../../core/cli/target.ts";
 import { check } from "../../../core/loading/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
-import { loadConfig } from "../../../core/loading/load.ts";
+import { loadConfig } from "../../../core/file/load.ts";
 import { definePlugin, type AnyPlugin } from "../../../core/index.ts";
 
 const limits = definePlugin({

@@ -17,12 +17,8 @@ import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { replaceFile, sweepTemporary } from "../../../core/kit/replace-file.ts";
-import {
-  applyEdits,
-  draftConfig,
-  readVersion,
-  type ConfigEdit,
-} from "../../../core/config/write.ts";
+import type { ConfigEdit } from "../../../core/config/edit.ts";
+import { applyEdits, draftConfig, readVersion } from "../../../core/file/write.ts";
 
 /** `npm run campaign -- write` makes it 1,000. */
 const KILLS = Number(process.env["WRITE_KILLS"] ?? 5);
@@ -281,7 +277,7 @@ describe("draftConfig", () => {
   it("answers io_error when the space ends in the middle of writing, and the old file is intact", async () => {
     const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
     const module = fileURLToPath(
-      new URL("../../../dist/modules/core/config/write.js", import.meta.url),
+      new URL("../../../dist/modules/core/file/write.js", import.meta.url),
     );
     const long = `${TEXT}# ${"x".repeat(20_000)}\n`;
     await writeFile(file, long);
@@ -332,7 +328,7 @@ describe("draftConfig", () => {
     async () => {
       const loop = fileURLToPath(new URL("writer-loop.mjs", import.meta.url));
       const module = fileURLToPath(
-        new URL("../../../dist/modules/core/config/write.js", import.meta.url),
+        new URL("../../../dist/modules/core/file/write.js", import.meta.url),
       );
       await writeFile(file, TEXT.repeat(1));
       let kills = 0;

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { ConfigFile } from "../../../core/loading/file.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 
 import { toGatewayError } from "../../../core/kit/errors.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parseDocument } from "yaml";
-import { parseText } from "../../../core/config/document.ts";
-import { parseYaml } from "../../../core/config/yaml.ts";
+import { parseText } from "../../../core/file/document.ts";
+import { parseYaml } from "../../../core/file/yaml.ts";
 
 const keys = (count: number): string =>
   Array.from({ length: count }, (_, at) => `k${at}: v`).join("\n");

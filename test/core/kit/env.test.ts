@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { withContainer } from "../../../core/loading/container.ts";
+import { withContainer } from "../../../core/file/container.ts";
 import { Listeners } from "../../../core/plugin/config-points.ts";
 import { readDuration, readPort } from "../../../core/config/env.ts";
 import { placeRuntime } from "../../../plugins/a2a/place.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { ConfigFile } from "../../../core/loading/file.ts";
-import { loadConfig } from "../../../core/loading/load.ts";
+import { ConfigFile } from "../../../core/file/config-file.ts";
+import { loadConfig } from "../../../core/file/load.ts";
 import {
   Answer,
   createGateway,

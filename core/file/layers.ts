@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { readCode } from "../config/code.ts";
-import { placeIssue, Places, type Part } from "../config/config.ts";
-import type { ConfigText } from "../config/document.ts";
-import { isText } from "../config/file-names.ts";
+import { type ConfigText, placeIssue, Places, type Part } from "../config/config.ts";
+import { isText } from "./file-names.ts";
 import { invalidConfig, type ConfigIssue, type PathIssue } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
 import { maskUrls } from "../config/secret-text.ts";

@@ -1,8 +1,8 @@
 import { join, parse, dirname, resolve } from "node:path";
 import { loadCode, readCode, readText } from "../config/code.ts";
-import type { ConfigText } from "../config/document.ts";
-import { CONFIG_NAMES, isCode, isText } from "../config/file-names.ts";
-import { parseFormat } from "../config/formats.ts";
+import type { ConfigText } from "../config/config.ts";
+import { CONFIG_NAMES, isCode, isText } from "./file-names.ts";
+import { parseFormat } from "./formats.ts";
 import { invalidConfig, type ConfigIssue } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
 import { digestOf } from "../kit/digest.ts";

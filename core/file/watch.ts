@@ -2,33 +2,18 @@ import { watch as watchFolder, type FSWatcher } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
-import { digestsOf, isSame, type Digests } from "./file.ts";
+import { digestsOf, isSame, type Digests } from "./digests.ts";
+import type { ConfigWatch, WatchOptions } from "../loading/config-source.ts";
 import { setTicker, setTimer } from "../kit/timers.ts";
 
 /** How long a file must stay as it is to be read, in milliseconds. */
 const STABLE_MS = 50;
 
-/** How to watch; everything has a default. */
-export interface WatchTimes {
-  /** Quiet time after a change before it is looked at, in milliseconds. Default 100. */
-  readonly settle?: number;
-  /** How often to look without being told, in milliseconds: network file systems and bind mounts tell nothing. Default 5000. */
-  readonly poll?: number;
-}
-
-/** What a {@link ConfigWatcher} watches and whom it tells. */
-export interface WatchOptions extends WatchTimes {
-  /** The files that matter, as absolute paths; asked again before every look. */
-  files(): readonly string[];
-  /** Hears of each change; must not reject. */
-  onChange(): Promise<void>;
-}
-
 /**
  * Tells when a config, its `.env` or a local plugin changed, by content. Folders are watched instead of files, so that a rename
  * over the file and the symlink swap of a Kubernetes ConfigMap are noticed. One change is told at a time. Never throws.
  */
-export class ConfigWatcher {
+export class ConfigWatcher implements ConfigWatch {
   readonly #options: WatchOptions;
   readonly #folders = new Map<string, FSWatcher>();
   #seen: Digests = new Map();

@@ -1,19 +1,17 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, visit } from "yaml";
 import type { Document, YAMLError } from "yaml";
-import type { ConfigIssue, ConfigPath } from "./issue.ts";
-import { Places, type ConfigLayer, type LineOf, type Part } from "./config.ts";
+import type { ConfigIssue, ConfigPath } from "../config/issue.ts";
+import {
+  type ConfigText,
+  Places,
+  type ConfigLayer,
+  type LineOf,
+  type Part,
+} from "../config/config.ts";
 import { parseYaml } from "./yaml.ts";
 
 /** Enough for every honest use of anchors; a bomb of nested aliases needs far more ("billion laughs"). */
 const MAX_ALIASES = 100;
-
-/** A config as its file has it. */
-export interface ConfigText {
-  readonly value: unknown;
-  /** Syntax problems; when there are any, `value` is `undefined`. */
-  readonly issues: readonly ConfigIssue[];
-  readonly places: Places;
-}
 
 /**
  * Parses YAML 1.2, of which JSON is a subset, so that every problem can be told with its line and column.

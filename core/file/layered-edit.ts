@@ -2,14 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { valueAt } from "../config/explain.ts";
 import { pathText, type ConfigPath } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
-import {
-  byHand,
-  checkPresence,
-  draftConfig,
-  locate,
-  type ConfigDraft,
-  type ConfigEdit,
-} from "../config/write.ts";
+import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
+import { byHand, checkPresence, draftConfig, locate } from "./write.ts";
 import type { LayeredText } from "./layers.ts";
 
 /**

@@ -1,7 +1,7 @@
-import type { ConfigIssue } from "./issue.ts";
-import { Places, type ConfigLayer, type LineOf } from "./config.ts";
-import { parseText, type ConfigText } from "./document.ts";
-import { isPlainObject } from "./names.ts";
+import type { ConfigIssue } from "../config/issue.ts";
+import { type ConfigText, Places, type ConfigLayer, type LineOf } from "../config/config.ts";
+import { parseText } from "./document.ts";
+import { isPlainObject } from "../config/names.ts";
 import { PartScanner, type ScannedText } from "./part-scanner.ts";
 
 /** A language that is read by its own parser, and found in by the {@link PartScanner}. */

@@ -1,5 +1,5 @@
-import type { ConfigLayer, Part } from "./config.ts";
-import type { ConfigPath } from "./issue.ts";
+import type { ConfigLayer, Part } from "../config/config.ts";
+import type { ConfigPath } from "../config/issue.ts";
 
 /** How a language writes what the scanner looks for. */
 interface Language {

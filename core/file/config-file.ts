@@ -1,16 +1,17 @@
-import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import { check, type CheckedConfig } from "./check.ts";
+import { check, type CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
-import { digestOf } from "../kit/digest.ts";
+import { type Digests, digestsOf, isSame } from "./digests.ts";
 import { draftLayered } from "./layered-edit.ts";
 import type { LayeredText } from "./layers.ts";
 import { loadConfig, readMerged, type LoadedConfig, type LoadOptions } from "./load.ts";
-import type { PluginResolver } from "./plugin-module.ts";
-import { PluginSource } from "./resolve.ts";
+import type { ConfigSource, WatchOptions } from "../loading/config-source.ts";
+import { ConfigWatcher } from "./watch.ts";
+import { PluginSource } from "../loading/resolve.ts";
 import { environmentFiles } from "../config/variables.ts";
-import { draftConfig, type ConfigDraft, type ConfigEdit } from "../config/write.ts";
+import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
+import { draftConfig } from "./write.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
 export interface ConfigFileOptions extends Omit<LoadOptions, "text" | "resolver"> {
@@ -23,11 +24,8 @@ export interface LoadedFile extends LoadedConfig, CheckedConfig {
   readonly config: Config;
 }
 
-/** Digest of each file, or `gone`. */
-export type Digests = ReadonlyMap<string, string>;
-
 /** A config file with its plugins, as a gateway reads it again and again, and writes it back. */
-export class ConfigFile implements PluginResolver {
+export class ConfigFile implements ConfigSource {
   /** Absolute path. */
   readonly path: string;
   readonly #options: ConfigFileOptions;
@@ -159,26 +157,16 @@ export class ConfigFile implements PluginResolver {
     });
   }
 
+  /** Tells of changes by content from now on. */
+  async watch(options: WatchOptions): Promise<ConfigWatcher> {
+    const watcher = new ConfigWatcher(options);
+    await watcher.start();
+    return watcher;
+  }
+
   /** A load may bring other plugin files: what those hold now is what it used. */
   async #note(before: Digests): Promise<void> {
     const now = await digestsOf(this.files);
     this.#seen = new Map([...now].map(([file, held]) => [file, before.get(file) ?? held]));
   }
-}
-
-/** Digests of files as they are now. */
-export async function digestsOf(files: readonly string[]): Promise<Digests> {
-  return new Map(await Promise.all(files.map(async (file) => [file, await digest(file)] as const)));
-}
-
-/** Whether the same files hold the same. */
-export function isSame(left: Digests, right: Digests): boolean {
-  return (
-    left.size === right.size && [...left].every(([file, content]) => right.get(file) === content)
-  );
-}
-
-async function digest(file: string): Promise<string> {
-  const content = await readFile(file).catch(() => undefined);
-  return content === undefined ? "gone" : digestOf(content);
 }
