@@ -47,7 +47,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 const MESSAGE_FOLDERS = ["core", "plugins", "templates/src"];
 
 /** Sources whose comments are held to the forms. Sentences of any length: a comment is read beside its code. */
-const COMMENT_FOLDERS = ["core"];
+const COMMENT_FOLDERS = MESSAGE_FOLDERS;
 
 const PAGES = [
   "README.md",
