@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The command line `propylon`: where core, which knows no plugin, is given the commands of those that come along.
+// The command line `propylon`: where core, which does not know any plugin, is given the commands of those that come along.
 import { keepCompiledCode } from "../core/cli/compile-cache.ts";
 
 keepCompiledCode();

@@ -102,7 +102,7 @@ async function loadBundler(config: string) {
   }
 }
 
-/** Each file is replaced in one step: whoever starts the gateway meanwhile gets the old or the new one. */
+/** Each file is replaced in one step: a gateway that starts meanwhile gets the old or the new one. */
 async function write(
   folder: string,
   files: readonly { readonly name: string; readonly content: string | Uint8Array }[],

@@ -5,7 +5,7 @@ import { VERSION } from "../kit/version.ts";
 import { keyOf } from "./build-key.ts";
 import { MODULES, SUFFIX } from "./packages.ts";
 
-/** Module with the plugins of the config, for whoever writes an entry of their own. */
+/** Module with the plugins of the config, for code that has an entry of its own. */
 export const PLUGINS = "virtual:gateway/plugins";
 /** Module that runs the gateway: the entry of a build. */
 export const SERVER = "virtual:gateway/server";

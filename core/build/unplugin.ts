@@ -79,6 +79,6 @@ function bundlerError(thrown: unknown): unknown {
   if (!isGatewayError(thrown)) return thrown;
   const issues = issuesOf(thrown).map(issueText);
   const text = issues.length > 0 ? issues.join("\n") : wordsOf(thrown);
-  // Whoever reads it did nothing wrong in the code that the stack would show.
+  // The reader did nothing wrong in the code that the stack would show.
   return Object.assign(new Error(text.trim()), { stack: text.trim() });
 }

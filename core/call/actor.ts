@@ -3,7 +3,7 @@ import type { Principal } from "../kit/types.ts";
 
 /** Who makes a request or call, as the core knows it, whatever a plugin has written on the object since. */
 export class Actor {
-  /** `undefined` for whoever did not say. */
+  /** `undefined` for a caller who did not say. */
   readonly principal: Principal | undefined;
   readonly remoteAddress: string | undefined;
   #request: string | undefined;

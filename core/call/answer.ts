@@ -127,7 +127,7 @@ export class Answer {
     return this.#parsed !== undefined || includes(this.#raw!.chunks, IS_ERROR_KEY);
   }
 
-  /** Whether it is no end but a task of the server's (`resultType: "task"`, SEP-2663). Does not parse an answer without that word. */
+  /** Whether it is a task of the server's, not an end (`resultType: "task"`, SEP-2663). Does not parse an answer without that word. */
   get isTask(): boolean {
     if (this.#parsed === undefined && !includes(this.#raw!.chunks, TASK_WORD)) return false;
     return this.result?.["resultType"] === "task";
@@ -167,7 +167,7 @@ export class Answer {
 
   /**
    * The JSON-RPC response message for a client, in one or more pieces. A server may have put raw line breaks between
-   * its tokens: whoever frames by lines takes them out.
+   * its tokens: a caller that frames by lines takes them out.
    *
    * @param id the client's own request id, type kept
    * @param defaults members added to the result object unless it has them (e.g. `resultType`)

@@ -9,9 +9,9 @@ const MAX_ROUNDS = 10;
 const INPUT_REQUIRED = '"input_required"';
 
 /**
- * Whether an answer is no end but a question to the client (`resultType: "input_required"`, 2026-07-28).
+ * Whether an answer is a question to the client, not an end (`resultType: "input_required"`, 2026-07-28).
  *
- * @param pieces the answer as encoded for whomever, to look into it without parsing
+ * @param pieces the answer as encoded for any client, to look into it without parsing
  *
  * @example if (needsInput(answer)) return ask(call, answer);
  */

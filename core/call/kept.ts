@@ -46,7 +46,7 @@ export function keepPrincipal(principal: Principal): KeptPrincipal {
 /**
  * The principal that was written down, with the rights of then. Nobody vouches for it; for the rights of now see `GatewayInfo.renew`.
  *
- * @throws {GatewayError} `internal` for one that is none
+ * @throws {GatewayError} `internal` for a record that is not a principal
  * @example const owner = restorePrincipal(record.owner);
  */
 export function restorePrincipal({ ref, roles, ...facts }: KeptPrincipal): Principal {

@@ -50,7 +50,7 @@ class KnownPrincipal implements Principal {
  * already comes back as it is. The gateway does it for authenticators and for `gateway.call`; plugins need it where they hand a
  * principal of their own to another plugin.
  *
- * @throws {GatewayError} `internal` for an unknown kind or an id that is no text: such principals could not be told apart
+ * @throws {GatewayError} `internal` for an unknown kind or an id that is not a text: such principals could not be told apart
  *
  * @example const ANYBODY = createPrincipal({ id: "anonymous", kind: "anonymous", roles: new Set() });
  */
@@ -59,7 +59,7 @@ export function createPrincipal(identity: Identity): Principal {
 }
 
 /**
- * The parts of a {@link Principal.ref}, for whoever kept nothing else of somebody. The first colon ends the kind: an id may hold more.
+ * The parts of a {@link Principal.ref}, for code that kept nothing else. The first colon ends the kind: an id may hold more.
  *
  * @returns what was written, known or not; {@link createPrincipal} refuses an unknown kind
  *

@@ -99,7 +99,7 @@ export type ProbeRung = "transport" | "handshake" | "auth" | "list" | "slow";
 export interface ProbeReport {
   /** Milliseconds until the answer: with the connection, where one was made. */
   readonly latency: number;
-  /** Era in which it was answered; absent for what speaks no MCP. */
+  /** Era in which it was answered; absent for what does not speak MCP. */
   readonly era?: Era | undefined;
 }
 

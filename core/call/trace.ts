@@ -9,7 +9,7 @@ export type TraceCarrier =
 /** The three names of W3C Trace Context and W3C Baggage, the same as HTTP header, NATS header and `_meta` key (SEP-414). */
 const KEYS = ["traceparent", "tracestate", "baggage"] as const;
 
-/** Version 00 has four fields; later ones may add some behind them, and ff is no version (Trace Context, section 3.2). */
+/** Version 00 has four fields; later ones may add some behind them, and ff is not a version (Trace Context, section 3.2). */
 const TRACEPARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{0,256})?$/;
 /** One list-member (Trace Context, section 3.3.1.3), or an empty one. */
@@ -22,7 +22,7 @@ const MAX_TRACESTATE = MAX_MEMBERS * 516;
 const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
 
 /**
- * Reads trace context, without anything malformed: a `traceparent` that is none takes its `tracestate` along (Trace Context,
+ * Reads trace context, without anything malformed: an invalid `traceparent` takes its `tracestate` along (Trace Context,
  * section 3.2.2.3), while baggage stands for itself.
  * @returns what belongs into `CallInput.meta`; `undefined` when there is nothing
  *
@@ -100,7 +100,7 @@ const RESERVED_META = "propylon/";
 const FOR_US = "propylon/timeout";
 
 /**
- * `_meta` without the keys that only the gateway sets: whoever reads one must be able to believe it. The same object where it has
+ * `_meta` without the keys that only the gateway sets: a reader must be able to believe those. The same object where it has
  * none.
  *
  * @example const meta = withoutReserved(params["_meta"]);

@@ -33,7 +33,7 @@ export function failureText(thrown: unknown): string {
   const error = toGatewayError(thrown);
   const issues = issuesOf(error);
   if (issues.length > 0) return issues.map(issueText).join("\n");
-  // What is no GatewayError is a bug: its own words help more than "Internal error.".
+  // Anything but a GatewayError is a bug: its own words help more than "Internal error.".
   if (error.code === "internal" && thrown instanceof Error)
     return `This is a bug in Propylon or a plugin: ${thrown.message}`;
   const place =

@@ -16,7 +16,7 @@ export interface ServeFlags {
   readonly readOnly?: boolean;
   /** Whether the management API may change things. */
   readonly allowMutations?: boolean;
-  /** `false` takes the management API away. */
+  /** `false` removes the management API. */
   readonly management?: boolean;
   /** Durations for the gating plugin. */
   readonly toolTimeout?: string;
@@ -105,7 +105,7 @@ function withManagement(
   return { ...value, management: { ...asMap(value["management"]), ...management } };
 }
 
-/** A word nobody knows is an error: whoever set it meant to protect something. */
+/** An unknown word is an error: the user who set it meant to protect something. */
 function isReadOnly(environment: NodeJS.ProcessEnv): boolean {
   return READ_ONLY.some((name) => {
     const word = environment[name]?.trim().toLowerCase() ?? "";

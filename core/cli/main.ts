@@ -43,7 +43,7 @@ function splitAtDashes(words: readonly string[]): Split {
  * @param bundled commands of plugins that come along; only the one that is asked for is loaded
  */
 export async function main(words: readonly string[], bundled: BundledCommands): Promise<void> {
-  // Whoever reads this may have seen enough, e.g. head; that is no failure, and no stack is to be shown.
+  // The reader may have seen enough, e.g. head; that is not a failure, and no stack is to be shown.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
   const { own, rest } = splitAtDashes(words);
   const program = createProgram();
@@ -64,7 +64,7 @@ export async function main(words: readonly string[], bundled: BundledCommands): 
   }
 }
 
-/** The command that is meant, also by `propylon help <command>`. */
+/** The command that the arguments name, also by `propylon help <command>`. */
 function commandOf(own: readonly string[]): string | undefined {
   const [first, second] = own.filter((word) => !word.startsWith("-"));
   return first === "help" ? second : first;

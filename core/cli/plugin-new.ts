@@ -16,7 +16,7 @@ const CODE = /^\.[cm]?[jt]s$/;
  * nothing: the config is edited first in memory, and nothing that is there is replaced. For a config that is code the line is
  * printed.
  *
- * @throws {GatewayError} `invalid` for a name that is none, `exists` for a file or plugin that is there, `no_config` without a
+ * @throws {GatewayError} `invalid` for an invalid name, `exists` for a file or plugin that is there, `no_config` without a
  * config
  */
 export async function newPlugin(name: string, config: string | undefined): Promise<void> {

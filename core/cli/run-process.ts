@@ -22,7 +22,7 @@ export interface ProcessOptions {
   readonly onReload?: () => void | Promise<void>;
   /** Whether somebody else gives notice, and signals when it is over. */
   readonly isNotified?: boolean;
-  /** Whether a standard stream is a terminal; one that was closed is none any more. */
+  /** Whether a standard stream is a terminal; one that was closed no longer is. */
   readonly hasTerminal?: () => boolean;
   /** The process; another one in tests. */
   readonly host?: ProcessHost;
@@ -33,7 +33,7 @@ export interface ProcessHost {
   on(event: string, listener: (argument: unknown) => void): unknown;
   off(event: string, listener: (argument: unknown) => void): unknown;
   exit(code: number): void;
-  /** Ends by SIGHUP, as whoever does not listen to it. */
+  /** Ends by SIGHUP, as a process that does not listen to it. */
   hangUp(): void;
 }
 
@@ -67,8 +67,8 @@ const BROKEN_GRACE_MS = 5_000;
  * SIGTERM and SIGINT drain it: new work is refused, calls in flight get `timeouts.grace`, then the process exits with 0, at the
  * latest 2 s after the grace period. Before that, SIGTERM gives notice for `timeouts.notice`, which a second signal cuts short:
  * a platform sends it, while balancers in front do not know yet. A further signal exits at once with 128 + its number; SIGINT
- * within a second of SIGINT is none, but a copy that a runner of scripts passes on. An uncaught error is logged, and the process closes and exits with 1: its
- * state can no longer be trusted.
+ * within a second of SIGINT does not count: it is a copy that a runner of scripts passes on. An uncaught error is logged,
+ * and the process closes and exits with 1: its state can no longer be trusted.
  *
  * @returns removes the handlers again
  */
@@ -131,7 +131,7 @@ export function runProcess(
 
   const onHangUp = onEnd("SIGHUP");
   const reload = (): void => {
-    // Whoever closes the window means the gateway, too: it would hold its ports and children with nobody to see it.
+    // Closing the window means the gateway, too: it would hold its ports and children with nobody to see it.
     if (!onReload || (hadTerminal && !hasTerminal())) return onHangUp();
     if (ending) return;
     // The async function turns a synchronous throw into a rejection too.

@@ -65,7 +65,7 @@ export function tellReload(
     log.warn({ restartRequired }, `restart to apply: ${restartRequired.join(", ")}`);
 }
 
-/** What changed; what did not is no news. */
+/** What changed; what did not is not news. */
 function changesOf({ added, removed, changed }: Changes): object {
   return { added, removed, changed };
 }

@@ -9,7 +9,7 @@ import { clientName, keyVariable } from "./client-hint.ts";
 
 /** Flags of commands that ask a running gateway. */
 export interface ClientFlags {
-  /** URL of an MCP endpoint, or a config whose first endpoint is meant. Default: the config of this folder. */
+  /** URL of an MCP endpoint, or a config, which stands for its first endpoint. Default: the config of this folder. */
   readonly target?: string | undefined;
   readonly apiKey?: string;
   readonly timeout?: string;
@@ -49,7 +49,7 @@ export async function findTarget({ target, apiKey }: ClientFlags): Promise<Gatew
 /**
  * Describes the gateway that a person means: a URL, a config, the config of this folder, or what runs without one. Asks no gateway.
  *
- * @throws {GatewayError} `invalid` for what is no URL, and for a config that cannot be used or has no endpoint
+ * @throws {GatewayError} `invalid` for an invalid URL, and for a config that cannot be used or has no endpoint
  */
 export async function describeTarget(target: string | undefined): Promise<DescribedTarget> {
   const unknown = { name: "propylon", hasKey: false, plugins: [], variable: keyVariable() };

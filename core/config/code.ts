@@ -25,7 +25,7 @@ export interface CodeModule {
   readonly exports: Record<string, unknown>;
   /** Absolute paths of the module and of everything it imports from outside `node_modules`. */
   readonly files: ReadonlySet<string>;
-  /** Hash over the contents of `files`; another hash means that the module must be loaded anew. */
+  /** Hash over the contents of `files`; another hash means that the module must be loaded again. */
   readonly digest: string;
 }
 

@@ -14,7 +14,7 @@ export function readVariable(environment: Environment, name: string): string | u
 /**
  * A TCP port in the environment.
  *
- * @param least the smallest port that makes sense: 0 (any free one) for whoever listens, 1 for whoever connects
+ * @param least the smallest port that makes sense: 0 (any free one) for a listener, 1 for a client
  * @throws {GatewayError} `invalid` for anything else
  * @example const port = readPort(process.env, "A2A_PORT") ?? 8080;
  */
@@ -29,7 +29,7 @@ export function readPort(environment: Environment, name: string, least = 0): num
 /**
  * A duration in the environment, in milliseconds; a bare number there is seconds.
  *
- * @throws {GatewayError} `invalid` for what is no duration
+ * @throws {GatewayError} `invalid` for an invalid duration
  * @example const grace = readDuration(process.env, "TERMINATION_GRACE_PERIOD") ?? 30_000;
  */
 export function readDuration(environment: Environment, name: string): number | undefined {

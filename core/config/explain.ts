@@ -232,7 +232,7 @@ function unknownKey(key: string, path: ConfigPath, shape: Shape, places: Places)
   };
 }
 
-/** A key of another form of the same thing is no slip of the pen. */
+/** A key of another form of the same thing is not a slip of the pen. */
 function elsewhere(key: string, companions: readonly string[]): string | undefined {
   if (companions.length === 0) return undefined;
   const names = companions.map((name) => JSON.stringify(name)).join(" and ");

@@ -47,7 +47,7 @@ export async function createLogger(
   );
 }
 
-/** The time as a field of a line, written anew only when the clock has moved: hundreds of lines may have the same millisecond. */
+/** The time as a field of a line, written again only when the clock has moved: hundreds of lines may have the same millisecond. */
 function clock(): () => string {
   let at = 0;
   let field = "";

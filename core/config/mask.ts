@@ -5,7 +5,7 @@ import { isSecretName, MASK, maskArguments, maskUrls, maskWords } from "./secret
 const SECRET_MAPS: ReadonlySet<string> = new Set(["env", "headers"]);
 
 /**
- * What is no secret although it may come from a variable: clients see all of it, plugins work with it, and a `PORT` is not worth
+ * What is not a secret although it may come from a variable: clients see all of it, plugins work with it, and a `PORT` is not worth
  * hiding.
  */
 const OPEN = /^(?:name|publicUrl|listeners\.[^.]+\.(?:host|port|basePaths)|timeouts\.[^.]+)$/;

@@ -7,8 +7,8 @@ export const OBJECT_NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * Names that cannot be those of servers: paths of the gateway's own pages, path segments that every client of HTTP takes
- * away, and names that every object has.
+ * Names that cannot be those of servers: paths of the gateway's own pages, path segments that every client of HTTP
+ * removes, and names that every object has.
  *
  * @example const isFree = !RESERVED_SERVERS.has(name);
  */

@@ -34,7 +34,7 @@ export function joinOptions(options: readonly PluginOption[]): readonly PluginOp
   return [...joined.values()];
 }
 
-/** A default that not both have is none that could be told in a word. */
+/** A default that not both have cannot be told in a word. */
 function joinTwo(left: PluginOption, right: PluginOption): PluginOption {
   return {
     path: left.path,

@@ -68,7 +68,7 @@ export class ConfigFile implements ConfigSource {
     return this.#inForce?.version ?? "";
   }
 
-  /** Keys of plugins whose package was installed anew; see {@link PluginSource.replaced}. */
+  /** Keys of plugins whose package was installed again; see {@link PluginSource.replaced}. */
   get replaced(): readonly string[] {
     return this.#plugins.replaced;
   }

@@ -200,7 +200,7 @@ function jsonFormat(document: Document, original: string): string {
   return `${JSON.stringify(document.toJS(), null, indent)}\n`;
 }
 
-/** What is no UTF-8 would come back as other bytes. A byte order mark stays. */
+/** What is not UTF-8 would come back as other bytes. A byte order mark stays. */
 function decode(file: string, bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

@@ -36,7 +36,7 @@ export interface Changing {
   plan(checked: CheckedConfig): Promise<ReloadPlan>;
 }
 
-/** Puts a config into force; the first one of a gateway is no reload. */
+/** Puts a config into force; the first one of a gateway is not a reload. */
 export function changeConfig(
   gateway: Changing,
   read: () => Promise<CheckedConfig>,

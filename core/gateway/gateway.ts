@@ -232,8 +232,8 @@ export class Gateway {
   }
 
   /**
-   * Ends what matching principals have open, because a right was taken away: their MCP sessions, event streams and WebSockets on
-   * every face, and unless told otherwise their calls in flight. Clients can read the reason. It keeps nobody out: their next
+   * Ends what matching principals have open, because a right was withdrawn: their MCP sessions, event streams and WebSockets on
+   * every face, and unless told otherwise their calls in flight. Clients can read the reason. It does not lock them out: their next
    * request is judged by its credential. A reload that drops a key does this by itself.
    *
    * @param match asked for every principal that has something open; compare {@link Principal.ref}

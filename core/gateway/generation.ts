@@ -123,7 +123,7 @@ export class Generation {
   /** Waits until no call is in flight, at most so many milliseconds; tells whether it came to that. */
   async whenIdle(ms: number): Promise<boolean> {
     const until = performance.now() + ms;
-    // Looked at again after the wait: whoever takes the last answer may hold its call in the same turn.
+    // Looked at again after the wait: the taker of the last answer may hold its call in the same turn.
     while (this.#inFlight > 0 && !this.#isAbandoned) {
       if (!(await this.#nextIdle(Math.max(0, until - performance.now())))) return false;
     }

@@ -13,7 +13,7 @@ import type { Generation } from "./generation.ts";
  * (`input_required`, 2026-07-28) goes to the input's peer, if it has one, and the call is made again (docs/decisions/0004).
  *
  * @throws {GatewayError} `not_found` for a tool that the config does not let out, or that is not there for the principal,
- * `unauthorized` when the principal's credential was taken away since its request came
+ * `unauthorized` when the principal's credential was withdrawn since its request came
  */
 export async function callLocally(
   generation: Generation,

@@ -35,7 +35,7 @@ export class NarrowedServer extends KeyedServer {
     const rule = call.method === "tools/call" ? ruleOf(this.#rules, call.name) : undefined;
     if (!rule) return super.request(call);
     const { argument, empty } = rule;
-    // Whoever has no set may read nothing.
+    // A principal without a set may read nothing.
     const set = librariesOf(call.principal) ?? [];
     const libraries = intersect(set, call.args?.[argument], argument);
     // Never sent: many services read an empty list as everything.

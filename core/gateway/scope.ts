@@ -78,7 +78,7 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
   endpointHost(plugin: string): EndpointHost;
   /** Whether the config in force has this serve its endpoints. */
   servesEndpoints(server: EndpointServer): boolean;
-  /** Builds the lists of every face anew, because a filter changed its answers. */
+  /** Rebuilds the lists of every face, because a filter changed its answers. */
   relist(): void;
   /** Writes a line of the audit. */
   audit(action: PluginAction): void;

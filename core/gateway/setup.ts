@@ -30,7 +30,7 @@ export interface BuildInput {
 
 /**
  * The scopes of a config in graph order. One whose plugin, options and injected services are those of before is taken over
- * untouched; every other is made and set up anew.
+ * untouched; every other is newly made and set up.
  *
  * @throws {GatewayError} naming the plugin that cannot be ordered or set up
  */
@@ -131,7 +131,7 @@ export function blameAdded(
 }
 
 function checkName({ name }: { readonly name: unknown }): void {
-  // As a key, `__proto__` is no member.
+  // As a key, `__proto__` is not a member.
   if (typeof name === "string" && name !== "" && name !== "__proto__") return;
   throw new GatewayError("invalid", "it has no name that can be used", {
     hint: 'Give it a name, e.g. name: "inside".',

@@ -15,7 +15,7 @@ export function unknownNamesOf(generation: Generation): readonly UnknownName[] {
   );
 }
 
-/** @throws {GatewayError} `invalid` for names that keep somebody out of something that does not exist: they keep nobody out */
+/** @throws {GatewayError} `invalid` for names that keep somebody out of something that does not exist: they protect nothing */
 export function refuseUnknownNames(generation: Generation): void {
   const wrong = unknownNamesOf(generation).filter(({ isStrict }) => isStrict);
   if (wrong.length > 0) throw invalidConfig(wrong.map((issue) => generation.places.place(issue)));

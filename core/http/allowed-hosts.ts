@@ -151,7 +151,7 @@ function withoutPort(host: string): string {
 function normalOrigin(entry: string): string {
   if (entry === "null") return entry;
   const origin = URL.canParse(entry) ? new URL(entry).origin : "null";
-  // Browsers send extension origins verbatim, but URL knows no origin for their schemes.
+  // Browsers send extension origins verbatim, but URL has no origin for their schemes.
   if (origin === "null" && /^[a-z][a-z0-9+.-]*:\/\/[^/\s]+$/i.test(entry))
     return entry.toLowerCase();
   if (origin !== "null") return origin;

@@ -66,7 +66,7 @@ export function toMutation({ route, actor, params, target, status, error }: Atte
 }
 
 /**
- * What a plugin did, in the name of whoever made the request or call that it was handed.
+ * What a plugin did, in the name of the principal whose request or call it was handed.
  *
  * @param secrets values taken from the environment, masked wherever they stand
  * @throws {GatewayError} `invalid` for an action that could be taken for another's
@@ -118,11 +118,11 @@ function hide(value: string, secrets: readonly string[]): string {
   return whole.slice(0, MAX_TARGET);
 }
 
-/** Whoever did not say who they are is told apart by where they are. */
+/** Callers who did not say who they are: they are told apart by where they are. */
 function nameOf({ principal, remoteAddress = "unknown" }: Actor): string {
   if (!principal || principal.kind === "anonymous")
     return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;
-  // A plugin may make calls in any name: that is no proof that somebody of that name wanted it.
+  // A plugin may make calls in any name: that does not prove that somebody of that name wanted it.
   return originOf(principal) === undefined ? `unverified ${principal.ref}` : principal.ref;
 }
 

@@ -132,7 +132,7 @@ export interface Credits {
 }
 
 /**
- * Whose credentials a new config takes away, or gives other rights: what an authenticator granted and grants no more, the people of
+ * Whose credentials a new config withdraws, or gives other rights: what an authenticator granted and grants no more, the people of
  * one that left, and everyone without credentials where these are needed now.
  *
  * @returns `undefined` when it is nobody's

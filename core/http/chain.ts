@@ -149,7 +149,7 @@ function askOne(
   }
 }
 
-/** Whoever refuses says how to authenticate with it. */
+/** The authenticator that refuses says how to authenticate with it. */
 function withChallenge(
   error: unknown,
   { challenge }: Authenticator,

@@ -52,7 +52,7 @@ export function sendBody(
   res.end(body);
 }
 
-/** Answers on a bare socket, when the bytes were no request that Node could read, and closes it. */
+/** Answers on a bare socket, when the bytes were not a request that Node could read, and closes it. */
 export function refuseSocket(socket: Duplex, status: number, error: GatewayError): void {
   if (!socket.writable) return;
   socket.end(bareAnswer(status, JSON.stringify(toEnvelope(error)), error.headers));

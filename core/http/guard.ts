@@ -79,7 +79,7 @@ export interface Guard {
   /** Whether a route answers without credentials. */
   isOpen(policy: Policy): boolean;
   /**
-   * Who makes a request; `undefined` on a public route for whoever did not say.
+   * Who makes a request; `undefined` on a public route for a caller who did not say.
    * @param route path of the route as it is registered
    * @throws {GatewayError} `unauthorized`
    */
@@ -89,7 +89,7 @@ export interface Guard {
    * @throws {GatewayError} `forbidden` for a missing role, `read_only` for a change while changes are switched off
    */
   permit(principal: Principal | undefined, policy: Policy, path: string): void;
-  /** Why somebody may not use a route; `undefined` for whoever may. */
+  /** Why somebody may not use a route; `undefined` for somebody who may. */
   refusal(principal: Principal | undefined, policy: Policy): "role" | "read_only" | undefined;
 }
 
@@ -248,7 +248,7 @@ export function credentialsOf(req: IncomingMessage): Credentials {
   };
 }
 
-/** The check in front of the MCP endpoints: they are for callers, whoever may only look has other routes. */
+/** The check in front of the MCP endpoints: they are for callers, a viewer has other routes. */
 export function createEdge(
   authenticator: Authentication,
 ): (req: IncomingMessage) => Principal | Promise<Principal> {

@@ -39,7 +39,7 @@ const isNotSigned = (): boolean => false;
 /**
  * Slows down who guesses credentials: wrong ones are counted by address and by how they begin, before anything is looked up.
  *
- * Whoever holds right ones is not to suffer from a guesser at the same address (an office, a proxy in front): credentials that were
+ * A holder of right ones is not to suffer from a guesser at the same address (an office, a proxy in front): credentials that were
  * right within a day meet no bound, and nor do fresh tokens of a subject that was right at this address; those meet the
  * bound of their own beginning alone. Nobody guesses a signature, so signed ones are looked at above the bound too, as many as cost
  * little: a client with a right one gets in, and a forger gets no more of the CPU than that.
@@ -132,7 +132,7 @@ interface Bucket {
   pending: number;
 }
 
-/** Buckets that begin full and fill again. One that made room for others begins anew, so their number bounds the memory alone. */
+/** Buckets that begin full and fill again. One that made room for others starts over, so their number bounds the memory alone. */
 class Failures {
   readonly #byKey = new Recent<Bucket>(2 * MAX_COUNTED);
 
@@ -195,7 +195,7 @@ function subjectOf({ iss, sub }: Json): string {
 }
 
 /**
- * An address, or of IPv6 the network of 64 bits: whoever has one has all of it (RFC 6177).
+ * An address, or of IPv6 the network of 64 bits: the holder of one has all of it (RFC 6177).
  *
  * @example const wait = perAddress.take(placeOf(remoteAddress), performance.now());
  */

@@ -287,7 +287,7 @@ export class Listener {
 
   #fail(res: ServerResponse, thrown: unknown): void {
     const error = toGatewayError(thrown);
-    // What fails because the client went away is no error of ours.
+    // What fails because the client went away is not an error of ours.
     if (error.code === "internal" && !res.destroyed)
       this.#log.error({ err: error.cause ?? error, method: res.req.method }, "request failed");
     this.#refuse(res, error);

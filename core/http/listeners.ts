@@ -54,7 +54,7 @@ export class Sockets {
   }
 
   /**
-   * Opens what the config has and is not open yet. A listener that only changes its port is opened anew beside the old one.
+   * Opens what the config has and is not open yet. A listener that only changes its port is opened again beside the old one.
    *
    * @throws {GatewayError} `io_error` when a port cannot be had; what was opened before it is closed again
    */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** Most requests of one connection that may wait for the answers before theirs: programs that do so at all send a few tens. */
+/** Maximum requests of one connection that wait for the answers before theirs: programs that do so at all send a few tens. */
 const MAX_WAITING = 100;
 /** For how many one counts whose body is of unknown length: in chunks of one byte, 16 KiB of it take some megabytes before it is read. */
 const CHUNKED = 50;

@@ -12,7 +12,7 @@ let next = randomInt(FIRST, LAST + 1);
 
 /**
  * A port of 127.0.0.1 that nobody listens on, for a process that is told its port before it starts, and for a server that goes
- * away and comes back. It is none that the system hands out itself: the port of a closed `listen(0)` can be another's a
+ * away and comes back. The system does not hand it out itself: the port of a closed `listen(0)` can be another's a
  * millisecond later, a server's or that of an outgoing connection.
  *
  * @returns a number from 15000 to 32767

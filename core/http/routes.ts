@@ -216,7 +216,7 @@ function redirect(location: string): Response {
   return new Response(null, { status: 308, headers: { location } });
 }
 
-/** The methods behind which there is something, for whoever asks. */
+/** The methods behind which there is something, for the client that asks. */
 async function answered(
   matches: readonly RouteMatch[],
   event: H3Event,

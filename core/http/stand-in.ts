@@ -4,8 +4,8 @@ import type { Principal } from "../kit/types.ts";
 import { makePrincipal, originOf } from "../call/principal.ts";
 
 /**
- * Who a request is from that something stands in for. The credential is asked anew each time, so that the rights are those of this
- * moment, and whoever loses it loses this, too.
+ * Who a request is from that something stands in for. The credential is asked again each time, so that the rights are those of this
+ * moment, and a client that loses it loses this, too.
  *
  * @throws {GatewayError} what the authenticators say; `unauthorized` when the credential is no longer good
  */

@@ -1,7 +1,7 @@
 import type { Principal } from "../kit/types.ts";
 import { admits } from "./guard.ts";
 
-/** What may quote the last words of a child, the answer of another service, or a path of the machine. */
+/** What may quote the standard error of a child, the answer of another service, or a path of the machine. */
 const TROUBLE = ["reason", "lastError", "stderr"] as const;
 type Trouble = (typeof TROUBLE)[number];
 

@@ -61,7 +61,7 @@ export type Resolve = (
 ) => void;
 
 /**
- * Which addresses a URL that somebody else chose may lead to: public ones, and those that the operator allows. Whoever may name
+ * Which addresses a URL that somebody else chose may lead to: public ones, and those that the operator allows. A client that may name
  * any URL reaches what the gateway reaches: loopback, the private network, the credentials that clouds serve on a link-local address.
  *
  * @example
@@ -182,7 +182,7 @@ function isPublic(address: string, family: "ipv4" | "ipv6"): boolean {
   return GLOBAL.check(address, family) && !RESERVED_INSIDE.check(address, family);
 }
 
-/** `undefined` for a text that is no address. */
+/** `undefined` for a text that is not an address. */
 export function familyOf(address: string): "ipv4" | "ipv6" | undefined {
   // A zone (fe80::1%eth0) names an interface of this machine.
   const version = address.includes("%") ? 0 : isIP(address);

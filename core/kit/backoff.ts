@@ -37,7 +37,7 @@ export function backoffDelay(
  * no delay at all.
  *
  * @param ms at least 0
- * @throws {GatewayError} `invalid` for what is no time to wait
+ * @throws {GatewayError} `invalid` for what cannot be a time to wait
  * @example delivery.giveBack(wholeDelay(1_000 * Math.random()));
  */
 export function wholeDelay(ms: number): number {

@@ -38,7 +38,7 @@ export class Pieces {
     this.#list.push(piece);
   }
 
-  /** Gives all of them away, and begins anew. */
+  /** Gives all of them away, and starts over. */
   take(): Buffer[] {
     this.#seal();
     const list = this.#list;

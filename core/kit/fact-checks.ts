@@ -81,7 +81,7 @@ export class FactChecks<T> {
 
   /**
    * Waits until something is known of every name, but for none longer than so many milliseconds after the question: the
-   * answer then counts for whoever asks next, and a further call does not wait for the same silence again.
+   * answer then counts for the next caller, and a further call does not wait for the same silence again.
    */
   async whenKnown(names: Iterable<string>, budget: number): Promise<void> {
     const unknown = [...names].filter((name) => this.latest(name) === undefined);

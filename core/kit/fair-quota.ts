@@ -1,5 +1,6 @@
 /**
- * How much each principal has of what is bounded. At the bound whoever has most makes way, so that nobody can crowd out others.
+ * How much each principal has of what is bounded. At the bound the one with the most makes way, so that nobody can crowd out
+ * others.
  *
  * @example
  * const shares = new FairQuota();

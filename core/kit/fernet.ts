@@ -145,7 +145,7 @@ function decrypt({ encryption }: FernetKey, token: Buffer): string {
       Buffer.concat([text, decipher.final()]),
     );
   } catch {
-    // Whoever has the key made it so: there is no oracle to close.
+    // The holder of the key made it so: there is no oracle to close.
     throw unopened("Its content is not a text.");
   }
 }

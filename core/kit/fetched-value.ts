@@ -2,7 +2,7 @@
 const FRESH_MS = 300_000;
 /** After this it is not used any more: a key that was withdrawn must end, also where its issuer does not answer. */
 const USABLE_MS = 600_000;
-/** Somebody who misses something in it makes it be fetched so often at most: whoever makes tokens up must not make the gateway ask. */
+/** Somebody who misses something in it has it fetched so often at most: a client with made-up tokens must not make the gateway ask. */
 const RENEW_MS = 30_000;
 /** Without a usable value it is fetched so often at most. */
 const RETRY_MS = 5_000;
@@ -52,7 +52,7 @@ export class FetchedValue<T> {
   }
 
   /**
-   * The value, fetched anew where that was not tried a moment ago.
+   * The value, fetched again where that was not tried a moment ago.
    * @throws {FetchFailure} where the last try failed: what somebody misses may be in what could not be fetched
    */
   async renew(): Promise<T> {

@@ -37,7 +37,7 @@ export class GuardedHttpClient {
   readonly #chosen: HttpClient;
   readonly #named: HttpClient;
 
-  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
+  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is not a host, address or network */
   constructor(options: GuardedHttpClientOptions) {
     const { maxResult, connections, fault } = options;
     const common = {

@@ -94,7 +94,7 @@ export interface Member {
  * @example const { fault, members }: JsonScan = scanJson([bytes], 64);
  */
 export interface JsonScan {
-  /** Why the text is refused: it is no JSON, or it nests too deep. */
+  /** Why the text is refused: it is invalid JSON, or it nests too deep. */
   readonly fault: "syntax" | "depth" | undefined;
   /** Whether it is an object, so that it has {@link members}. */
   readonly isObject: boolean;

@@ -1,6 +1,6 @@
 /**
  * Where a JSON pointer leads, as it stands behind the `#` of a reference: percent-encoded (RFC 6901 section 6). `undefined` when it
- * leads nowhere, or is no pointer.
+ * leads nowhere, or is not a pointer.
  *
  * @example const pet = followPointer(document, "/components/schemas/Pet");
  */

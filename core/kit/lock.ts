@@ -54,7 +54,7 @@ const held = new Set<string>();
 export async function lockFile(file: string, name = basename(file)): Promise<FileLock> {
   const path = `${file}.lock`;
   const own = await describeSelf();
-  // Named as other temporary files are, so that whoever sweeps those finds it.
+  // Named as other temporary files are, so that a sweep of those finds it.
   const draft = join(dirname(file), `.${basename(file)}.${process.pid}.${own.token.slice(24)}.tmp`);
   held.add(own.token);
   try {
@@ -161,7 +161,7 @@ async function isOwn(path: string, token: string): Promise<boolean> {
   }
 }
 
-/** `undefined` for a file that is gone or is no lock of ours; what stands in one is never half written. */
+/** `undefined` for a file that is gone or is not a lock of ours; what stands in one is never half written. */
 async function readHolder(path: string): Promise<Holder | undefined> {
   try {
     return JSON.parse(await readFile(path, "utf8")) as Holder;

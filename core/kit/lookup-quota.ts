@@ -66,7 +66,7 @@ export class LookupQuota {
   }
 
   /**
-   * Takes a place, for what is no promise.
+   * Takes a place, for work that is not a promise.
    *
    * @param ref of the principal who asks
    * @returns gives it back; to be called once

@@ -63,7 +63,7 @@ export class ProviderHttp {
   readonly #timeout: number;
   readonly #fault: ProviderHttpOptions["fault"];
 
-  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
+  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is not a host, address or network */
   constructor({ timeout, ...options }: ProviderHttpOptions) {
     this.#timeout = timeout;
     this.#fault = options.fault;

@@ -5,7 +5,7 @@ import { isRunning } from "./lock.ts";
 
 /**
  * Replaces a file by one with another content: a temporary file in the same folder, flushed, renamed over it, the folder flushed. So
- * whoever reads it, also after a crash, sees the old or the new content and never half of it. Its mode stays; that of a new one is 0600.
+ * a reader, also after a crash, sees the old or the new content and never half of it. Its mode stays; that of a new one is 0600.
  *
  * @param file a symbolic link is replaced, not followed
  * @param check runs last before the rename; a rejection leaves the old file

@@ -66,7 +66,7 @@ const CHUNK = 64 * 1024;
 const CUT = Object.assign(new Error("The reader is too slow."), { code: "ECONNRESET" });
 
 /**
- * Server-sent events as the body of a response. Nothing is ever waited for: whoever writes looks at {@link unsent}, and leaves out
+ * Server-sent events as the body of a response. Nothing is ever waited for: the writer looks at {@link unsent}, and leaves out
  * what is superseded, waits for {@link whenRoom}, or cuts the stream off. The queue is its own, because a body of the platform grows
  * without bound and does not tell how far.
  *
@@ -128,7 +128,7 @@ export class SseBody {
     if (this.unsent === 0) this.write(SSE_KEEP_ALIVE);
   }
 
-  /** Resolves when at most 64 KiB are unsent: with true; with false as soon as nobody reads any more, and whoever writes must stop. */
+  /** Resolves when at most 64 KiB are unsent: with true; with false as soon as nobody reads any more, and the writer must stop. */
   async whenRoom(): Promise<boolean> {
     if (!this.#isOver && this.unsent > CHUNK)
       await new Promise<void>((resolve) => void this.#waiting.push(resolve));
@@ -149,7 +149,7 @@ export class SseBody {
     this.#over("left");
   }
 
-  /** Called when the connection has room, and by whoever brings something while it has. */
+  /** Called when the connection has room, and by code that brings something while it has. */
   #pull(): void {
     this.#handed = 0;
     if (this.#queue.length === 0 && !this.#isEnding) this.#options.onRoom?.();

@@ -168,7 +168,7 @@ export type CallSource = keyof CallSources;
 export interface Peer {
   /** Identifies the client conversation (session or single stateless request); unguessable. */
   readonly key: string;
-  /** MCP era of the client; absent for what is no MCP client. */
+  /** MCP era of the client; absent for any other client. */
   readonly era?: Era | undefined;
   /** MCP client capabilities that the client declared; `{}` when none. */
   readonly capabilities: Json;
@@ -181,7 +181,7 @@ export interface Peer {
    */
   ask(method: string, params: Json | undefined, signal?: AbortSignal): Promise<Json>;
   /**
-   * The server works on this call as a task of its own: whoever keeps calls can ask for it again by this id, by `Server.resume`, when
+   * The server works on this call as a task of its own: who keeps calls can ask for it again by this id, by `Server.resume`, when
    * the gateway has ended meanwhile. Resolves when that is stored, or nobody keeps it. Absent: nobody keeps it. Never rejects.
    */
   keepTask?(id: string): Promise<void>;

@@ -20,7 +20,7 @@ const SIZE_BYTES = {
 
 /**
  * Milliseconds of a duration such as `30s`, `1500ms`, `10m`, `2h`, `1d`, `10y`, or of a bare number in the given unit.
- * `undefined` when it is none, is negative or not finite.
+ * `undefined` when it is not a duration, is negative or not finite.
  *
  * @example parseDuration("1m", "ms"); // 60_000
  */
@@ -30,7 +30,7 @@ export function parseDuration(value: number | string, bare: "s" | "ms"): number 
   return ms === undefined ? undefined : Math.round(ms * 1_000) / 1_000;
 }
 
-/** Bytes of a size such as `64KiB`, `5MB`, or of a bare number. `undefined` when it is none. */
+/** Bytes of a size such as `64KiB`, `5MB`, or of a bare number. `undefined` when it is not a size. */
 export function parseSize(value: number | string): number | undefined {
   const bytes = parseUnit(value, SIZE_BYTES, "B");
   return bytes === undefined ? undefined : Math.round(bytes);

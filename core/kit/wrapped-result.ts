@@ -8,7 +8,7 @@ const MARK = "propylon/wrapped";
  * no result without structured content then, and MCP allows nothing but objects there.
  *
  * @param content what the result is
- * @param value the same as a JSON value; `undefined` where it is none
+ * @param value the same as a JSON value; `undefined` where it has none
  *
  * @example const result = wrapResult([{ type: "text", text: "[1,2]" }], [1, 2]); // structuredContent: { result: [1, 2] }
  */

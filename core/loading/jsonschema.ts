@@ -17,7 +17,7 @@ export function configShape(): Shape {
   return (known ??= z.toJSONSchema(configSchema, { io: "input" }) as Shape);
 }
 
-/** A type of servers, and all types of the plugin that brings it: a key of another one is no slip of the pen. */
+/** A type of servers, and all types of the plugin that brings it: a key of another one is not a slip of the pen. */
 export interface EntryType {
   readonly schema: z.ZodType;
   readonly beside: readonly z.ZodType[];

@@ -38,7 +38,7 @@ export class PluginSource implements PluginResolver {
   }
 
   /**
-   * Keys of npm packages that were installed anew since they were imported. Node loads a module once and what it imports with
+   * Keys of npm packages that were installed again since they were imported. Node loads a module once and what it imports with
    * it, so that they run as they were until the process starts again.
    */
   get replaced(): readonly string[] {
@@ -50,7 +50,7 @@ export class PluginSource implements PluginResolver {
   /**
    * The plugin behind a config key: a first-party name, `./file` beside the config, or an npm package.
    *
-   * @throws {GatewayError} `not_found` when there is none, `invalid` when it does not load or is no plugin
+   * @throws {GatewayError} `not_found` when there is none, `invalid` when it does not load or is not a plugin
    */
   async resolve(key: string): Promise<AnyPlugin> {
     if (isLocalPlugin(key)) return this.#local(key);

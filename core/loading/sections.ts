@@ -24,7 +24,7 @@ export interface Sectioned {
   /** What nobody claims is left in it for the schema to refuse. */
   readonly value: unknown;
   readonly issues: readonly PathIssue[];
-  /** Sections that could be there, for hints about keys that are none. */
+  /** Sections that could be there, for hints about unknown keys. */
   readonly known: readonly string[];
 }
 

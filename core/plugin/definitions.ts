@@ -143,7 +143,7 @@ export interface PromptDefinition {
  * index.on("ready", () => tool.changed());
  */
 export interface Handle {
-  /** What clients list of it is another now: the lists are made anew, with all that was registered since, and clients told. */
+  /** What clients list of it is another now: the lists are made again, with all that was registered since, and clients told. */
   changed(): void;
 }
 

@@ -2,7 +2,7 @@ import type { Access, RouteMethod } from "./route.ts";
 import type { ServerStatus } from "../call/server.ts";
 
 /**
- * Something that works but that whoever runs the gateway should know. Holds no secret.
+ * Something that works but that the operator should know. Holds no secret.
  *
  * @example const warnings: readonly GatewayWarning[] = gateway.management.warnings();
  */

@@ -44,7 +44,7 @@ export interface EndpointHost {
   readonly serverInfo: Json;
   readonly log: Logger;
   readonly limits: GatewayConfig["limits"];
-  /** Longest run of a call when nothing else is said, in milliseconds. */
+  /** Longest run of a call by default, in milliseconds. */
   readonly callTimeout: number;
   /** True from SIGTERM on: new work is answered 503, calls in flight go on. */
   readonly draining: boolean;
@@ -66,7 +66,7 @@ export interface EndpointHost {
 export const EndpointHost: Service<EndpointHost> = defineService("endpoint-host");
 
 /**
- * What an endpoint shows, handed to it anew by every reload; the endpoint itself, with its sessions and streams, lives on.
+ * What an endpoint shows, handed to it again by every reload; the endpoint itself, with its sessions and streams, lives on.
  *
  * @example const names = (content: EndpointContent) => content.servers.map(({ name }) => name);
  */
@@ -122,7 +122,7 @@ export interface EndpointServer {
   update(endpoints: ReadonlyMap<string, CompiledEndpoint>): void;
   /** Handlers of the endpoints on one listener, by exact path. Requests reach them below the router, with their principal. */
   handlersOf(listener: string): ReadonlyMap<string, NodeHandler>;
-  /** Builds every list anew, because a filter changed its answers, and tells clients what differs. */
+  /** Rebuilds every list, because a filter changed its answers, and tells clients what differs. */
   relist(): void;
   /** What endpoints leave out of their lists, and why. */
   readonly problems: readonly GatewayWarning[];

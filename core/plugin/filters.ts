@@ -125,7 +125,7 @@ export function combinePrincipalFilters(
   };
 }
 
-/** A promise, which a careless filter returns, is no answer; one that fails must not end the process. */
+/** A promise, which a careless filter returns, is not an answer; one that fails must not end the process. */
 export function answerOf(answer: unknown): unknown {
   if (!(answer instanceof Promise)) return answer;
   answer.catch(() => {});

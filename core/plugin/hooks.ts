@@ -18,7 +18,7 @@ export interface ReloadReport {
   readonly at: string;
   readonly plugins: Changes;
   readonly servers: Changes;
-  /** Settings that need a restart to take effect, and plugins whose package was installed anew, as config paths. */
+  /** Settings that need a restart to take effect, and plugins whose package was installed again, as config paths. */
   readonly restartRequired: readonly string[];
 }
 
@@ -40,7 +40,7 @@ export interface Mutation {
   /** ISO 8601. */
   readonly at: string;
   /**
-   * `ref` of the principal; `anonymous@<ip>` for whoever did not say; `plugin:<name>` for what a plugin did by itself; `unverified
+   * `ref` of the principal; `anonymous@<ip>` for one who did not say; `plugin:<name>` for what a plugin did by itself; `unverified
    * <ref>` for a call that a plugin made in the name of somebody whom no authenticator vouched for.
    */
   readonly who: string;

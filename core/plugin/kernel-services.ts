@@ -15,7 +15,7 @@ import { defineService, type Service } from "../kit/service.ts";
  * below the fourth and members beyond the 32nd of one level are left out, as is all beyond 4,096 characters
  * @param on the request or call on whose behalf it is done, as the route handler or the tool received it; default, and for an object
  * that the gateway did not hand out: the plugin itself
- * @throws {GatewayError} `invalid` for an action that is no short name
+ * @throws {GatewayError} `invalid` for an action that is not a short name
  * @example services.audit("stop", { agent: id }, { reason: "requested" }, event);
  */
 export type Audit = (

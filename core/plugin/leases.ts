@@ -12,7 +12,7 @@ interface Lease {
   timer: NodeJS.Timeout | undefined;
 }
 
-/** Principals whose credentials were taken away. */
+/** Principals whose credentials were withdrawn. */
 interface Withdrawal {
   readonly match: (principal: Principal) => boolean;
   /** Principals made later have a credential of their own. */
@@ -21,7 +21,7 @@ interface Withdrawal {
 }
 
 /**
- * What somebody is told whose credential was taken away.
+ * What somebody is told whose credential was withdrawn.
  *
  * @example if (host.leases.isWithdrawn(principal)) throw new GatewayError("unauthorized", WITHDRAWN);
  */
@@ -44,7 +44,7 @@ export class Leases {
   open(principal: Principal, end: (reason: string) => void): () => void {
     const lease: Lease = { principal, end, timer: undefined };
     this.#open.add(lease);
-    // A request that came before its credential was taken away may open something after.
+    // A request that came before its credential was withdrawn may open something after.
     if (this.isWithdrawn(principal)) setImmediate(() => this.#end(lease, WITHDRAWN));
     if (principal.expiresAt !== undefined) this.#expire(lease, principal.expiresAt);
     return () => this.#release(lease);
@@ -67,7 +67,7 @@ export class Leases {
     this.#withdrawn = [...others, { match, stamp: stampNow(), until }];
   }
 
-  /** Whether a principal's credential was taken away since its request came. */
+  /** Whether a principal's credential was withdrawn since its request came. */
   isWithdrawn(principal: Principal): boolean {
     if (this.#withdrawn.length === 0) return false;
     this.#withdrawn = this.#current();

@@ -14,7 +14,7 @@ import { defineService, type Service } from "../kit/service.ts";
 export interface ReloadPlan {
   readonly plugins: Changes;
   readonly servers: Changes;
-  /** Settings that only a restart would apply, and plugins whose package was installed anew, as config paths. */
+  /** Settings that only a restart would apply, and plugins whose package was installed again, as config paths. */
   readonly restartRequired: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export interface Management {
   /**
    * Edits the config file and applies it. The file is written last: when the result cannot be activated or the file cannot be
    * written, both stay as they were, byte for byte, and the old config serves on. Paths are those of the config in force; an
-   * entry of `servers` is edited where the file has it, be it `servers` or `mcpServers`.
+   * entry of `servers` is edited where the file has it, in `servers` or `mcpServers`.
    * @param expected the {@link Management.configVersion} that the edit was made for; default: any
    * @throws {GatewayError} `no_config_mode` without a file that can be edited; `exists` when another config is in force than expected; `exists` when the file is not the one in
    * force: somebody saved it and it is not reloaded yet; `exists` and `not_found` for an edit whose `when` does not hold; `invalid` for a path that cannot be edited; `reload_failed` with the
@@ -86,7 +86,7 @@ export interface Management {
    * @throws {GatewayError} `not_found`; `reinit_failed` with the reason when it did not connect
    */
   reconnect(server: string): Promise<ServerStatus>;
-  /** Every call in flight in this process, whoever made it, oldest first. */
+  /** Every call in flight in this process, of all principals, oldest first. */
   calls(): readonly RunningCall[];
   /**
    * Ends a call in flight: its server is told, and its caller gets `cancelled` with the reason.
@@ -100,7 +100,7 @@ export interface Management {
    * @throws {GatewayError} `not_found`
    */
   tail(server: string, lines: number): readonly string[] | undefined;
-  /** Ends what principals have open, because a right was taken away; as {@link Gateway.evict}. */
+  /** Ends what principals have open, because a right was withdrawn; as {@link Gateway.evict}. */
   evict(match: (principal: Principal) => boolean, reason: string, options?: EvictOptions): Evicted;
 }
 
@@ -123,7 +123,7 @@ export interface RunningCall extends CallHead {
 
 /** How somebody is to be evicted. */
 export interface EvictOptions {
-  /** What becomes of calls in flight; default `cancel`: they end with `unauthorized` and the reason. */
+  /** What happens to calls in flight; default `cancel`: they end with `unauthorized` and the reason. */
   readonly inFlight?: "cancel" | "finish";
   /**
    * Whether requests that were let in before begin nothing any more, however slow their bodies come; default false. Only for

@@ -7,7 +7,7 @@ import type { Principal } from "../kit/types.ts";
 
 /**
  * Who may use a route. Required on every route: one that says nothing does not compile. `public` is everyone,
- * `principal` whoever proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
+ * `principal` everyone who proved who they are; `viewer`, `caller`, `operator` and `admin` are roles, each with the rights of those
  * before it; `service` is for other services of the team, and for `admin`.
  *
  * @example const PAGE: { access: Access; mutates: boolean } = { access: "viewer", mutates: false };
@@ -188,7 +188,7 @@ export interface Socket {
   /** Cuts the connection off without a word, for a peer that reads nothing. */
   terminate(): void;
   onMessage(listener: (text: string) => void): void;
-  /** Runs once, whoever closed it. */
+  /** Runs once, no matter which side closed it. */
   onClose(listener: () => void): void;
 }
 

@@ -158,8 +158,8 @@ async function findSetpriv(): Promise<string | undefined> {
 const NEEDED = 12;
 
 /**
- * Makes sure that a spawn in this tick will not run out of descriptors half-way: Node keeps those it opened until then for
- * ever, so every attempt would make it worse.
+ * Makes sure that a spawn in this tick will not run out of descriptors half-way: Node keeps those it opened until then
+ * forever, so every attempt would make it worse.
  * @throws {Error} with code `EMFILE` or `ENFILE`
  */
 export function ensureDescriptors(): void {

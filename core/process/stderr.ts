@@ -73,7 +73,7 @@ export class StderrLog {
   }
 }
 
-/** Why npm or npx failed: its first line that is no code. Most servers are started by npx, and a name is soon mistyped. */
+/** Why npm or npx failed: its first line that is not code. Most servers are started by npx, and a name is soon mistyped. */
 function npmFailure(text: string): string | undefined {
   const lines = text.trimEnd().split(/[\r\n]+/);
   const isNpm = (line: string): boolean => line.startsWith("npm error ");
@@ -82,7 +82,7 @@ function npmFailure(text: string): string | undefined {
 }
 
 /**
- * What operators read: with the last words of a child, which its calls' clients must not see.
+ * What operators read: with the standard error of a child, which its calls' clients must not see.
  *
  * @example tracker.set("failed", { reason: reasonOf(error) });
  */

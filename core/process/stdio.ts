@@ -25,7 +25,7 @@ export interface StdioOptions {
   /** Largest message in bytes. */
   readonly maxMessage: number;
   readonly log: Logger;
-  /** One line as its chunks without the newline, neither joined nor decoded. What is no JSON comes here too. */
+  /** One line as its chunks without the newline, neither joined nor decoded. Invalid JSON comes here too. */
   onMessage(chunks: readonly Buffer[], length: number): void;
   /** A line above `maxMessage` was dropped; `head` is its first bytes, at least 4 KiB, `tail` its last. The channel goes on. */
   onOversize(head: Buffer, length: number, tail: Buffer): void;

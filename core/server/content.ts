@@ -5,7 +5,7 @@ import type { Json } from "../kit/types.ts";
 
 /**
  * The result of a tool, of what it returned: text, a full result, or data. A list is text alone: `structuredContent` must be an
- * object (MCP 2025-11-25, server/tools), and the official clients refuse a result where it is none.
+ * object (MCP 2025-11-25, server/tools), and the official clients refuse a result where it is not.
  *
  * A bigint is a number of the result like any other.
  *

@@ -56,7 +56,7 @@ export class PluginServer implements Server {
     return this.#tracker.status;
   }
 
-  /** Whether there is anything to serve. A plugin that only brings routes or middleware is no server. */
+  /** Whether there is anything to serve. A plugin that only brings routes or middleware is not a server. */
   get isEmpty(): boolean {
     const { tools, resources, resourceTemplates, prompts } = this.#definitions;
     return [tools, resources, resourceTemplates, prompts].every((list) => list.length === 0);

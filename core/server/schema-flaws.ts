@@ -96,7 +96,7 @@ function partsFlaw(schema: Json, root: Json): string | undefined {
   return undefined;
 }
 
-/** The schemas within a schema; `undefined` stands for what is none. */
+/** The schemas within a schema; `undefined` stands for what is not a schema. */
 function* partsOf(schema: Json): Generator {
   const { items } = schema;
   const one = Array.isArray(items) ? ONE : [...ONE, "items"];

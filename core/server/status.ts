@@ -4,7 +4,7 @@ import type { ServerEvent, ServerState, ServerStatus } from "../call/server.ts";
 /** States in which a server does not serve as it should. */
 const TROUBLE: ReadonlySet<ServerState> = new Set(["degraded", "backoff", "failed"]);
 
-/** States of a server that is not down: it works, was not asked for yet, or was taken away. */
+/** States of a server that is not down: it works, was not asked for yet, or was removed. */
 const NOT_DOWN: ReadonlySet<ServerState> = new Set(["ready", "idle", "closed"]);
 
 /**
@@ -108,7 +108,7 @@ export class StatusTracker {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Tells the listeners. One that throws is written into the log and keeps nothing from the others. */
+  /** Tells the listeners. One that throws is written into the log and does not stop the others. */
   emit(event: ServerEvent): void {
     for (const listener of this.#listeners) {
       try {

@@ -20,7 +20,7 @@ export interface Leave {
 export interface HandoverOptions {
   /** How the new server stands by itself. */
   status(): ServerStatus;
-  /** What is shown: the lists of whoever serves. */
+  /** What is shown: the lists of the one that serves. */
   catalogue(): Catalogue;
   /** Tells that the status is another, and what else is told. */
   announce(status: ServerStatus): void;
@@ -78,7 +78,7 @@ export class Handover {
   changed(): void {
     if (serves(this.#options.status())) this.#takeOver();
     const { status } = this;
-    // While another serves, attempts to connect are no news.
+    // While another serves, attempts to connect are not news.
     const isNews = status.state !== this.#told?.state || status.reason !== this.#told.reason;
     if (this.#leave && !isNews) return;
     this.#announce(status);

@@ -36,7 +36,7 @@ export function completeCall(input: CallInput, servers: ReadonlyMap<string, Serv
     peer: NOBODY,
     ...input,
     principal: input.principal ? createPrincipal(input.principal) : PROCESS,
-    // Whoever made the call may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
+    // The caller may have copied it from a request (W3C Trace Context: what is malformed is not passed on).
     meta: withoutClaims(cleanTrace(input.meta)),
     method,
     id: randomUUID(),

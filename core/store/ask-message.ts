@@ -5,7 +5,7 @@ import { isObject } from "../kit/json.ts";
 const PIECE = 2_000;
 /** How often an answer shows that it is still being made, in milliseconds. */
 export const BEAT_MS = 1_000;
-/** Without so many signs whoever was asked counts as gone. As often it is looked whether one that asks is there: most are answered before. */
+/** Without so many signs the replica asked counts as gone. As often it is looked whether one that asks is there: most are answered before. */
 export const MAX_BEATS = 5;
 export const SILENCE_MS = MAX_BEATS * BEAT_MS;
 

@@ -187,7 +187,7 @@ export class Asking {
     if (place !== undefined && this.#heard.size <= MAX_ASKERS)
       this.#heard.set(from, Math.max(place, this.#heard.get(from) ?? 0));
     const question = rest ? this.#questions.get(id) : this.#begin(id);
-    // The rest of one that was refused is no question of its own.
+    // The rest of one that was refused is not a question of its own.
     if (!question)
       return rest ? undefined : this.#refuse(id, from, "The gateway that was asked is busy.");
     question.text += text;
@@ -210,7 +210,7 @@ export class Asking {
     return question;
   }
 
-  /** Whoever asked may have died over it. */
+  /** The replica that asked may have died over it. */
   #dropAbandoned(): void {
     const before = performance.now() - SILENCE_MS;
     for (const [id, { isWhole, heardAt }] of this.#questions)

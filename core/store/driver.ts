@@ -101,7 +101,7 @@ export interface QueueDelivery {
   /**
    * Gives it back, to be delivered again after so many milliseconds: whole ones, for the store's queue rounds them up. Best effort.
    *
-   * @throws {GatewayError} `invalid` for what is no delay
+   * @throws {GatewayError} `invalid` for what cannot be a delay
    */
   giveBack(delay: number): void;
 }
@@ -174,7 +174,7 @@ export interface StoreDriver {
    */
   watch(bucket: string, changed: (key: string | undefined) => void): Promise<Unsubscribe>;
   /**
-   * Adds entries to a log, all or none. Whoever reads up to one of them has seen all before it.
+   * Adds entries to a log, all or none. A reader that is at one of them has seen all before it.
    * @returns the place of the last
    */
   append(log: string, values: readonly string[]): Promise<number>;

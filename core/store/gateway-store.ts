@@ -38,7 +38,7 @@ export class GatewayStore {
   }
 
   /**
-   * The one of a gateway that is only looked at, which keeps nothing.
+   * The one of a gateway that is only looked at, which stores nothing.
    *
    * @param hasTables whether the config's store would hold tables
    */
@@ -59,7 +59,7 @@ export class GatewayStore {
   }
 
   async close(): Promise<void> {
-    // Whoever sees that it left looks for what it had heard.
+    // A replica that sees that it left looks for what it had heard.
     await this.#asking.leave().catch(() => {});
     await this.#replicas.leave();
     await this.#relational?.then((data) => data.close());

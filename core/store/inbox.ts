@@ -62,7 +62,7 @@ function sizeOf(message: Message): number {
   return "part" in message ? message.part.length : 0;
 }
 
-/** @param message what is wrong, if it is not that whoever was asked is gone */
+/** @param message what is wrong, if it is not that the replica that was asked is gone */
 export function gone(message = "The gateway that was asked is gone."): GatewayError {
   return new GatewayError("unavailable", message, { hint: "Make the request again." });
 }

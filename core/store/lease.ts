@@ -81,7 +81,7 @@ export class StoreLeases {
           return this.#hold(key, claim, { fence: rev, since: askedAt, margin });
         continue;
       }
-      // No later than it can be dead: whoever waits for what it did waits for this.
+      // No later than it can be dead: a replica that waits for what it did waits for this.
       const left = seen.at + entry.value.ttl - performance.now();
       await turn.next(Math.min(claim.ttl / 4, entry.value.ttl / 4, Math.max(left, 1)), waiting);
     }

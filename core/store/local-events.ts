@@ -16,7 +16,7 @@ export class LocalEvents {
     this.#listeners.emit(name, what);
   }
 
-  /** In a turn of its own: whoever writes is not held up, nor harmed, by who listens. */
+  /** In a turn of its own: the writer is not held up, nor harmed, by who listens. */
   listen(name: string, listener: (what: string) => void): Unsubscribe {
     let isOver = false;
     const later = (what: string): void =>

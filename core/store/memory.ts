@@ -17,7 +17,7 @@ interface Held extends StoredValue {
 /** Writes after which values that ended are looked for, at least. */
 const MIN_WRITES = 1_000;
 
-/** The store of a gateway that keeps nothing beyond its process. */
+/** The store of a gateway that stores nothing beyond its process. */
 export class MemoryDriver implements StoreDriver {
   readonly shared = false;
   readonly durable = false;

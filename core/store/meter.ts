@@ -98,7 +98,7 @@ export class StoreMeter implements Meter {
   ): Promise<R> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const entry = await this.#kv.get(this.#key);
-      // A clock that is behind must not take tokens away, and one ahead fills once.
+      // A clock that is behind must not remove tokens, and one ahead fills once.
       const at = Math.max(Date.now(), entry?.value.at ?? 0);
       const before = living(entry?.value.held, at);
       const change = edit(this.#refill(entry?.value, at), at, before);

@@ -39,7 +39,7 @@ interface Waiting {
 
 /**
  * Things that live in memory, and in the store for the time after a restart: the memory decides, the store follows. What changes while
- * a write is under way is one more write, of the latest state. Where the store keeps nothing it does nothing.
+ * a write is under way is one more write, of the latest state. With a store that persists nothing it does nothing.
  *
  * @example
  * const jobs = new Records<JobRecord>(store, "jobs", { signal });

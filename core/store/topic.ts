@@ -36,7 +36,7 @@ export class StoreTopic<T> implements Topic<T> {
   }
 }
 
-/** Nothing for what no gateway wrote: whoever may write to the store may say anything there. */
+/** Nothing for what no gateway wrote: a client that may write to the store may say anything there. */
 function readEnvelope<T>(text: string): Envelope<T> | undefined {
   try {
     const envelope: unknown = parseExact(text);

@@ -30,7 +30,7 @@ export function unknownFields(stored: unknown, known: unknown): UnknownFields | 
   return own.size + inside.size > 0 ? { own, inside } : undefined;
 }
 
-/** A value with the fields that whoever made it did not know; one that it took away as a whole takes them along. */
+/** A value with the fields that its maker did not know; one that it removed as a whole takes them along. */
 export function withUnknown(value: unknown, unknown: UnknownFields | undefined): unknown {
   if (!unknown || !isObject(value)) return value;
   // Not assigned one by one: a field may be called __proto__.

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { fresh, TEXTS, type StoreUnderTest } from "./store-under-test.ts";
 
-/** What whoever watches a bucket is told. */
+/** What a watcher of a bucket is told. */
 export function testChanges(under: StoreUnderTest): void {
   describe("changes", () => {
     it("are told after they can be read: of writes, deletions and creations", async () => {

@@ -82,7 +82,7 @@ export function testStoreParts(under: StoreUnderTest): void {
         since: 7,
         who: { name: "eve", team: "red" },
       });
-      // What the older takes away as a whole does not stay in parts.
+      // What the older removes as a whole does not stay in parts.
       await older.put("put", { on: true });
       expect((await newer.get("put"))?.value).toEqual({ on: true, since: 7 });
       await newer.put("update", first);

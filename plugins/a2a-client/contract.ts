@@ -63,7 +63,7 @@ export class ContractClient implements AgentClient {
     throw this.#options.http.errors.protocol("does not answer as runtime contract v1 wants");
   }
 
-  /** @throws {GatewayError} `upstream_error` for what nests too deep; what is no JSON is no event */
+  /** @throws {GatewayError} `upstream_error` for what nests too deep; invalid JSON is not an event */
   #parse(json: Buffer): unknown {
     try {
       return parseJson(json, MAX_DEPTH);

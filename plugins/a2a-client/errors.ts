@@ -9,7 +9,7 @@ const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNE
 /** The agent answered, and said no. Its caller is told as of a failed tool. */
 export class AgentRefusal extends Error {
   override readonly name = "Refusal";
-  /** Whether the agent knows no such task. */
+  /** Whether the task is unknown to the agent. */
   readonly isUnknownTask: boolean;
 
   constructor(message: string, isUnknownTask = false) {

@@ -74,7 +74,7 @@ export class AgentHttp extends HttpClient {
   }
 }
 
-/** Whether an answer is for whoever speaks A2A; the rest is an error of HTTP. */
+/** Whether an answer is for clients of A2A; the rest is an error of HTTP. */
 function isProtocol(status: number, type: string): boolean {
   if (status < 300) return true;
   // What a gateway or the agent's own server says before A2A is spoken; breakers and retries have to see it.

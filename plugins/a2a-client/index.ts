@@ -16,7 +16,7 @@ export default definePlugin({
     gateway.add(ServerTypes, {
       type: "a2a",
       create(name, options: RemoteAgentOptions, catalogue) {
-        // A reload with other options must not take a caller's conversations away.
+        // A reload with other options must not cost a caller its conversations.
         const owners = gateway.keep(`owners:${name}`, () => new IdOwners());
         return new RemoteAgent({ name, options, log, catalogue, owners });
       },

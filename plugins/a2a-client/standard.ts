@@ -116,7 +116,7 @@ export class StandardClient implements AgentClient, RemoteTasks {
     }
   }
 
-  /** An error of A2A is the agent's answer; all else never got there, or is no A2A. */
+  /** An error of A2A is the agent's answer; all else never got there, or is not A2A. */
   #explain(error: unknown, { signal }: RequestContext): unknown {
     if (signal.aborted) return signal.reason;
     if (isGatewayError(error) || error instanceof AgentRefusal) return error;

@@ -17,7 +17,7 @@ const KNOWN: ReadonlySet<unknown> = new Set(TASK_STATES);
  * An event as A2A 1.0 or contract v1 writes it, in the words of contract v1. The contract leaves the wire shape of its events open,
  * so those that are not wrapped are taken too.
  *
- * @returns `undefined` for what is no event, or an artifact without any content
+ * @returns `undefined` for anything but an event, or an artifact without any content
  */
 export function readEvent(wire: unknown): RemoteEvent | undefined {
   if (!isObject(wire)) return undefined;
@@ -31,7 +31,7 @@ export function readEvent(wire: unknown): RemoteEvent | undefined {
   return wire["id"] === undefined ? readStatus(wire) : readEvent({ task: wire });
 }
 
-/** A task as A2A 1.0 or contract v1 writes it; `undefined` for what is none. */
+/** A task as A2A 1.0 or contract v1 writes it; `undefined` for anything else. */
 export function toTask(wire: unknown): Task | undefined {
   return isObject(wire) ? parse(taskSchema, readTask(wire)) : undefined;
 }

@@ -78,7 +78,7 @@ export class Turn {
     const signal = AbortSignal.timeout(PARTING_MS);
     const id = this.#view.id ?? (await Promise.race([this.#view.known, aborted(signal, wire)]));
     if (id === undefined || this.#view.isFinal || wire.aborted) return;
-    // An agent that cannot cancel, or is gone, is no concern of a caller who is gone too.
+    // An agent that cannot cancel, or is gone, does not concern a caller who is gone too.
     await this.#options.client.tasks?.cancel(id, { ...this.#context, signal }).catch(() => {});
   }
 

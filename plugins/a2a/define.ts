@@ -42,7 +42,7 @@ export interface SkillTask {
   /** Answers with just a message, for clients that take one in place of a task. Return behind it. */
   readonly reply: (text: string) => void;
   /**
-   * Calls a tool on behalf of whoever sent the message.
+   * Calls a tool on behalf of the sender of the message.
    * @throws {GatewayError} whatever the pipeline decides
    */
   readonly call: (server: string, tool: string, args?: Json) => Promise<Answer>;
@@ -54,7 +54,7 @@ export interface SkillCode {
   readonly description?: string;
   /**
    * Works on one message. Text or parts that it returns are its answer; nothing, when it wrote or asked already. A throw fails the
-   * task: with the words of a GatewayError, and without any for other errors. Keeps nothing between runs.
+   * task: with the words of a GatewayError, and without any for other errors. Keeps no state between runs.
    */
   run(task: SkillTask): string | readonly Part[] | void | Promise<string | readonly Part[] | void>;
 }

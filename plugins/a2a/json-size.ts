@@ -1,4 +1,4 @@
-/** Bytes that a value takes as JSON; `undefined` when no JSON can hold it: skills are code, and make circles and bigints. */
+/** Bytes that a value takes as JSON; `undefined` when JSON cannot hold it: skills are code, and make circles and bigints. */
 export function jsonSize(value: unknown): number | undefined {
   try {
     return Buffer.byteLength(JSON.stringify(value));

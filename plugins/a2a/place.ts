@@ -24,7 +24,7 @@ export interface Place {
 /**
  * Finds the listener, or brings one.
  *
- * @throws {GatewayError} `invalid` for an A2A_PORT that is no port
+ * @throws {GatewayError} `invalid` for an A2A_PORT that is not a port
  */
 export function placeRuntime(gateway: PluginContext<A2aOptions>): Place {
   const { path } = gateway.config;

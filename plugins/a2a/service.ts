@@ -30,7 +30,7 @@ export interface SendOptions {
   readonly metadata?: Json | undefined;
   /**
    * Ends the task when it aborts, for callers that would not come back for it (contract v1). One who sends the message again all
-   * the same has it worked on anew: nobody has an answer yet.
+   * the same has it worked on again: nobody has an answer yet.
    */
   readonly signal?: AbortSignal | undefined;
   /**

@@ -21,7 +21,7 @@ function verdictOf(
   const found = info.servers.get(server);
   if (!found) return fail(`There is no server ${server}.`, "Check its name in servers.");
   const item = { server, kind: "tool", name: tool } as const;
-  // What is kept from whoever asks is not there for them: this answer must not tell what a call does not.
+  // What is kept from the caller is not there for them: this answer must not tell what a call does not.
   if (!found.catalogue.tools.some(({ name }) => name === tool) || !info.exists(item, asker))
     return fail(
       `Server ${server} (${found.status.state}) has no tool ${tool}.`,

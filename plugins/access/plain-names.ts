@@ -4,7 +4,7 @@ import { JWT } from "propylon/internal";
 import { isJwtQualified, qualifiedId } from "propylon/plugins/keys";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
-/** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it keeps nobody out. */
+/** Tells of a rule that keeps out a person of `auth.jwt` by a plain name, where all of them have full names: it has no effect. */
 export function warnOfPlainNames(
   gateway: Pick<PluginContext<AccessOptions>, "add" | "info" | "config" | "hook">,
 ): void {

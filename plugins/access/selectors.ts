@@ -1,7 +1,7 @@
 import type { OptionSelector } from "propylon/kit";
 import type { AccessOptions, RuleOptions } from "./options.ts";
 
-/** The servers, tools and keys that rules name. One that denies and names nothing keeps nobody out. */
+/** The servers, tools and keys that rules name. One that denies and names nothing has no effect. */
 export function selectorsOf({ rules }: AccessOptions): readonly OptionSelector[] {
   return rules.flatMap((rule, index) => [...patternsOf(rule, index), ...keysOf(rule, index)]);
 }

@@ -70,7 +70,7 @@ export interface Account {
   /** What would change that, as a sentence. */
   readonly change?: string | undefined;
   readonly roles: readonly Role[];
-  /** What its tokens resolve to now, in order; absent for what has no libraries. */
+  /** What its tokens resolve to now, in order; absent for one without libraries. */
   readonly libraries?: readonly string[] | undefined;
 }
 

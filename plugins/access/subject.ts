@@ -24,7 +24,7 @@ export interface AccountSources {
 
 const REF = /^(anonymous|key|user|team|agent|service):(.+)$/s;
 
-/** Whoever makes the request: its credential was taken just now. */
+/** The sender of the request: its credential was taken just now. */
 export function subjectOf(principal: Principal): ExplainedPrincipal {
   const account = {
     known: true,
@@ -39,7 +39,7 @@ export function subjectOf(principal: Principal): ExplainedPrincipal {
  * Somebody by their `ref`.
  *
  * @param roles what its token says, for those whose roles stand nowhere else
- * @throws {GatewayError} `invalid` for what is no ref
+ * @throws {GatewayError} `invalid` for an invalid ref
  */
 export async function findSubject(
   ref: string,

@@ -2,7 +2,7 @@ import { boundedRecord, checkShape } from "propylon/kit";
 import { HEADER_NAME, HEADER_VALUE, RESERVED_SERVERS } from "propylon/internal";
 import { z } from "zod";
 
-/** A `\${VAR}` in an entry would hand a variable of the gateway to whoever added the server. */
+/** A `\${VAR}` in an entry would hand a variable of the gateway to the user who added the server. */
 const plain = z
   .string()
   .max(8_192)

@@ -136,7 +136,7 @@ export class Administration {
   }
 
   /**
-   * The tools of a server that are there for whoever asks, sorted by name; none of one that the config leaves out.
+   * The tools of a server that are there for the caller, sorted by name; none of one that the config leaves out.
    * @throws {GatewayError} `not_found`
    */
   tools(server: string, asker: Principal): ToolView[] {
@@ -189,7 +189,7 @@ export class Administration {
   }
 
   /**
-   * Connects a server anew; calls go through again at once, whatever its circuit was.
+   * Connects a server again; calls go through again at once, whatever its circuit was.
    * @throws {GatewayError} as `Management.reconnect`
    */
   async reconnect(name: string): Promise<void> {

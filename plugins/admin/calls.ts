@@ -40,7 +40,7 @@ export function callRoutes(gateway: AdminContext): void {
   gateway.route("DELETE", "/_meta/calls/:id", { ...look, mutates: true }, (event) =>
     cancelCall(running, event),
   );
-  // What a tool does is no change of the gateway.
+  // What a tool does does not change the gateway.
   gateway.route("POST", "/_meta/calls", look, (event) => makeCall(gateway, event));
 }
 

@@ -11,7 +11,7 @@ import { randomText } from "propylon/internal";
 import type { AdminContext } from "./administration.ts";
 import { Panels } from "./panel/index.ts";
 
-/** Whoever asks without credentials learns how to sign in, and nothing else. */
+/** A client without credentials learns how to sign in, and nothing else. */
 const OPEN = { access: "public", mutates: false, management: true } as const;
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
@@ -100,7 +100,7 @@ function eventsFor(gateway: PluginContext, principal: Principal): object[] {
   return gateway.point(EventKinds).filter(({ access }) => isLetIn(gateway.info, principal, access));
 }
 
-/** The routes that a page of this listener can reach, with what stands in the way of whoever asks. */
+/** The routes that a page of this listener can reach, with what stands in the way of the caller. */
 function routesFor(
   info: PluginContext["info"],
   principal: Principal,

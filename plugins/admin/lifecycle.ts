@@ -9,7 +9,7 @@ const ACT = { access: "operator", mutates: true, management: true } as const;
 
 const reloadSchema = z.strictObject({ dry: z.enum(["0", "1", "true", "false"]).default("0") });
 
-/** Reading the config again, and connecting servers anew. */
+/** Reading the config again, and connecting servers again. */
 export function lifecycleRoutes(gateway: AdminContext, administration: Administration): void {
   const { management } = gateway.services;
   gateway.route("POST", "/_meta/reload", ACT, async (event) => {

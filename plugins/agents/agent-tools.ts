@@ -36,7 +36,7 @@ export interface AgentToolCall {
   readonly progress?: ((report: Progress) => void) | undefined;
 }
 
-/** What one agent may use: the tools of its servers, and other agents. Asked anew for each run, since tools come and go. */
+/** What one agent may use: the tools of its servers, and other agents. Asked again for each run, since tools come and go. */
 export class AgentTools {
   readonly #name: string;
   readonly #options: Pick<AgentOptions, "servers" | "agents" | "tools">;

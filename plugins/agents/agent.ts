@@ -26,7 +26,7 @@ export interface AgentParts {
   readonly options: AgentOptions;
   /** Longest run in milliseconds. */
   readonly time: number;
-  /** Most agents that may call each other in a row. */
+  /** Maximum agents that may call each other in a row. */
   readonly depth: number;
   /** Or why there is none, as a sentence. */
   readonly driver: Driver | string;

@@ -42,7 +42,7 @@ export interface AgentRun {
 
 /** An agent written in TypeScript; see {@link defineAgent}. */
 export interface AgentCode {
-  /** Answers one request: text, or parts where there are images. Keeps nothing between runs. */
+  /** Answers one request: text, or parts where there are images. Keeps no state between runs. */
   run(run: AgentRun): string | readonly ChatPart[] | Promise<string | readonly ChatPart[]>;
 }
 

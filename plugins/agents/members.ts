@@ -99,7 +99,7 @@ function findObstacle(
     if (!status) return `It depends on "${name}", which is not there.`;
     if (status.state === "ready" || status.state === "idle" || status.state === "degraded")
       continue;
-    // The state alone: the reason may quote a child's last words, and callers read this.
+    // The state alone: the reason may quote a child's standard error, and callers read this.
     return `It depends on "${name}", which is not available (${status.state}).`;
   }
   return undefined;

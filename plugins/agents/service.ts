@@ -70,8 +70,8 @@ export interface RunOptions {
   /** Whether `text` events come while the model writes; default: one for each whole text. */
   readonly deltas?: boolean;
   /**
-   * `_meta` of the tool calls that the run makes: the trace context of whoever started it (`traceOf(call.meta ?? {})`), so that a
-   * trace goes through the agent. Not the whole `_meta` of a call: what else a client writes there is not for other servers.
+   * `_meta` of the tool calls that the run makes: the trace context of the caller who started it (`traceOf(call.meta ?? {})`), so
+   * that a trace goes through the agent. Not the whole `_meta` of a call: what else a client writes there is not for other servers.
    * Default: what the OpenTelemetry context of the moment says, if there is an SDK; `{}` = a trace of its own.
    */
   readonly meta?: Json | undefined;

@@ -85,7 +85,7 @@ function usageOf({ inputTokens, outputTokens }: RunResult["usage"]): Attributes 
   };
 }
 
-/** Instruments are looked up anew each time: one made before an SDK is registered would stay silent for ever. */
+/** Instruments are looked up each time: one made before an SDK is registered would stay silent forever. */
 function recordTime(milliseconds: number, attributes: Attributes): void {
   metrics
     .getMeter(SCOPE)

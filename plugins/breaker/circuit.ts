@@ -126,7 +126,7 @@ export class Circuit {
     return this.#try(call, next);
   }
 
-  /** The one call of a half-open circuit. A connection that went bad unnoticed would fail it for ever, so a new one is made. */
+  /** The one call of a half-open circuit. A connection that went bad unnoticed would fail it forever, so a new one is made. */
   async #try(call: Call, next: Next): Promise<Answer> {
     const { period } = this.#memory;
     this.#memory.state = "half-open";

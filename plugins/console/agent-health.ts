@@ -21,7 +21,7 @@ const reportSchema = z.object({
 });
 const textSchema = z.object({ type: z.literal("text"), text: z.string() });
 
-/** What an agent answered to `get_health`; whatever is no report is an error. */
+/** What an agent answered to `get_health`; anything but a report is an error. */
 export function readHealth(answer: Answer): AgentHealth {
   if (answer.isRpcError) return notWell(`get_health failed: ${answer.error!.message}`);
   const report = answer.isError ? undefined : reportOf(answer.result?.["content"]);

@@ -28,7 +28,7 @@ export interface ChatFaces {
   readonly turns: TurnCounter;
 }
 
-/** Messages to agents. What an agent does is no change of the gateway. */
+/** Messages to agents. What an agent does does not change the gateway. */
 export function registerChat(gateway: PluginContext, faces: ChatFaces): void {
   const policy = { access: "caller", mutates: false } as const;
   gateway.route("POST", "/api/v1/workspaces/:id/chat", policy, (event) => talk(event, faces));

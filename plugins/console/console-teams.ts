@@ -38,7 +38,7 @@ export class ConsoleTeams {
     return this.#work(id, "check", (sync) => sync.run(true));
   }
 
-  /** Replaces a token; whoever asks at once with another gets the same one. @throws {GatewayError} */
+  /** Replaces a token; a gateway that asks at once with another gets the same one. @throws {GatewayError} */
   rotate(id: string): Promise<void> {
     return this.#work(id, "rotate", (sync) => sync.rotate());
   }

@@ -65,7 +65,7 @@ export class Console {
     return id;
   }
 
-  /** Has another key of the host, or none; its agents are connected anew with it. */
+  /** Has another key of the host, or none; its agents are connected again with it. */
   async setHostKey(id: string, key: string | null): Promise<void> {
     const { instances, keys, agents } = this.#parts;
     await instances.setHostKey(id, key === null ? null : keys.seal(key));

@@ -97,7 +97,7 @@ export const optionsSchema = z.strictObject({
 /** Options, durations in milliseconds. */
 export type ConsoleOptions = z.output<typeof optionsSchema>;
 
-/** @throws {GatewayError} `invalid` for a variable that is no duration */
+/** @throws {GatewayError} `invalid` for a variable that is not a duration */
 export function healthIntervalOf(
   { healthInterval }: ConsoleOptions,
   environment: NodeJS.ProcessEnv = process.env,

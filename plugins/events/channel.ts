@@ -12,7 +12,7 @@ import type { Stream } from "./stream.ts";
 
 const ID = /^(\w+)-(\d{1,15})$/;
 
-/** What happens, for whoever reads along. Lives through reloads of the plugin: streams, ids and what is kept for late readers. */
+/** What happens, for readers. Lives through reloads of the plugin: streams, ids and what is kept for late readers. */
 export class Channel {
   readonly #instance = randomBytes(6).toString("hex");
   readonly #replica: string;
@@ -66,7 +66,7 @@ export class Channel {
     return this.#idOf(this.#ring.last);
   }
 
-  /** Whether any stream shows a kind, be it at another gateway; for what costs something to make. */
+  /** Whether any stream shows a kind, also at another gateway; for what costs something to make. */
   isRead(kind: TopicKind): boolean {
     return (this.#readers.get(kind) ?? 0) > 0 || this.#fleet?.isRead(kind) === true;
   }
@@ -131,7 +131,7 @@ export class Channel {
     stream.known = 0;
     const missed = lastEventId === undefined ? [] : this.#since(lastEventId);
     const { instance, lastId } = this;
-    // Its id is where the reader stands: a stream that breaks off while it catches up loses nothing.
+    // Its id is where the reader stands: a stream that is interrupted while it catches up loses nothing.
     const id = "reason" in missed ? lastId : (lastEventId ?? lastId);
     stream.tell("hello", { instance, lastId, servers, kinds: [...kinds] }, { id });
     if ("reason" in missed) stream.tell("gap", missed);

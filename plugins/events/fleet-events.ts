@@ -75,7 +75,7 @@ export class FleetEvents {
     await stop?.();
   }
 
-  /** Who is asked already is asked anew before the last question ends, so that hardly anything falls between. */
+  /** Who is asked already is asked again before the last question ends, so that hardly anything falls between. */
   #askAnew(): void {
     const before = [...this.#asked];
     this.#asked.clear();

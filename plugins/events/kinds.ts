@@ -38,7 +38,7 @@ export interface EventData {
   /** Something is missing here. */
   gap: {
     /**
-     * `expired`: too long ago; `restarted`: the id is of an earlier run; `unknown`: it is no id of ours; `slow`: the reader did
+     * `expired`: too long ago; `restarted`: the id is of an earlier run; `unknown`: it is not an id of ours; `slow`: the reader did
      * not keep up, and progress or log lines were left out; `lost`: a gateway could not write them to the store, or not read them.
      */
     readonly reason: "expired" | "restarted" | "unknown" | "slow" | "lost";

@@ -36,7 +36,7 @@ type StoredEvent = z.output<typeof entrySchema>;
 /** An event for all gateways of the store. */
 export type SharedEvent = Omit<StoredEvent, "gateway" | "number">;
 
-/** What becomes of the events of all gateways. */
+/** What happens to the events of all gateways. */
 export interface SharedLogListener {
   /** @param seq its place, the same at every gateway */
   tell(event: SharedEvent, seq: number): void;
@@ -119,7 +119,7 @@ export class SharedLog {
         await this.#log!.append(...batch);
         this.#queue = this.#queue.filter((event) => event.number > number);
       } catch {
-        // It may have been written: whoever reads it twice sees that by its number.
+        // It may have been written: a reader who gets it twice sees that by its number.
         await pause(RETRY_MS, this.#ended.signal).catch(() => {});
       }
     }

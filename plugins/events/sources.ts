@@ -121,7 +121,7 @@ function mentionLine(channel: Channel, text: string): void {
   try {
     line = JSON.parse(text) as typeof line;
   } catch {
-    // A logger that somebody else made may write no JSON.
+    // A logger that somebody else made may write something other than JSON.
     line = { msg: text };
   }
   channel.mention("log", { line }, { level: levelOf(line["level"]) });

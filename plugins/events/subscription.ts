@@ -68,7 +68,7 @@ function listIn(query: URLSearchParams, name: "kinds" | "also"): Record<string, 
 /**
  * What a WebSocket message asks for.
  *
- * @throws {GatewayError} like {@link subscriptionOf}; `bad_request` for what is no JSON
+ * @throws {GatewayError} like {@link subscriptionOf}; `bad_request` for invalid JSON
  */
 export function subscriptionFrom(text: string, principal: Principal, topics: Topics): Subscription {
   let request: unknown;

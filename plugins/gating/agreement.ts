@@ -16,7 +16,7 @@ const answerSchema = z.boolean();
 /** Keys of flags, and the revision of each that is to be in force. */
 export type Written = readonly (readonly [key: string, rev: number])[];
 
-/** That what one gateway of a store switched is in force at the others: whoever was told so may rely on it anywhere. */
+/** That what one gateway of a store switched is in force at the others: a client that was told so may rely on it anywhere. */
 export class Agreement {
   readonly #store: Store;
   readonly #revOf: (key: string) => number;

@@ -17,7 +17,7 @@ const NEWS_MS = 1_000;
 /** What a {@link FlagStore} needs of the gateway. */
 export interface FlagStoreHost {
   readonly log: PluginContext["log"];
-  /** Builds the lists of every face anew. */
+  /** Rebuilds the lists of every face. */
   relist(): void;
   /** Flags changed: they are written down and in force. */
   changed(flags: readonly Flag[], by: string, elsewhere?: true): void;
@@ -201,7 +201,7 @@ export class FlagStore {
     }
   }
 
-  /** Whoever asked may go on at another gateway; the next switch need not wait for that. */
+  /** The caller may go on at another gateway; the next switch need not wait for that. */
   async #agree(changed: readonly Flag[], by: string): Promise<void> {
     const keeper = this.#opening?.keeper;
     if (changed.length > 0) await keeper?.agree?.(changed.map((flag) => ({ ...flag, by })));

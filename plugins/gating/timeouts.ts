@@ -11,7 +11,7 @@ export type Timed = Pick<Call, "method" | "server" | "name" | "timeout" | "meta"
 export const META_TIMEOUT = "propylon/timeout";
 
 /**
- * What becomes of a requested timeout: itself within the maximum, else the maximum. Both in milliseconds and above zero.
+ * What a requested timeout becomes: itself within the maximum, else the maximum. Both in milliseconds and above zero.
  */
 export function clamp(requested: number, max: number): number {
   return Math.min(requested, max);

@@ -11,7 +11,7 @@ export function toRecord(head: string, args: string, result: string): string {
   return `${head}\n${args}\n${result}`;
 }
 
-/** The id of the call in a record that was written elsewhere; `undefined` when it is no record. */
+/** The id of the call in a record that was written elsewhere; `undefined` when it is not a record. */
 export function idOf(record: string): string | undefined {
   const headEnd = record.indexOf("\n");
   const argumentsEnd = record.indexOf("\n", headEnd + 1);

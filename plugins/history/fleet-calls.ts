@@ -68,7 +68,7 @@ export class FleetCalls {
   }
 }
 
-/** When everything was forgotten last: whoever knows another mark has calls that are to be seen no more. */
+/** When everything was forgotten last: a gateway with another mark has calls that must not be seen any more. */
 function marksOf(store: Store) {
   return store.kv<string>("forgotten", { schema: z.string().max(100) });
 }

@@ -103,7 +103,7 @@ const lineSchema = z.tuple([
   text.optional(),
 ]);
 
-/** The id in a line that was written elsewhere; `undefined` when it is no such line. */
+/** The id in a line that was written elsewhere; `undefined` when it is not such a line. */
 export function checkHead(line: string): string | undefined {
   try {
     return lineSchema.parse(JSON.parse(line), FIRST_PROBLEM)[0];

@@ -41,7 +41,7 @@ export default definePlugin({
     registerRoutes(gateway, { ring, secrets, recorder, journal });
     registerPanels(gateway);
     registerMetrics(metrics, () => journal?.dropped ?? 0);
-    // Not before: whoever waits for the start does not wait for old calls.
+    // Not before: a caller that waits for the start does not wait for old calls.
     gateway.hook("gateway:ready", () => void journal?.fill());
     gateway.hook("reload:done", () => void journal?.fill());
     gateway.onStart(() => {

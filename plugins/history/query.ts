@@ -30,7 +30,7 @@ export const pageSchema = filterSchema.extend({
 /** Which calls somebody wants to see. */
 export type Filter = z.output<typeof filterSchema>;
 
-/** Whether whoever asks may know of a call. */
+/** Whether the caller may know of a call. */
 export type MayKnow = (entry: Entry) => boolean;
 
 /** Which of them at once. */

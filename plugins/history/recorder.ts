@@ -76,7 +76,7 @@ export class Recorder {
     return next(call);
   };
 
-  /** Remembers that whoever calls with these arguments, the very object, repeats a call. */
+  /** Remembers that a call with these arguments, the very object, repeats a call. */
   repeats(args: object, id: string): void {
     this.#replays.set(args, id);
   }
@@ -105,7 +105,7 @@ export class Recorder {
     this.#due ??= setImmediate(() => this.flush());
   }
 
-  /** Arguments from within the process may be no JSON, and an answer may only look like it: neither may end the process. */
+  /** Arguments from within the process need not be JSON, and an answer may only look like it: neither may end the process. */
   #try(running: Running, clock: number): void {
     try {
       this.#write(running, clock);

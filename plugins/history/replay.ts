@@ -10,7 +10,7 @@ import type { Entry } from "./entry.ts";
 import type { Recorder } from "./recorder.ts";
 
 /**
- * Makes a call once more, as whoever asks for it.
+ * Makes a call once more, as the one who asks for it.
  *
  * @throws {GatewayError} `invalid` when the arguments were not kept whole; whatever the pipeline decides
  */

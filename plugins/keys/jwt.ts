@@ -40,7 +40,7 @@ interface Check {
  * id is `sub`, its roles those of the role claim that exist.
  *
  * @param isQualified whether the id is `jwt:<sub>`, because others name people, too
- * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for a key that is none
+ * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for an invalid key
  */
 export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVerifier {
   const { algorithms, key, usableUntil = () => Infinity } = pickCheck(config);
@@ -133,7 +133,7 @@ function unusable(why: string, cause?: unknown): GatewayError {
   return new GatewayError("upstream_error", `The key set cannot be used: ${why}.`, { cause });
 }
 
-/** Node would derive a public key from a private one; whoever put that here gave a secret away. */
+/** Node would derive a public key from a private one; the operator who put that here gave a secret away. */
 function readPublicKey(pem: string): KeyObject {
   try {
     const key = /PRIVATE KEY/.test(pem) ? undefined : createPublicKey(pem);

@@ -56,7 +56,7 @@ export class KeySet {
   }
 }
 
-/** @throws for what is no set, or has no key that can verify anything: the issuer's fault, and no reason to forget its keys */
+/** @throws for what is not a set, or has no key that can verify anything: the issuer's fault, and no reason to forget its keys */
 function readKeys(value: unknown, rsaAlgorithm: RsaAlgorithm): JSONWebKeySet {
   const listed = isObject(value) && Array.isArray(value["keys"]) ? value["keys"] : [];
   const keys = listed.slice(0, MAX_KEYS).filter(isVerifier);

@@ -1,7 +1,7 @@
 import type { GatewayError } from "propylon";
 import { ExpiringMap } from "propylon/internal";
 
-/** Most tokens of a kind that are remembered. */
+/** Maximum tokens of a kind that are remembered. */
 const MAX_TOKENS = 10_000;
 /** The clock may have been wrong. */
 const OVER_MS = 60_000;

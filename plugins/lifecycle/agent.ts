@@ -31,7 +31,7 @@ export type End =
       readonly error?: string | undefined;
     };
 
-/** What whoever watches an agent is told. */
+/** What a watcher of an agent is told. */
 export type News =
   | { readonly type: "state" }
   /** It was deleted. */
@@ -63,7 +63,7 @@ export interface Origin {
 
 /** One agent at work on one contract. Its final states are sticky. */
 export class ManagedAgent {
-  /** Nobody can guess it: whoever knows an id has seen it. */
+  /** Nobody can guess it: somebody who knows an id has seen it. */
   readonly id: string;
   readonly contract: string;
   readonly name: string;
@@ -74,11 +74,11 @@ export class ManagedAgent {
   readonly createdAt: string;
   /** Ends its run at once, requests in flight included. */
   readonly cut = new AbortController();
-  /** Set while a payload is stored on the way to its end: whoever comes next waits. */
+  /** Set while a payload is stored on the way to its end: the next caller waits. */
   ending: Promise<unknown> | undefined;
   /** The end that is being written down and does not count yet. */
   nextEnd: { readonly end: End; readonly endedAt: string } | undefined;
-  /** Whether it is to run, be it that it waits for a place. */
+  /** Whether it is to run, also while it waits for a place. */
   isWanted = false;
   /** Settles when the store has it; absent where nothing is stored. */
   stored: Promise<void> | undefined;

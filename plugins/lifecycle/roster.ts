@@ -50,7 +50,7 @@ export class Roster {
     if (this.#agents.delete(agent.id)) this.#onDrop(agent);
   }
 
-  /** Drops what ended too long ago; then the oldest of whoever has most, or one owner could make those of all others go. */
+  /** Drops what ended too long ago; then the oldest of the one with the most, or one owner could make those of all others go. */
   sweep({ maxAgents, ttl, maxSize }: LifecycleOptions["retention"]): void {
     const before = new Date(Date.now() - ttl).toISOString();
     for (const agent of this.#ended.keys()) {

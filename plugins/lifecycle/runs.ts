@@ -27,8 +27,8 @@ export class Runs {
   }
 
   /**
-   * An agent that was stopped has no place any more, and its request in flight ends normally. Whoever starts and stops
-   * would so have as many requests in flight as they like: beyond as many as there are places the oldest is cut.
+   * An agent that was stopped has no place any more, and its request in flight ends normally. Starting and stopping
+   * would so allow any number of requests in flight: beyond as many as there are places the oldest is cut.
    */
   cutLeftovers(places: number): void {
     const left = [...this.#all.keys()].filter(({ isOver, cut }) => isOver && !cut.signal.aborted);
@@ -42,7 +42,7 @@ export class Runs {
   }
 
   /**
-   * Whoever starts an agent has the answer before anything else happens, and one run begins per turn of the event
+   * A caller that starts an agent has the answer before anything else happens, and one run begins per turn of the event
    * loop: two hundred at once would hold everybody up for as long as all of them take.
    */
   #turn(): Promise<void> {

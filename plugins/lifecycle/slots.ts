@@ -7,12 +7,12 @@ export class AgentSlots {
   readonly #taken = new Set<ManagedAgent>();
   readonly #waiting = new Set<ManagedAgent>();
 
-  /** Whether whoever asks now gets a place at once. */
+  /** Whether one who asks now gets a place at once. */
   get isFree(): boolean {
     return this.#taken.size < this.limit;
   }
 
-  /** Asks for a place; whoever has to wait gets it from {@link next}. */
+  /** Asks for a place; who has to wait gets it from {@link next}. */
   ask(agent: ManagedAgent): void {
     this.#waiting.add(agent);
   }

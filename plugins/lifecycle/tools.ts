@@ -129,7 +129,7 @@ function registerAppend(gateway: LifecycleContext, lifecycle: Lifecycle): void {
   });
 }
 
-/** What the audit says an action was about: whoever may use somebody else's agents is not the one who owns them. */
+/** What the audit says an action was about: a user of somebody else's agents is not the one who owns them. */
 export function targetOf({ id, name, owner }: ManagedAgent): Readonly<Record<string, string>> {
   return { agent: id, name, owner: owner.ref };
 }

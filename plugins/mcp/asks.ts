@@ -71,7 +71,7 @@ export function askingGateway({ id }: ClientResponse): string | undefined {
   return typeof id === "string" ? ASK_ID.exec(id)?.[1] : undefined;
 }
 
-/** Hands a client's response to whoever asked; tells whether anybody did. Responses to unknown ids are ignored. */
+/** Hands a client's response to the one who asked; tells whether anybody did. Responses to unknown ids are ignored. */
 export function settleAsk(session: Session, response: ClientResponse): boolean {
   const id = String(response.id);
   const ask = session.asks?.get(id);

@@ -33,7 +33,7 @@ export type Request = Extract<ClientMessage, { kind: "request" }>;
 /** An answer to what the gateway asked; see {@link ClientMessage}. */
 export type ClientResponse = Extract<ClientMessage, { kind: "response" }>;
 
-/** Reads one JSON-RPC 2.0 message; `undefined` when it is none. Unknown members are ignored. */
+/** Reads one JSON-RPC 2.0 message; `undefined` when it is not one. Unknown members are ignored. */
 export function readClientMessage(value: unknown): ClientMessage | undefined {
   if (!isObject(value) || value["jsonrpc"] !== "2.0") return undefined;
   const { id, method, params } = value;

@@ -4,7 +4,7 @@ export interface Contender {
   readonly prefix: string;
   /** What it has, or had when it was last there; `undefined`: it never said, and may have anything. */
   readonly names: ReadonlySet<string> | undefined;
-  /** Whether a thing of this name would be there for whoever looks. */
+  /** Whether a thing of this name would be there for the client. */
   readonly may: (name: string) => boolean;
   /** Whether it would be listed. */
   readonly shows: (name: string) => boolean;

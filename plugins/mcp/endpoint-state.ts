@@ -75,13 +75,13 @@ export class EndpointState {
     this.#context.early.retry();
   }
 
-  /** Builds the views anew, because a filter changed its answers: what it takes away is gone with the next request. */
+  /** Rebuilds the views, because a filter changed its answers: what it hides is gone with the next request. */
   refilter(): void {
     this.#context.views.forget();
     this.relist();
   }
 
-  /** Builds the views anew, as after a change of a catalogue. */
+  /** Rebuilds the views, as after a change of a catalogue. */
   relist(): void {
     this.#dirty = true;
     if (!this.#rebuilding) void this.#rebuild();
@@ -148,7 +148,7 @@ export class EndpointState {
     }
   }
 
-  /** Builds the view anew; many changes at once are one rebuild. A catalogue that cannot be shown leaves the old view. */
+  /** Rebuilds the view; many changes at once are one rebuild. A catalogue that cannot be shown leaves the old view. */
   async #rebuild(): Promise<void> {
     this.#rebuilding = true;
     while (this.#dirty && this.#content !== undefined) {
@@ -287,7 +287,7 @@ function noteUpdate(session: Session, { uri }: Json): void {
   if (updates.size > MAX_PER_SUBSCRIBER) updates.delete(oldest!);
 }
 
-/** A gateway that keeps nothing beyond its process keeps no sessions. */
+/** A gateway that stores nothing beyond its process keeps no sessions. */
 function openStore(
   { host, name }: EndpointContext,
   sessions: SessionTable,

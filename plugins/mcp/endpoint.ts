@@ -44,7 +44,7 @@ export class Endpoint {
     this.#live.show(content);
   }
 
-  /** Builds the lists anew, because a filter changed its answers. */
+  /** Rebuilds the lists, because a filter changed its answers. */
   relist(): void {
     this.#live.refilter();
   }
@@ -117,7 +117,7 @@ export class Endpoint {
     principal: Principal,
     accepts: Accepts,
   ): void {
-    // A reload may take the endpoint away while a body is still coming in.
+    // A reload may remove the endpoint while a body is still coming in.
     if (this.#context.closed) return sendFault(res, closedFault(this.#context.host.draining), null);
     if (this.#context.host.leases.isWithdrawn(principal))
       return sendFault(res, CREDENTIAL_GONE, null);

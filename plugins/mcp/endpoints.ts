@@ -42,7 +42,7 @@ export class Endpoints implements EndpointServer {
     for (const [name, { endpoint }] of old) if (!this.#served.has(name)) endpoint.close();
   }
 
-  /** Builds every endpoint's lists anew and tells clients what differs. */
+  /** Rebuilds every endpoint's lists and tells clients what differs. */
   relist(): void {
     for (const { endpoint } of this.#served.values()) endpoint.relist();
   }
@@ -87,7 +87,7 @@ export class Endpoints implements EndpointServer {
   }
 }
 
-/** Whether nothing differs, so that a reload need not build the lists anew; an entry whose tools are others is another server. */
+/** Whether nothing differs, so that a reload need not rebuild the lists; an entry whose tools are others is another server. */
 function showsSame(before: EndpointContent, after: EndpointContent): boolean {
   return (
     before.isUnfiltered === true &&

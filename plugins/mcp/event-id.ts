@@ -15,7 +15,7 @@ export function encodeRequest(id: RpcId): string {
   return text.length > 100 ? "" : `-${text}`;
 }
 
-/** The request of such a part; `undefined` for what is none. */
+/** The request of such a part; `undefined` for any other. */
 export function decodeRequest(text: string): RpcId | undefined {
   try {
     const id = parseExact(Buffer.from(text, "base64url").toString());

@@ -224,7 +224,7 @@ export class Journals {
     return gateway === undefined || gateway === this.#home ? undefined : gateway.slice(0, -1);
   }
 
-  /** The request whose stream was lost with another process; `undefined` for one of this process, and for what is no event id. */
+  /** The request whose stream was lost with another process; `undefined` for one of this process, and for an invalid event id. */
   lost(session: ResumableSession, eventId: string): LostStream | undefined {
     const { gateway, count, request } = EVENT_ID.exec(eventId)?.groups ?? {};
     if (count === undefined) return undefined;

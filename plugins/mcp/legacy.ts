@@ -69,7 +69,7 @@ export class LegacyFace {
     });
   }
 
-  /** Answers what has no answer of its own, once it is where it belongs. */
+  /** Answers a message without an answer of its own, once it is where it belongs. */
   #accept(request: SessionRequest, work: Promise<unknown> | undefined): void {
     const { res } = request;
     if (work === undefined) return void res.writeHead(202).end();

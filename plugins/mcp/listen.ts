@@ -86,7 +86,7 @@ export class Listeners {
       release();
       this.#closed(listener);
     });
-    // The acknowledgement may take a moment; the client shall see at once that it was heard.
+    // The acknowledgement may take a moment; the client must see at once that it was heard.
     if (honored["resourceSubscriptions"] ?? honored["taskIds"]) res.flushHeaders();
     void this.#acknowledge(listener, honored);
   }

@@ -12,7 +12,7 @@ export const NOT_RESUMABLE: Fault = {
 
 /**
  * For a client that has all of a call's stream, the answer too. The SDK for TypeScript comes again after an answer that is an error;
- * for a stream without events it would open that of the session once more, and both would take it from each other for ever.
+ * for a stream without events it would open that of the session once more, and both would take it from each other forever.
  */
 export const OVER: Fault = {
   status: 405,

@@ -27,7 +27,7 @@ export class ParkedCalls<C extends Holdable> {
   readonly #byCall = new Map<C, Held>();
   readonly #shares = new FairQuota();
 
-  /** Holds a call and returns the handle for the retry. Over the limit, the longest held call of whoever has most is aborted. */
+  /** Holds a call and returns the handle for the retry. Over the limit, the one with the most loses its longest held call. */
   hold(call: C): string {
     this.#forget(call);
     if (this.#byState.size >= MAX_HELD) this.#abandon(this.#surplus(call.principal));

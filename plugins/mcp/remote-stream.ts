@@ -19,7 +19,7 @@ export class RemoteStream extends PassThrough {
   constructor(signal: AbortSignal) {
     super({ signal });
     this.setEncoding("utf8");
-    // Its reader learns of it; a client that went away is no failure.
+    // Its reader learns of it; a client that went away is not a failure.
     this.on("error", () => {});
   }
 

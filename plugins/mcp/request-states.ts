@@ -14,8 +14,8 @@ export interface StateOwner {
 }
 
 /**
- * A server's `requestState` as its client gets it. The server sees one client, the gateway, and takes a state from whoever brings
- * it; so it is bound to the principal it was given to, and to the request it continues (2026-07-28, security of `requestState`).
+ * A server's `requestState` as its client gets it. The server sees one client, the gateway, and takes a state from any bearer
+ * of it; so it is bound to the principal it was given to, and to the request it continues (2026-07-28, security of `requestState`).
  *
  * The key is in the store: who was asked a question may answer it after a restart, or at another gateway.
  */
@@ -26,7 +26,7 @@ export class RequestStates {
 
   constructor(store: Store) {
     if (!store.durable && !store.shared) return;
-    // While the store is away a state lives as long as the process: its client sends the request anew after that.
+    // While the store is away a state lives as long as the process: its client sends the request again after that.
     readKey(store).then(
       (key) => (this.#key = key),
       () => undefined,
@@ -51,7 +51,7 @@ export class RequestStates {
   }
 }
 
-/** The key of all gateways of a store; whoever comes first makes it. */
+/** The key of all gateways of a store; the one that comes first makes it. */
 async function readKey(store: Store): Promise<Buffer> {
   const keys = store.kv<string>("keys");
   const fresh = randomBytes(32).toString("base64url");

@@ -2,8 +2,8 @@
 const SCHEME = "propylon://";
 
 /**
- * A URI that means a resource of one server, whoever else has one of the same URI. What the server wrote stands in it as it is, so
- * that a template stays one.
+ * A URI that means a resource of one server, no matter who else has one of the same URI. What the server wrote stands in it as it
+ * is, so that a template stays one.
  */
 export function resourceAlias(server: string, uri: string): string {
   return `${SCHEME}${server}/${uri}`;

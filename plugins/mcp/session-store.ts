@@ -49,7 +49,7 @@ export interface SessionStoreOptions {
 export class SessionStore {
   readonly #kv: Kv<SessionRecord>;
   readonly #options: SessionStoreOptions;
-  /** A record that is this old is written anew, so that it does not end before its session. */
+  /** A record that is this old is written again, so that it does not end before its session. */
   readonly #fresh: number;
   readonly #ticker: NodeJS.Timeout;
   readonly #closed = new AbortController();
@@ -135,8 +135,8 @@ export class SessionStore {
   }
 
   /**
-   * Takes over a session that was opened from what was {@link read}. A gateway that it was unused at for long must not take its
-   * record away, and it may have been ended since it was read: so it is written.
+   * Takes over a session that was opened from what was {@link read}. A gateway that it was unused at for long must not remove its
+   * record, and it may have been ended since it was read: so it is written.
    */
   adopt(session: Session, entry: Entry<SessionRecord>): void {
     this.#note(session, entry.key, entry.rev, entry.value);

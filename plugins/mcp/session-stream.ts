@@ -68,7 +68,7 @@ export class SessionStream implements ResumableReply {
     return this.#ended.signal;
   }
 
-  /** Whether a client reads what happens here, be it at another gateway. */
+  /** Whether a client reads what happens here, also at another gateway. */
   get open(): boolean {
     return this.isRead || (this.#held === undefined && this.#reader?.signal.aborted === false);
   }

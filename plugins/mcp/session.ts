@@ -127,7 +127,7 @@ export class Session {
     return false;
   }
 
-  /** Remembers a call as long as it runs. Links instead of a Map, which would be made anew for nearly every call. */
+  /** Remembers a call as long as it runs. Links instead of a Map, which would be made again for nearly every call. */
   begin(call: Cancellable): void {
     call.earlier = this.#lastCall;
     if (this.#lastCall) this.#lastCall.later = call;
@@ -188,7 +188,7 @@ export class SessionTable {
     return shared && new Session(principal, version, shared, id);
   }
 
-  /** Opens a session; at the limit the longest idle one of whoever has most makes way. */
+  /** Opens a session; at the limit the longest idle one of the principal with the most makes way. */
   add(session: Session): void {
     const { principal } = session;
     while (this.#sessions.size >= this.#options.max) this.#end(this.#surplus(principal), "evicted");
@@ -225,7 +225,7 @@ export class SessionTable {
     return this.#sessions.has(id);
   }
 
-  /** Ends a session on its client's wish. */
+  /** Ends a session at its client's request. */
   delete(session: Session): void {
     this.#end(session, "deleted");
   }
@@ -242,7 +242,7 @@ export class SessionTable {
     for (const session of this.#sessions.values()) this.#end(session, "shutdown");
   }
 
-  /** Busy ones of whoever has most still go before anything of others. */
+  /** Busy ones of the one with the most still go before anything of others. */
   #surplus(newcomer: string): Session {
     const isLargest = this.#shares.largestWith(newcomer);
     let busy: Session | undefined;

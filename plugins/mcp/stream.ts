@@ -95,7 +95,7 @@ export class EventStream implements KeptAlive {
   }
 
   /**
-   * Sends one message; false when the stream is closed, be it by this call: a slow reader may not cost unbounded memory.
+   * Sends one message; false when the stream is closed, also by this call: a slow reader may not cost unbounded memory.
    * What waits is at most the queue and one message.
    *
    * @param id of the event, for a stream that can be resumed

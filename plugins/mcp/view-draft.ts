@@ -23,7 +23,7 @@ interface Candidate<T> extends Named {
   readonly isListed: boolean;
 }
 
-/** What filters decide for whoever looks. */
+/** What filters decide for the client. */
 export interface Decisions {
   /** Whether there is such a thing. */
   readonly exists: (item: Listed) => boolean;
@@ -181,7 +181,7 @@ export class ViewDraft {
     return this.#content.selection.get(name)?.prefix ?? name;
   }
 
-  /** Whether a thing of a server is there for whoever looks; asked once for each name. */
+  /** Whether a thing of a server is there for the client; asked once for each name. */
   #mayHave({ name: server }: Server, kind: NamedKind): (name: string) => boolean {
     const selected = kind === "tool" ? this.#content.selection.get(server) : undefined;
     if (!selected && !this.#content.byPrincipal) return () => true;
@@ -252,7 +252,7 @@ export class ViewDraft {
     this.#fragments[METHOD[kind]].push(toFragment(entry, MEMBER[kind], name));
   }
 
-  /** Servers that clients were told this name of, and that are there for whoever looks. */
+  /** Servers that clients were told this name of, and that are there for the client. */
   #claimants(kind: NamedKind, name: string): ReadonlySet<string> {
     const all = this.#known.claimants(kind, name);
     if (!this.#content.byPrincipal) return all;

@@ -65,14 +65,14 @@ export class View {
   /**
    * The server that owns a resource; a resource nobody lists goes to the only server that has resources at all.
    *
-   * @param principal who asks: about what no list has, filters are asked anew, and not about whom this view was built for
+   * @param principal who asks: about what no list has, filters are asked again, and not about whom this view was built for
    */
   resource(uri: string, principal?: Principal): Route | undefined {
     const listed = this.resources.get(uri);
     if (listed !== undefined) return listed;
     const alias = readAlias(uri);
     const owner = alias && this.servers.find(({ name }) => name === alias.server);
-    // A URI that some server lists, or may list, is no other's because that one is away.
+    // A URI that some server lists, or may list, is not another's because that one is away.
     if (!owner && this.#contenders.resource.of(uri).length > 0) return undefined;
     const server = owner ?? this.templates.find(uri) ?? this.#onlyResourceServer();
     const name = owner ? alias.uri : uri;

@@ -36,7 +36,7 @@ export interface Labelling {
   readonly toolNames: boolean;
   /** Whether there is such a server. */
   isServer(name: string): boolean;
-  /** The network transport of a server as OpenTelemetry names it; `undefined` when it is no upstream. */
+  /** The network transport of a server as OpenTelemetry names it; `undefined` when it is not an upstream. */
   transportOf(server: string): string | undefined;
 }
 

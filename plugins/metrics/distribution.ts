@@ -55,7 +55,7 @@ export class Family {
     return row.times;
   }
 
-  /** An empty value is no label, as in Prometheus itself. */
+  /** An empty value is not a label, as in Prometheus itself. */
   *rows(): Generator<readonly [Labels, Distribution]> {
     for (const { values, times } of this.#rows.values()) {
       const pairs = this.#labels.map((label, at) => [label, values[at]!] as const);

@@ -4,7 +4,7 @@ import type { Distribution, Labels } from "./distribution.ts";
 /** One series: its labels and its value. */
 export type Sample = readonly [labels: Labels, value: number];
 
-/** What becomes of the values of several processes that are one gateway. */
+/** What happens to the values of several processes that are one gateway. */
 export type Together = "sum" | "max" | "min" | "average";
 
 /** Registers metrics whose values are read when somebody scrapes; until then nothing is done for them. */

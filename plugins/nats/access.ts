@@ -3,7 +3,7 @@ import { z } from "zod";
 const file = z.string().min(1);
 
 /**
- * Options of everything that uses NATS: who we are there, and how streams are made.
+ * Options of everything that uses NATS: how we authenticate there, and how streams are made.
  *
  * @example const natsSchema = z.strictObject({ url: z.string(), ...natsAccess });
  */

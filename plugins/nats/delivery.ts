@@ -6,7 +6,7 @@ import { factsOf, readHeaders } from "./facts.ts";
 const CONFIRM_MS = 5_000;
 
 /**
- * One delivery of one message. Whoever has it must {@link Delivery.keep keep} it until it is acked or given back.
+ * One delivery of one message. Its receiver must {@link Delivery.keep keep} it until it is acked or given back.
  *
  * @example await delivery.ack();
  */

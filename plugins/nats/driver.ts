@@ -202,7 +202,7 @@ export class NatsDriver implements StoreDriver {
   }
 
   async #run<T>(work: (request: StoreRequest) => Promise<T>): Promise<T> {
-    // Whoever tries again at once leaves room for the connection to come back.
+    // A caller that tries again at once leaves room for the connection to come back.
     if (!this.#link.status.isConnected) await setImmediate();
     const running = work(this.#request());
     this.#track(running);

@@ -32,8 +32,8 @@ export function factsOf(reply: string): DeliveryFacts {
 }
 
 /**
- * Headers by their names. Of one that came more than once, the first counts. Headers that the client cannot read are none: anybody
- * may write them.
+ * Headers by their names. Of one that came more than once, the first counts. Headers that the client cannot read are left out:
+ * anybody may write them.
  *
  * @example const headers = readHeaders(() => message.headers);
  */

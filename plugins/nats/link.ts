@@ -220,7 +220,7 @@ export class Link {
     }
   }
 
-  /** Until the streams are as they must be, or the connection drops, which begins it anew. */
+  /** Until the streams are as they must be, or the connection drops, which begins it again. */
   async #provide({ connection, client, manager }: Jetstream): Promise<void> {
     const { signal } = this.#closing;
     for (let failures = 1; !signal.aborted; failures++) {

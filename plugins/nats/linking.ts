@@ -53,8 +53,8 @@ export interface LinkOptions {
   /** Pauses between two attempts to connect. */
   readonly retry: BackoffPolicy;
   /**
-   * So often the client itself tries each server again. Behind that we connect anew, with what files and addresses say by then, and
-   * hear why it fails, which the client keeps to itself. 0: at once, and what the client had still to say is dropped.
+   * So often the client itself tries each server again. Behind that we connect again, with what files and addresses say by then,
+   * and hear why it fails, which the client keeps to itself. 0: at once, and what the client had still to say is dropped.
    */
   readonly reconnects: number;
   /** Pause between two pings, in milliseconds: a connection is over when two are not answered. */

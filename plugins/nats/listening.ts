@@ -19,7 +19,7 @@ interface Active extends Listener {
   last: number;
 }
 
-/** What the server tells, it tells within so many milliseconds; later is no harm, but work. */
+/** What the server tells, it tells within so many milliseconds; later does no harm, but makes work. */
 const SETTLE_MS = 250;
 /** What the server says with a message that it has stored: its place. */
 const SEQUENCE = "Nats-Sequence";

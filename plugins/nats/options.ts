@@ -21,7 +21,7 @@ export type NatsOptions = z.output<typeof optionsSchema>;
  * Options with the addresses of the config's `store` and the environment.
  *
  * @param folder where relative files start from
- * @throws {GatewayError} `invalid` for servers that are none, two identities at once, or half of a pair
+ * @throws {GatewayError} `invalid` for invalid servers, two identities at once, or half of a pair
  */
 export function natsSettingsOf(options: NatsOptions, store: string, folder: string): NatsSettings {
   const url = store.split(",").map((each) => each.trim());

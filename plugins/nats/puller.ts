@@ -110,7 +110,7 @@ export class Puller {
   #take(message: Msg): void {
     const [first] = this.#waiting.values();
     if (message.reply?.startsWith("$JS.ACK.") !== true) {
-      // A task takes whoever waits longest, so what was asked for may be another's by now.
+      // A task goes to the one that waits longest, so what was asked for may be another's by now.
       this.#end(message, this.#waiting.get(message.subject) ?? first);
       return;
     }

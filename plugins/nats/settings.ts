@@ -10,14 +10,14 @@ import type { NatsAccess } from "./access.ts";
 export interface NatsSettings extends Pick<NatsAccess, "provision" | "replicas"> {
   /** Without credentials. */
   readonly servers: readonly string[];
-  /** Who we are; at most one of the four ways, a password beside a user. */
+  /** How we authenticate; at most one of the four ways, a password beside a user. */
   readonly identity: Identity;
   /** Files; `undefined` = TLS only where the server wants it. */
   readonly tls: TlsFiles | undefined;
 }
 
 /**
- * Who we are. Files of credentials and seed; the others are said as they are.
+ * How we authenticate: with files of credentials and seed; the others are values.
  *
  * @example const identity: Identity = { user: "gateway", password };
  */
@@ -47,7 +47,7 @@ const SERVER = /^(?:([a-z]+):\/\/)?(?:([^@/]*)@)?([^@/]+)\/?$/i;
  *
  * @param cwd where relative files start from
  * @returns `undefined` when nobody names a server
- * @throws {GatewayError} `invalid` for servers that are none, two identities at once, or half of a pair
+ * @throws {GatewayError} `invalid` for invalid servers, two identities at once, or half of a pair
  * @example const settings = natsOf({ ...config.nats, url: "nats://127.0.0.1:4222" }, environment, folder);
  */
 export function natsOf(
@@ -135,7 +135,7 @@ export function nameOf(way: (typeof WAYS)[number]): string {
   return `nats.${way} (${way === "credentials" ? "NATS_CREDS" : `NATS_${way.toUpperCase()}`})`;
 }
 
-/** How we say who we are, as it is written; `undefined` = we do not. @example const way = wayOf(settings.identity); */
+/** How we authenticate, as it is written; `undefined` = we do not. @example const way = wayOf(settings.identity); */
 export function wayOf(identity: Identity): string | undefined {
   const way = WAYS.find((each) => identity[each] !== undefined);
   return way && nameOf(way);

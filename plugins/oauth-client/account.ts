@@ -46,7 +46,7 @@ export class LoginAccount implements ServerAccount {
     return this.#tokens;
   }
 
-  /** What a login is to ask for besides the server's own wishes. */
+  /** What a login is to ask for besides what the server itself wants. */
   get wanted(): readonly string[] {
     return this.#wanted;
   }
@@ -205,7 +205,7 @@ export class LoginAccount implements ServerAccount {
     this.#use(undefined);
   }
 
-  /** Whoever gets hold of the memory finds the tokens of those who are at work, and of nobody else. */
+  /** Somebody who gets hold of the memory finds the tokens of those who are at work, and of nobody else. */
   #watch(): void {
     clearTimeout(this.#idle);
     if (this.#tokens === undefined) return;

@@ -19,7 +19,7 @@ const FINAL: readonly string[] = [
   "token_revoked",
 ];
 
-/** A provider refused for good: somebody has to log in anew. */
+/** A provider refused for good: somebody has to log in again. */
 export class GrantRefused extends Error {
   /** Whether it does not know the client any more. */
   readonly isClient: boolean;

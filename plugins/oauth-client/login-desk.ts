@@ -29,7 +29,7 @@ export interface LoginDeskParts {
   readonly count: (step: LoginStep) => void;
   /** Tells all gateways of the store. */
   readonly publish: (news: LoginNews) => Promise<void>;
-  /** Connects anew with what an account has now. */
+  /** Connects again with what an account has now. */
   readonly renew: (server: string, principal: Principal | undefined) => void;
 }
 

@@ -5,7 +5,7 @@ import { Mismatch, providerFault } from "./faults.ts";
 const BEARER = /^[\x21-\x7e]{1,16384}$/;
 /** Types of tokens that are worth nothing without a proof, which the gateway does not make. */
 const PROVEN: readonly string[] = ["dpop", "mac"];
-/** Ten years. Longer lives are no dates any more. */
+/** Ten years. Longer lives no longer give a date. */
 const MAX_LIFE_S = 315_360_000;
 
 /**

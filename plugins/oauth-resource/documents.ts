@@ -6,7 +6,7 @@ import { issuerFault } from "./refusal.ts";
 export interface IssuerDocument {
   readonly status: number;
   readonly cacheControl: string;
-  /** Empty for an answer that is no JSON object. */
+  /** Empty for an answer that is not a JSON object. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -20,7 +20,7 @@ export interface IssuerForm {
 export class IssuerDocuments {
   readonly #http: ProviderHttp;
 
-  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
+  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is not a host, address or network */
   constructor(options: { readonly allowedAddresses: readonly string[]; readonly timeout: number }) {
     this.#http = new ProviderHttp({
       ...options,

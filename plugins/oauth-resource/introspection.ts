@@ -12,7 +12,7 @@ import {
   uncheckedToken,
 } from "./refusal.ts";
 
-/** Most questions at a time: whoever makes tokens up must not make the gateway ask without end. */
+/** Most questions at a time: a client with made-up tokens must not make the gateway ask without end. */
 const MAX_RUNNING = 64;
 /** How long a token lasts whose issuer does not say so: a stream must end some day. */
 const UNKNOWN_LIFE_S = 3_600;

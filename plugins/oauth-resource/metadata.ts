@@ -37,7 +37,7 @@ export async function discover(
 /**
  * An address that metadata name.
  *
- * @throws {GatewayError} `upstream_error` for one that is none
+ * @throws {GatewayError} `upstream_error` for an invalid one
  */
 export function namedUrl(metadata: IssuerMetadata, member: string): URL {
   const value = metadata[member];

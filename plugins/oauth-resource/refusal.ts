@@ -53,7 +53,7 @@ export function issuerFault(why: string, cause?: unknown): GatewayError {
   return new GatewayError("upstream_error", `The issuer cannot be used: ${why}.`, { cause });
 }
 
-/** An issuer that does not answer is no fault of the token: 502, and no client throws a good token away. */
+/** An issuer that does not answer is not the fault of the token: 502, and no client throws a good token away. */
 export function uncheckedToken(issuer: string, cause: unknown): GatewayError {
   return new GatewayError("upstream_error", "The token cannot be checked at the moment.", {
     cause,

@@ -66,7 +66,7 @@ const WRITTEN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*([^?#]*)/i;
 
 /**
  * A URL in the form in which two are compared: clients and issuers write one without a path with a slash, or without. What a reader
- * would turn into another path, e.g. dot segments, stays as it is written, and is no URL of this gateway.
+ * would turn into another path, e.g. dot segments, stays as it is written, and is not a URL of this gateway.
  */
 export function normalUrl(text: string): string {
   const written = WRITTEN.exec(text)?.[1];
@@ -119,7 +119,7 @@ function pathOf(url: string): string {
   return new URL(url).pathname;
 }
 
-/** What is asked of a token goes by the path of its request: of two endpoints with one path, on two listeners, none is meant. */
+/** What is asked of a token goes by the path of its request: of two endpoints with one path, on two listeners, neither counts. */
 function pathsUsedTwice(endpoints: Endpoints): ReadonlySet<string> {
   const paths = endpoints.map(({ url }) => pathOf(url));
   return new Set(paths.filter((path, index) => paths.indexOf(path) !== index));

@@ -175,7 +175,7 @@ export class AccessTokens {
     return this.#isQualified(issuer) ? qualifiedId(issuer.name, subject) : subject;
   }
 
-  /** Whoever can choose his name at one issuer must not be able to choose that of somebody at another. */
+  /** Somebody who can choose his name at one issuer must not be able to choose that of somebody at another. */
   #checkName(issuer: TokenIssuer, subject: string): void {
     if (this.#isQualified(issuer)) return;
     const others = this.#parts.issuers.all.filter((other) => other !== issuer);

@@ -39,7 +39,7 @@ export class ClientAssertions {
     const key = createHash("sha256")
       .update(JSON.stringify([id, jti]))
       .digest("base64url");
-    // Whoever saw one must not be able to use it too (RFC 7523 section 3).
+    // Somebody who saw one must not be able to use it too (RFC 7523 section 3).
     const isFirst = (await this.#parts.used.create(key, true)) !== undefined;
     if (!isFirst) throw refused("it was used before");
   }

@@ -54,7 +54,7 @@ type Known = ClientDocument | OauthError;
 
 /**
  * Reads Client ID Metadata Documents (draft-ietf-oauth-client-id-metadata-document): https, a public address, 5 seconds, 64 KiB and no
- * redirect, because whoever may name a URL must not reach what the gateway reaches.
+ * redirect, because a client that names a URL must not reach what the gateway reaches.
  */
 export class ClientDocuments {
   readonly #addresses: AllowedAddresses;
@@ -63,7 +63,7 @@ export class ClientDocuments {
   readonly #fetching = new Map<string, Promise<Known>>();
   readonly #rate = new Buckets(MAX_PER_MINUTE, 60_000 / MAX_PER_MINUTE);
 
-  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is no host, address or network */
+  /** @throws {GatewayError} `invalid` for an entry of `allowedAddresses` that is not a host, address or network */
   constructor(allowedAddresses: readonly string[]) {
     this.#addresses = new AllowedAddresses(allowedAddresses, "plugins.oauth.allowedAddresses");
     this.#http = new HttpClient({
@@ -80,7 +80,8 @@ export class ClientDocuments {
    * What a URL says.
    *
    * @param address who asks
-   * @throws {OauthError} `invalid_client` where it is no document about a program; `temporarily_unavailable` for too many questions
+   * @throws {OauthError} `invalid_client` where it is not a document about a program; `temporarily_unavailable` for too many
+   * questions
    */
   async read(id: string, address: string): Promise<ClientDocument> {
     const known = this.#known.get(id) ?? (await this.#fetch(id, address));

@@ -121,7 +121,7 @@ function isSameSecret(given: string | undefined, own: string): boolean {
   return given !== undefined && timingSafeEqual(digest(given), digest(own));
 }
 
-/** A code or a login of a program with a key is no use to whoever has not that key. @throws {OauthError} `invalid_client` */
+/** A code or a login of a program with a key is useless without that key. @throws {OauthError} `invalid_client` */
 export function checkKeyed(
   client: ProvenClient,
   { isKeyed = false }: { isKeyed?: boolean | undefined },

@@ -61,7 +61,7 @@ export class Codes {
   }
 
   /**
-   * Uses a code up, right or wrong: whoever has it and not its verifier must not be able to go on trying.
+   * Uses a code up, right or wrong: one who has it and not its verifier must not be able to go on trying.
    *
    * @throws {OauthError} `invalid_grant`, `invalid_target`
    */

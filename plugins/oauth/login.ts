@@ -36,8 +36,8 @@ const loginSchema = z.object({
 export type Login = z.infer<typeof loginSchema>;
 
 /**
- * Logins that people are in the middle of. The browser keeps them, sealed: whoever opens a thousand logins fills no store of the
- * gateway, a restart loses none, and nobody else's browser can go on with one (RFC 9700 section 4.7).
+ * Logins that people are in the middle of. The browser keeps them, sealed: a client that opens a thousand logins fills no store of
+ * the gateway, a restart loses none, and nobody else's browser can go on with one (RFC 9700 section 4.7).
  */
 export class Logins {
   readonly #seal: () => Fernet;

@@ -42,7 +42,7 @@ export class TokenEndpoint {
     return this.#answer(continued, form);
   }
 
-  /** RFC 7009 section 2.2: 200 also for a token that is none. */
+  /** RFC 7009 section 2.2: 200 also for an invalid token. */
   async revoke(event: RouteEvent): Promise<object> {
     const form = await readForm(event);
     const text = required(form, "token");
@@ -138,7 +138,7 @@ export class TokenEndpoint {
     return token && grants.get(token.grant);
   }
 
-  /** @throws {OauthError} `invalid_target` for what is no resource of this gateway */
+  /** @throws {OauthError} `invalid_target` for anything but a resource of this gateway */
   #resourceOf(form: Parameters): string | undefined {
     return form.has("resource") ? this.#parts.targets.resolve(form) : undefined;
   }

@@ -6,7 +6,7 @@ const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 /**
  * The JSON object in the body of a request; no body counts as `{}`.
  *
- * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON, `invalid` for what is no object,
+ * @throws {GatewayError} `unsupported_media_type`, `bad_request` for invalid JSON, `invalid` for what is not an object,
  * `too_large` beyond the gateway's `limits.body`
  */
 export async function readToolArguments({ req, context }: RouteEvent): Promise<Json> {
@@ -28,7 +28,7 @@ export function isJsonType(type: string | null | undefined): boolean {
 /**
  * The JSON object in a text; none at all counts as `{}`.
  *
- * @throws {GatewayError} `bad_request` for what is no JSON, `invalid` for what is no object
+ * @throws {GatewayError} `bad_request` for invalid JSON, `invalid` for what is not an object
  */
 export function toObject(text: string, maxDepth: number): Json {
   if (text === "") return {};

@@ -96,7 +96,7 @@ class Draft {
   }
 
   #addTool(server: string, tool: Tool, at: Placement): void {
-    // These two would be resolved away by whoever sends the request.
+    // These two would be resolved away by the client that sends the request.
     if (tool.name === "." || tool.name === "..") return;
     const id = this.#takeId(`${at.id}${tool.name}`);
     const input = inlineSchema(tool.inputSchema);
@@ -192,7 +192,7 @@ class Draft {
     };
   }
 
-  /** An operationId that is no other's, usable as a name in code. */
+  /** An operationId that no other has, usable as a name in code. */
   #takeId(wanted: string): string {
     const name = wanted.slice(0, MAX_NAME).replaceAll(/[^A-Za-z0-9_]+/g, "_");
     return this.#ids.take(name);

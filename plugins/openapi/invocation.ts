@@ -34,7 +34,7 @@ export interface InvocationHost {
   readonly jobs: TaskTable | undefined;
 }
 
-/** A call that is not timed keeps nothing at its peer, so one serves all. */
+/** A call that is not timed stores nothing at its peer, so one serves all. */
 export const NOBODY = new HttpPeer();
 
 /** One request that calls a tool, and the three ways to answer it: at once, as events, or later. */

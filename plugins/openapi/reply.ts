@@ -33,8 +33,8 @@ export function renderResult(result: Json, format: Format): string {
 }
 
 /**
- * Why an answer is no success: the server refused, the tool failed, or it has a question that nobody here can answer. `undefined` for
- * a result.
+ * Why an answer is not a success: the server refused, the tool failed, or it has a question that nobody here can answer.
+ * `undefined` for a result.
  */
 export function failureOf(answer: Answer): GatewayError | undefined {
   if (answer.isRpcError) return refusal(answer.error!);
@@ -73,7 +73,7 @@ function toolFailure(result: Json, isInvalid: boolean): GatewayError {
       content: blocks,
       ...(structuredContent !== undefined && { structuredContent }),
     },
-    // Any server can write it: what is not a number of seconds is no header.
+    // Any server can write it: what is not a number of seconds is not a header.
     ...(isSeconds(wait) && { headers: { "retry-after": String(wait) } }),
   });
 }
@@ -107,7 +107,7 @@ export function httpStatusOf(
   return isTools ? toolFailureStatus : error.status;
 }
 
-/** An error answer that is no fault of the gateway and so none for its log, in the form the router uses. */
+/** An error answer that is not the gateway's fault and so none for its log, in the form the router uses. */
 export function respondFailure(
   error: GatewayError,
   status: number,

@@ -162,7 +162,7 @@ class SchemaWriter {
     if (schemas.length > 0) out["dependentSchemas"] = this.#convertMap(Object.fromEntries(schemas));
   }
 
-  /** Copies a value that is no schema; what is no JSON, or of the wrong kind, is left out. */
+  /** Copies a value that is not a schema; what is not JSON, or of the wrong kind, is left out. */
   #putData(out: Json, keyword: string, value: unknown): void {
     if (Object.hasOwn(DATA, keyword) && !DATA[keyword]!(value)) return;
     // Draft 4 had a boolean beside it, which took its place.

@@ -118,7 +118,7 @@ function isRising({ status: { state, attempts } }: Server): boolean {
 }
 
 function notConnected({ name, status }: Server): GatewayError {
-  // Callers learn the state alone: the reason may quote a child's last words.
+  // Callers learn the state alone: the reason may quote a child's standard error.
   const { state, nextRetryAt } = status;
   const isStarting = state === "idle" || state === "connecting";
   const words = isStarting ? "is starting" : `is not connected (${state})`;

@@ -11,7 +11,7 @@ export type TimedCall = Pick<Call, "method" | "server" | "name" | "timeout" | "m
  */
 export function requestedTimeout(header: string | null, search: string): number | undefined {
   if (header !== null) return toMs(header);
-  // Most requests have no query at all.
+  // As a rule a request has no query at all.
   if (search.length < 2) return undefined;
   const values = new URLSearchParams(search).getAll("timeout");
   return values.length === 0 ? undefined : toMs(values.join(","));
@@ -27,7 +27,7 @@ function toMs(text: string): number {
  * Decides about the timeout that a request asks for.
  *
  * @returns seconds for `X-Tool-Timeout-Effective`, where the gateway allows less than was asked for
- * @throws {GatewayError} `invalid` for what is no time above zero; with gating also for more than it allows, where it rejects,
+ * @throws {GatewayError} `invalid` for anything but a time above zero; with gating also for more than it allows, where it rejects,
  * and `invalid_timeout` in place of both where it is compatible with mcpo
  */
 export function effectiveTimeout(

@@ -98,7 +98,7 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
       let at = 0;
       if (bytes) return { info, members: members.map((each) => bytes.subarray(at, (at += each))) };
       await this.refresh(id);
-      // What is lost is no payload any more.
+      // What is lost is no longer a payload.
       if (this.#known.get(digestOf(id))?.rev === known.rev) break;
     }
     return { members: [] };

@@ -24,7 +24,7 @@ export function refusal(error: unknown, name: string): GatewayError {
   });
 }
 
-/** A query that is broken off, because the server or the way to it is gone, is told as any store that is away. */
+/** A query that is interrupted, because the server or the way to it is gone, is told as any store that is away. */
 export function tellAway(connection: DatabaseConnection): void {
   const execute = connection.executeQuery.bind(connection);
   connection.executeQuery = async (...query) => {

@@ -17,7 +17,7 @@ export class Heartbeat {
     this.#timer = setTicker(() => this.#beat(), interval);
   }
 
-  /** A report arrived: the silence begins anew. */
+  /** A report arrived: the silence begins again. */
   heard({ progress }: Progress): void {
     this.#last = progress;
     this.#timer.refresh();

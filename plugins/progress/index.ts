@@ -17,7 +17,7 @@ export default definePlugin({
     const { config } = gateway;
     // Around the deadline and not in the stage of its name: a heartbeat of ours must not pass for a sign of life of the server.
     gateway.use("validate", (call, next) =>
-      // Whoever gave no token gets nothing, and costs nothing.
+      // A caller without a token gets nothing, and costs nothing.
       call.progress ? follow(call, next, config) : next(call),
     );
     return {

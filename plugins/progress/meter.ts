@@ -75,7 +75,7 @@ export class Meter {
     try {
       this.#send(isLiteral ? { ...report, [LITERAL_PROGRESS]: true } : report);
     } catch {
-      // A client that is gone is no reason to stop working.
+      // A client that is gone is not a reason to stop working.
     }
   }
 }

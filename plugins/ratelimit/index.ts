@@ -38,7 +38,7 @@ export default definePlugin({
         : undefined;
     gateway.use("limit", limits.middleware);
     registerMetrics(metrics, limits.caps);
-    // Who waits has not started, and shall not when everything else ends.
+    // Who waits has not started, and must not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
     if (levels) gateway.onStart(() => levels.follow(limits.rates.filter(hasOwnBuckets)));
     if (fleet) gateway.onStart(() => fleet.begin());

@@ -67,7 +67,7 @@ export class Levels {
     await within(this.#write(), CLOSE_MS);
   }
 
-  /** Full buckets are no reason not to start. */
+  /** Full buckets do not stop a start. */
   async #load(rates: readonly OwnRate[]): Promise<void> {
     try {
       for (const rate of rates)

@@ -15,7 +15,7 @@ export class Selector {
     this.#aboutTools = selection.tool !== undefined || selection.per.includes("tool");
   }
 
-  /** Whether the rule is about calls of this name, whoever makes them. Slow: ask once per name. */
+  /** Whether the rule is about calls of this name, by any caller. Slow: ask once per name. */
   covers({ method, server, name }: Limited): boolean {
     const { server: servers, tool } = this.#selection;
     if (this.#aboutTools && method !== "tools/call") return false;

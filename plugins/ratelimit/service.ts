@@ -3,7 +3,7 @@ import { defineService, type Call } from "propylon";
 /** What is left of the limits. */
 export interface RateLimitsService {
   /**
-   * `ratelimit-policy` and `ratelimit` (draft-ietf-httpapi-ratelimit-headers) for whoever makes this call, as it stands now;
+   * `ratelimit-policy` and `ratelimit` (draft-ietf-httpapi-ratelimit-headers) for the caller of this call, as it stands now;
    * takes nothing. Empty when no rate is about such a call.
    */
   headersOf(

@@ -55,7 +55,7 @@ export async function openRedis(url: string, { options, log }: StoreHost): Promi
     connectTimeout: PATIENCE_MS,
     commandTimeout: PATIENCE_MS,
     socketTimeout: SILENCE_MS,
-    // Nothing is sent twice: whoever asked is told that it is not known whether it happened.
+    // Nothing is sent twice: the caller is told that it is not known whether it happened.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     autoResubscribe: false,

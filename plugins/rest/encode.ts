@@ -32,7 +32,7 @@ export function encodeReserved(text: string): string {
   return encode(text).replaceAll(RESERVED, (found) => decodeURIComponent(found));
 }
 
-/** @throws {WrongArgument} for what has no properties */
+/** @throws {WrongArgument} for anything without properties */
 export function entriesOf(value: unknown): [string, unknown][] {
   if (!isObject(value)) throw new WrongArgument('"body" must be an object.');
   return Object.entries(value).filter(([, part]) => part !== undefined && part !== null);

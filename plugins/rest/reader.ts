@@ -53,7 +53,7 @@ export async function readApi(
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: MAX_MEMORY },
   });
-  // Heard by whoever waits for a message; while nobody does, as at the end, it would end the gateway.
+  // Heard by code that waits for a message; while nobody does, as at the end, it would end the gateway.
   worker.on("error", () => {});
   try {
     const api = await converse(worker, texts, signal);

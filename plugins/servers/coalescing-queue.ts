@@ -11,7 +11,7 @@ export class CoalescingQueue<T> {
   /** Messages there was no room for. */
   dropped = 0;
 
-  /** @param key of what one message says anew; default: nothing is superseded @returns whether there is room */
+  /** @param key what one message is about; default: nothing is superseded @returns whether there is room */
   push(message: T, key: unknown = Symbol("only")): boolean {
     if (this.#isOver) return false;
     if (this.#waiting.size >= MAX_WAITING && !this.#waiting.has(key)) {

@@ -17,7 +17,7 @@ import { type Dialect, type Handshake, makesTasks, type Wire, type WireReceiver 
 export interface ConnectionHost {
   /**
    * It takes no more calls. Calls that run on streams of their own may still finish on it.
-   * @param resend a call that certainly did not run; whoever owns the upstream sends it again or fails it
+   * @param resend a call that certainly did not run; the owner of the upstream sends it again or fails it
    */
   lost(connection: Connection, error: GatewayError, resend: Exchange | undefined): void;
   /** The server says that one of its lists changed. */

@@ -4,8 +4,8 @@ import type { Logger } from "pino";
 const SHOWN = 200;
 
 /**
- * What was thrown away of a server's messages: what is no JSON-RPC or answers nothing, and logs and questions of unknown owner. One per server,
- * so that it outlives connections.
+ * What was thrown away of a server's messages: what is not JSON-RPC or answers nothing, and logs and questions of unknown owner.
+ * One per server, so that it outlives connections.
  */
 export class Dropped {
   messages = 0;
@@ -28,7 +28,7 @@ export class Dropped {
     return this.messages + this.logs + this.questions;
   }
 
-  /** A message that is of no use, as happens: an answer that came too late, a line that is no message. */
+  /** A message that is of no use, as happens: an answer that came too late, a line that is not a message. */
   message(what: string): void {
     this.messages++;
     this.#log.debug({ server: this.#server, what }, "message from a server dropped");
@@ -43,7 +43,7 @@ export class Dropped {
     );
   }
 
-  /** Text that is no message: a banner, or what a library prints. */
+  /** Text that is not a message: a banner, or what a library prints. */
   text(what: string, text: string): void {
     this.messages++;
     const level = this.#levelOf(what);

@@ -49,7 +49,7 @@ export interface NegotiateOptions {
  * Agrees with a server on an era and a revision, and fixes the connection to it. Asks for the modern era first, because only
  * there `input_required` passes 1:1 (decision 0002); whatever refuses or ignores `server/discover` is asked `initialize`.
  * @returns `slow` where a child answers both in the end: it is modern, and `initialize` has made this connection a legacy one
- * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is no use
+ * @throws {GatewayError} `upstream_error` or `timeout` when there is no agreement; `data.final` is set when asking again is useless
  */
 export async function negotiate(
   connection: Connection,

@@ -3,7 +3,7 @@ import { type Abortable, abortError, InFlightSet, type Slotted } from "propylon/
 import type { RequestControl } from "./http-pool.ts";
 import { findId, findLastId, isNotice } from "./message.ts";
 
-/** Whoever keeps an {@link Exchange} while it runs. */
+/** The holder of an {@link Exchange} while it runs. */
 export interface ExchangeOwner {
   /** It has its outcome; forget it. */
   settled(exchange: Exchange): void;
@@ -64,7 +64,7 @@ export class Exchange implements Awaited {
   done = false;
   /** Whether that is the server's answer. The server may still be at work on anything else. */
   answered = false;
-  /** Whether its answer has come, and whoever holds it will settle it. */
+  /** Whether its answer has come, and its holder will settle it. */
   isHeld = false;
   owner: ExchangeOwner;
   /** Called when the server acknowledged a subscription stream. */

@@ -87,7 +87,7 @@ export class Inbound {
     else this.#dispatch(message, origin);
   }
 
-  /** Many programs write a banner to the output that is meant for messages, some of them without a line break. */
+  /** Many programs write a banner to the output that is for messages, some of them without a line break. */
   #onSyntax(
     chunks: readonly Buffer[],
     ids: readonly unknown[],

@@ -56,7 +56,7 @@ export function nextId(): string {
   return PREFIX + (++last).toString(36);
 }
 
-/** Why a message is thrown away: no JSON, nested too deep, too dear to parse, or not JSON-RPC. */
+/** Why a message is thrown away: invalid JSON, nested too deep, too dear to parse, or not JSON-RPC. */
 export type MessageFault = "syntax" | "depth" | "work" | "shape";
 
 /** What is known of a message before it is parsed. */

@@ -39,7 +39,7 @@ export class OwnBounds<T extends Placed> {
     return open[kind] < MAX_IN_ALL[kind];
   }
 
-  /** One that may end for a newcomer: idle, of whoever has most, the longest idle. */
+  /** One that may end for a newcomer: idle, of the one with the most, the longest idle. */
   victim(ref: string): T | undefined {
     const { maxOfOne, isKept } = this.#options;
     const idle = [...this.#all]

@@ -175,7 +175,7 @@ export class OwnConnections implements Keeper {
   /**
    * Ends all: after the calls in flight, at most after `graceMs`. New ones can be opened, unless it is for good.
    *
-   * @param why what becomes of the server, as the end of a sentence
+   * @param why what happens to the server, as the end of a sentence
    */
   async close(why: string, graceMs: number, forGood: boolean): Promise<void> {
     const error = failure(this.#options.name, why);

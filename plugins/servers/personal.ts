@@ -134,7 +134,7 @@ export function boundsOf(config: HttpServerConfig | StdioServerConfig): OwnBound
   const { per, max: asked } = readConnection(config.connection);
   const max = asked ?? defaultMax(config, per);
   const kind = "command" in config ? "children" : "others";
-  // Whoever opens many sessions leaves room for others.
+  // A user with many sessions leaves room for others.
   const maxOfOne = per === "session" ? Math.ceil(max / 4) : max;
   return { kind, max, maxOfOne, isKept: per !== "shared" };
 }

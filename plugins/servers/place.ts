@@ -17,8 +17,8 @@ export function hasWorkers({ info }: Pick<PluginContext, "info">): boolean {
 }
 
 /**
- * Warns of children of which each worker would start one of its own, where the config does not say that this is meant: what one of
- * them remembers, a call at another worker does not find.
+ * Warns of children of which each worker would start one of its own, where the config does not say that this is intended: what one
+ * of them remembers, a call at another worker does not find.
  */
 export function checkPlacement({ info }: Pick<PluginContext, "info">) {
   const { servers } = info.effectiveConfig() as EffectiveConfig;

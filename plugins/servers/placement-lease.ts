@@ -131,7 +131,7 @@ export class PlacementLease {
     const { name, store, log } = this.#options;
     try {
       if (this.#over.signal.aborted || !lease.isHeld) return;
-      // Before the others are told of it: whoever asks then is served, and the child starts meanwhile.
+      // Before the others are told of it: a gateway that asks then is served, and the child starts meanwhile.
       this.lease = lease;
       for (const server of this.#placed) server.begin(lease.signal);
       const here = { gateway: store.replica, host: hostname(), since: new Date().toISOString() };

@@ -38,7 +38,7 @@ export interface ProbeOptions {
 }
 
 /**
- * Asks a server whether it is there. Over HTTP on a connection of its own, as whoever comes new would; a child is asked on
+ * Asks a server whether it is there. Over HTTP on a connection of its own, as a newcomer would; a child is asked on
  * the one it has, because a second child would say nothing about the first. One probe at a time.
  */
 export class Probe {
@@ -100,7 +100,7 @@ export class Probe {
         `Server "${name}" answers, but a connection for calls cannot be made.`,
         { data: { ...data, failed: "handshake" } },
       );
-    // It is back: calls need not wait for the next attempt. Only once, or a server that breaks off later would be dialled for ever.
+    // It is back: calls need not wait for the next attempt. Only once, or a server that fails later would be dialled forever.
     void reconnect();
   }
 

@@ -7,7 +7,7 @@ const CLOSE = new Set([0x5d, 0x7d]);
 
 /**
  * A JSON text without what nests deeper than allowed, in the place of which a text stands: one definition of a list must not take all
- * others with it. What is no JSON comes out as such.
+ * others with it. Invalid JSON comes out as such.
  */
 export function pruneDepth(chunks: readonly Buffer[], maxDepth: number): Buffer {
   const text = Buffer.concat(chunks);

@@ -128,7 +128,7 @@ export function toText(answer: Answer): string {
  * The answer that a text holds.
  *
  * @param maxDepth deepest accepted nesting
- * @throws {GatewayError} `upstream_error` for one that is none
+ * @throws {GatewayError} `upstream_error` for a text that is not an answer
  */
 export function toAnswer(text: string, maxDepth: number): Answer {
   const chunks = [Buffer.from(text)];

@@ -30,9 +30,9 @@ import {
 
 /** Wait before a gateway that could not be followed is followed again, in milliseconds. */
 const RETRY_MS = 250;
-/** How long the other gateway may take for what is no call, in milliseconds. */
+/** How long the other gateway may take for anything but a call, in milliseconds. */
 const ASK_MS = 30_000;
-/** Wishes of clients that are told at a time. There may be thousands after a move, and a gateway refuses questions beyond its bound. */
+/** Wants of clients told at a time. There may be thousands after a move, and a gateway refuses questions beyond its bound. */
 const MAX_WANTS = 16;
 /** Longest question, in characters of JSON; the store's bound is a little higher. */
 const MAX_TEXT = 900_000;

@@ -11,7 +11,7 @@ const POLL = { usual: 1_000, min: 250, max: 60_000 };
 /** Looks in a row that may fail: a server that restarts is back before that. */
 const MAX_FAILURES = 8;
 const BACKOFF = { initial: 500, max: 30_000 };
-/** Questions of one task over its life; more is no conversation. */
+/** Questions of one task over its life; more is not a conversation. */
 const MAX_QUESTIONS = 1_000;
 /** JSON-RPC code for a task that the server does not know. */
 const UNKNOWN = -32602;
@@ -29,7 +29,7 @@ export interface TaskLink {
   result(): Promise<Answer>;
 }
 
-/** The id of a task that a server began, if it did. @throws {GatewayError} `upstream_error` when it is no id */
+/** The id of a task that a server began, if it did. @throws {GatewayError} `upstream_error` when it is not an id */
 export function idOfTask({ server }: Call, answer: Answer): string | undefined {
   return answer.isTask ? checkId(server, answer.result) : undefined;
 }

@@ -79,7 +79,7 @@ export interface McpServersService extends AssertionKeysService {
   logins(): ReadonlyMap<string, HttpServerConfig>;
   /** Has them log in so, until the function that it returns is called. The last one counts. */
   loginWith(logins: ServerLogins): () => void;
-  /** Somebody logged in, or out: what was opened without is opened anew. @param principal `undefined`: the gateway */
+  /** Somebody logged in, or out: what was opened without is opened again. @param principal `undefined`: the gateway */
   renew(server: string, principal: Principal | undefined): void;
 }
 

@@ -31,7 +31,7 @@ export function isSessionLoss(status: number, error: RpcError | undefined): bool
 
 /**
  * Finds out whether a server has forgotten its session, where its answer to a request says so with an HTTP status of success. The
- * words may be about a session of its own, e.g. of a browser, and whoever calls could end everybody's session by them: so a ping
+ * words may be about a session of its own, e.g. of a browser, and a caller could end everybody's session by them: so a ping
  * has to be answered likewise.
  *
  * @returns whether the exchange is taken care of

@@ -78,7 +78,7 @@ export class Subscriptions {
     }
   }
 
-  /** Whoever adds the same resource meanwhile waits for the same answer. */
+  /** A caller that adds the same resource meanwhile waits for the same answer. */
   #announce(connection: Connection, uri: string): Promise<void> {
     const told = this.#modern
       ? this.#listen(connection)
@@ -108,7 +108,7 @@ export class Subscriptions {
     else await this.#tell(this.#connection, "resources/unsubscribe", uri);
   }
 
-  /** Tells a new connection everything; whoever watches hears of what may have changed since the one before. */
+  /** Tells a new connection everything; a watcher hears of what may have changed since the one before. */
   async resume(connection: Connection): Promise<void> {
     this.#connection = connection;
     this.#failures = 0;
@@ -125,7 +125,7 @@ export class Subscriptions {
     }
   }
 
-  /** Updates may have been lost: whoever watches reads again. */
+  /** Updates may have been lost: a watcher reads again. */
   missed(): void {
     for (const uri of this.uris) this.#updated({ uri });
   }

@@ -131,7 +131,7 @@ export class Supervision {
     else this.#enter("degraded", { ...facts, reason: problem });
   }
 
-  /** Drops whatever there is and connects anew; resolves when the outcome is known, good or bad. */
+  /** Drops whatever there is and connects again; resolves when the outcome is known, good or bad. */
   async reconnect(): Promise<void> {
     if (this.#closed) return;
     await this.#stop(
@@ -253,7 +253,7 @@ export class Supervision {
     return connection;
   }
 
-  /** Nobody waits for the next attempt any more, be it that it begins or that there is none. */
+  /** Nobody waits for the next attempt any more: it begins, or there is none. */
   #endWait(): void {
     this.#cancelRetry?.();
     this.#soon?.end();

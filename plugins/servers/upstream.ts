@@ -294,7 +294,7 @@ export class Upstream implements OwnServer, Watching {
     return this.#carrier.ask(tool, args, signal);
   }
 
-  /** Somebody logged in or out: what was opened without is opened anew. */
+  /** Somebody logged in or out: what was opened without is opened again. */
   renew(principal: Principal | undefined): void {
     if (principal === undefined) return void this.reconnect();
     this.#own.drop(principal.ref);

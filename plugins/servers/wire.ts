@@ -54,7 +54,7 @@ export interface WireReceiver {
   /**
    * The wire takes no more requests.
    * @param resend a request that certainly did not run and may go out once more
-   * @param others what becomes of the other requests in flight: `fail`, or `finish` on streams of their own
+   * @param others what happens to the other requests in flight: `fail`, or `finish` on streams of their own
    */
   lost(error: GatewayError, others: "fail" | "finish", resend?: Exchange): void;
   /** A refusal says that the session is lost, and may have been meant for another request: it is asked for first. */

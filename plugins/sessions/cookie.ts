@@ -43,7 +43,7 @@ function valueOf(cookie: string, name: string): string | undefined {
 
 /**
  * SameSite=Strict keeps other sites out, and not other ports of the same host: a page there could send forms. No form sends JSON,
- * every browser says the origin of what is no GET, and says of every request whose it is (Fetch Metadata).
+ * every browser says the origin of all but GET, and says of every request whose it is (Fetch Metadata).
  */
 function checkRequest(
   { method, headers }: Pick<Credentials, "method" | "headers">,
@@ -66,7 +66,7 @@ export function setCookie(name: string, secret: string, isSecure: boolean): stri
   return `${name}=${secret}; Path=/; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
 }
 
-/** The header that takes it away. */
+/** The header that removes it. */
 export function dropCookie(name: string): string {
   return `${setCookie(name, "", name === SECURE_COOKIE)}; Max-Age=0`;
 }

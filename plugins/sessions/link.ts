@@ -7,8 +7,8 @@ export interface Screen {
 }
 
 /**
- * Prints a link that signs in whoever opens it within 60 s, for the person at the terminal; nowhere else, since a log is read by
- * others and kept. The code is in the fragment, which no server and no proxy sees.
+ * Prints a link that signs in the person who opens it within 60 s, for the person at the terminal; nowhere else, since a log is
+ * read by others and kept. The code is in the fragment, which no server and no proxy sees.
  *
  * @param publicUrl where people reach the gateway; default: its first listener
  */

@@ -4,7 +4,7 @@ import { defineService, type Json, type Principal } from "propylon";
 export interface NewSession {
   /** Whose rights it has. */
   readonly principal: Principal;
-  /** What is asked anew with each request: the `Authorization` that the browser need not keep. Absent for a code. */
+  /** What is asked again with each request: the `Authorization` that the browser need not keep. Absent for a code. */
   readonly authorization?: string;
 }
 
@@ -21,7 +21,7 @@ export interface SessionsService {
     request: Request,
     session: NewSession,
   ): { readonly cookie: string; readonly expiresAt: string };
-  /** Makes a code that signs in whoever sends it within 60 s, once, with every role: for the person who started the gateway. */
+  /** Makes a code that signs in its bearer within 60 s, once, with every role: for the person who started the gateway. */
   createCode(): string;
   /** Ends the sessions of matching principals; how many that were. */
   end(match: (principal: Pick<Principal, "ref">) => boolean): number;

@@ -20,7 +20,7 @@ export interface BrowserSession {
   /** For logs and claims; tells nothing of the secret. */
   readonly id: string;
   readonly ref: string;
-  /** Name of the cookie that it came with: under another name the secret is none. */
+  /** Name of the cookie that it came with: under another name the secret does not count. */
   readonly cookie: string;
   readonly authorization: string | undefined;
   readonly principal: Principal;

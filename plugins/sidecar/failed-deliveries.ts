@@ -11,7 +11,7 @@ export interface FailedDelivery {
   /** ISO 8601. */
   readonly at: string;
   readonly task: string;
-  /** `ref` of whoever handed it in; `null`: it came over NATS, and nobody said. */
+  /** `ref` of the principal that handed it in; `null`: it came over NATS, and nobody said. */
   readonly owner: string | null;
   /** `retried`: it comes again; `dead`: it was given up. */
   readonly outcome: Ending["outcome"];

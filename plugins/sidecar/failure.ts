@@ -1,6 +1,6 @@
 /** Why a task could not be run, and what follows. */
 export type Reason =
-  /** What was handed in is no task: it never will be. */
+  /** What was handed in is not a task: it never will be. */
   | "invalid_json"
   | "invalid_request"
   | "refused"
@@ -15,7 +15,7 @@ export type Reason =
   | "busy"
   /** The runtime has no room yet: the delivery waits for it. */
   | "rate_limited"
-  /** Delivered too often already; whoever had it last was lost with it. */
+  /** Delivered too often already; the sidecar that had it last was lost with it. */
   | "lost";
 
 const WORTH_RETRYING: ReadonlySet<Reason> = new Set([

@@ -23,7 +23,7 @@ export class Limit {
     return this.#controller.signal;
   }
 
-  /** Whoever has one clears it. */
+  /** Its holder clears it. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#parent?.removeEventListener("abort", this.#onAbort);

@@ -3,7 +3,7 @@ import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/co
 import type { Ending } from "./ending.ts";
 import type { Worker } from "./worker.ts";
 
-/** Whose task is meant. */
+/** Says whose task it is. */
 export interface OwnerOptions {
   /** `ref` of the principal who handed it in. Default: it was handed in without an owner. */
   readonly owner?: string | undefined;
@@ -63,7 +63,7 @@ declare module "propylon" {
       reason: string | undefined,
       failure: GatewayError | undefined,
     ) => void;
-    /** A delivery of a task ended. `owner` is the `ref` of whoever handed it in, where that is known. */
+    /** A delivery of a task ended. `owner` is the `ref` of the principal that handed it in, where that is known. */
     "sidecar:task": (id: string, outcome: Ending["outcome"], owner: string | undefined) => void;
   }
 }

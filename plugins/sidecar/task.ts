@@ -20,7 +20,7 @@ export interface Order extends TaskName {
 
 /**
  * The task in a delivery.
- * @throws {Failure} for what is none, and never will be
+ * @throws {Failure} for what is not a task, and never will be
  */
 export function readOrder({ data, ...delivery }: Delivery): Order {
   const request = parseRequest(data);
@@ -46,7 +46,7 @@ export function isId(text = ""): boolean {
   return !/\p{Surrogate}/u.test(text);
 }
 
-/** Place and time: a stream that was made anew counts from 1 again. */
+/** Place and time: a stream that was made again counts from 1 again. */
 export function derivedId({ sequence, storedAt }: Pick<Delivery, "sequence" | "storedAt">): string {
   return `task-${sequence}-${storedAt}`;
 }

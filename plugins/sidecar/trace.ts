@@ -15,7 +15,7 @@ const TRACER = "propylon-sidecar";
 
 /** A step of a task's way as a span; without a provider of OpenTelemetry only the trace context that is passed on. */
 export class Step {
-  /** Trace context for whoever comes next: of this step where there is tracing, else as it came. */
+  /** Trace context for the next step: of this step where there is tracing, else as it came. */
   readonly headers: Readonly<Record<string, string>>;
   readonly #span: Span;
   readonly #context: Context;

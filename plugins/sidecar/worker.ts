@@ -179,7 +179,7 @@ export class Worker {
     };
   }
 
-  /** Between tasks, too: whoever looks at us sees how the runtime is. */
+  /** Between tasks, too: an observer sees how the runtime is. */
   async #watchHealth(): Promise<void> {
     const { signal } = this.#leaving;
     const { runtime, settings } = this.#means;

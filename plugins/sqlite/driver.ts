@@ -264,7 +264,7 @@ function toValue(row: Readonly<Record<string, unknown>>): StoredValue {
   return { value: row["value"] as string, rev: Number(row["rev"]) };
 }
 
-/** A full file is no store that is away: reads go on. */
+/** A full file is not a store that is away: reads go on. */
 function explain(error: unknown): unknown {
   if (!/\bfull\b/.test((error as Error).message)) return error;
   return new GatewayError("unavailable", "The gateway's store is full.", {

@@ -44,7 +44,7 @@ export async function createFile(path: string): Promise<void> {
 /**
  * Opens the tables of the store.
  *
- * @throws {GatewayError} `io_error` for a file that is no database, or one that a later version made
+ * @throws {GatewayError} `io_error` for a file that is not a database, or one that a later version made
  */
 export async function openTables(path: string, options: SqliteOptions): Promise<Engine> {
   const engine = await openEngine(path);

@@ -33,7 +33,7 @@ export class RestoredCall implements Peer {
     this.capabilities = origin.capabilities;
   }
 
-  /** Follows it to its end. Its time begins anew. Never rejects. */
+  /** Follows it to its end. Its time starts over. Never rejects. */
   async run({ servers, timeouts }: Pick<GatewayInfo, "servers" | "timeouts">): Promise<void> {
     this.#task.adopt({
       cancel: (reason) => this.#cancellation.abort(reason),

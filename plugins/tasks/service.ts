@@ -64,7 +64,7 @@ export interface TaskOrigin {
   readonly capabilities: Json;
 }
 
-/** A task at work in this process, for whoever works on it. */
+/** A task at work in this process, for code that works on it. */
 export interface TaskHandle extends SharedTask {
   /** Reports progress. */
   report(progress: Progress): void;
@@ -107,7 +107,7 @@ export interface TaskLimits {
   readonly maxTotalSizeEach: number;
   /** Milliseconds after the end. */
   readonly ttl: number;
-  /** At a bound the oldest that ended makes way, of whoever has most. Otherwise nothing new begins. */
+  /** At a bound the oldest that ended makes way, of the one with the most. Otherwise nothing new begins. */
   readonly evicts: boolean;
 }
 
@@ -145,7 +145,7 @@ export interface TaskSource {
 export interface TaskRule {
   /** Milliseconds; `undefined` = never. */
   readonly after: number | undefined;
-  /** Whether clients that know no tasks cannot call it. */
+  /** Whether clients that do not support tasks cannot call it. */
   readonly isRequired: boolean;
 }
 
@@ -163,7 +163,7 @@ export interface TaskService {
   readonly hasRequired: boolean;
   /** When calls of a tool become tasks. */
   ruleOf(server: string, tool: string): TaskRule;
-  /** The tasks of one kind; made with the first call. Whoever opens it sets its limits, and loads it. */
+  /** The tasks of one kind; made with the first call. Code that opens it sets its limits, and loads it. */
   open(kind: string, limits: TaskLimits): TaskTable;
   /** Lets tasks that are kept elsewhere be found. @returns ends that */
   join(source: TaskSource): () => void;

@@ -130,7 +130,7 @@ export class TaskShelf {
     if (!this.#timer) this.#schedule();
   }
 
-  /** The oldest that ended, of whoever has most of those that have any. */
+  /** The oldest that ended, of the one with the most, of those that have any. */
   #surplus(newcomer: string): OwnTask | undefined {
     const isLargest = this.#shares.tasks.largestWith(newcomer);
     let oldest: OwnTask | undefined;
@@ -169,7 +169,7 @@ export class TaskShelf {
     this.#schedule();
   }
 
-  /** Counts what has no room. */
+  /** Counts what finds no room. */
   #count(bound: keyof TaskLimits): false {
     this.#refused.set(bound, (this.#refused.get(bound) ?? 0) + 1);
     return false;

@@ -85,7 +85,7 @@ export class OwnTasks implements TaskTable, TaskHome {
     return task;
   }
 
-  /** The task of an owner, be it at another gateway of the store. */
+  /** The task of an owner, also at another gateway of the store. */
   async find(id: string, owner: string): Promise<SharedTask | undefined> {
     const task = this.#shelf.get(id);
     if (task) return task.owner === owner ? task : undefined;

@@ -17,7 +17,7 @@ export function authorOf(event: RouteEvent): Author {
 }
 
 /**
- * How far whoever asks may go: with a token no further than with that token, without limit as an admin.
+ * How far the caller may go: with a token no further than with that token, without limit as an admin.
  *
  * @throws {GatewayError} `forbidden` for everybody else, also for somebody of a user's name who did not come with a token of these
  * tables

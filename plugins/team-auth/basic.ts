@@ -47,7 +47,7 @@ export class BasicLogin {
   }
 
   /**
-   * A name that nobody has is hashed and counted as any other: neither the time nor the words tell which names there are.
+   * A name that nobody has is hashed and counted as any other: neither the time nor the words tell which names exist.
    *
    * @returns `undefined` for other credentials than those of an account; another authenticator may know them
    * @throws {GatewayError} `unauthorized`; `rate_limited` for an address that guesses, and when too many passwords are being hashed

@@ -47,7 +47,7 @@ export interface ChangeOutcome<T> {
   readonly entry?: Pick<AuditEntry, "action" | "target" | "details">;
 }
 
-/** @param reach how far whoever asks may go */
+/** @param reach how far the caller may go */
 export type ChangeWork<T> = (trx: Trx, reach: Reach) => Promise<ChangeOutcome<T>>;
 
 /** Puts what was committed up to an epoch in force here and on every other gateway, and waits until it is. */

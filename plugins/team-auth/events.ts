@@ -35,7 +35,7 @@ declare module "propylon" {
 export const MAX_TEXT = 300;
 const text = z.string().max(MAX_TEXT);
 
-/** Kinds of events of team-auth. Details of the audit are not told: whoever needs them reads the row. */
+/** Kinds of events of team-auth. Details of the audit are not told: readers who need them read the row. */
 export const events = [
   {
     kind: "audit",

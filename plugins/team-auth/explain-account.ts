@@ -14,7 +14,7 @@ export interface AccountSource {
 }
 
 /**
- * What is known of a team, a user or a service account, for whoever explains why it may or may not do something.
+ * What is known of a team, a user or a service account, for code that explains why it may or may not do something.
  *
  * @param ref `kind:id`
  * @returns `undefined` for one that is not in our tables: somebody else's tokens may be about users and services, too

@@ -9,7 +9,7 @@ import { type Database, timestamp } from "./tables.ts";
 
 /** How often it is done, in milliseconds. */
 const INTERVAL_MS = 60_000;
-/** Notes of changes that stay; whoever is further behind reads everything. */
+/** Notes of changes that stay; a gateway further behind reads everything. */
 const MAX_EPOCHS = 10_000;
 /** Tokens in one statement. */
 const BATCH = 500;

@@ -60,7 +60,7 @@ export class Loader {
     return reads;
   }
 
-  /** One statement: whoever makes a change waits for it at every gateway. */
+  /** One statement: the maker of a change waits for it at every gateway. */
   async #changedSince(
     epoch: number,
   ): Promise<{ readonly epoch: number; readonly keys: Keys } | undefined> {

@@ -69,7 +69,7 @@ export class Memberships {
   }
 
   /**
-   * Takes a role away. With the last one the library goes out of the user's tokens; who still reads it keeps it there.
+   * Removes a role. With the last one the library goes out of the user's tokens; who still reads it keeps it there.
    *
    * @param as as in {@link grant}
    * @throws {GatewayError} `not_found`, `forbidden`; `invalid` for the last owner

@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 
-/** Why a bearer is refused, and what its sender is told: no more than whoever has it may know. */
+/** Why a bearer is refused, and what its sender is told: no more than its holder may know. */
 const MESSAGES = {
   unknown_token: "Invalid MCP token.",
   token_expired: "Invalid MCP token.",

@@ -81,7 +81,7 @@ export class Replica {
   /** Puts an epoch in force here and on every other gateway; those that do not answer lose their right to. */
   async spread(epoch: number): Promise<Ended> {
     const { lease, topic, id } = this.#parts;
-    // The others read it while this gateway does. Whoever misses the word looks by itself.
+    // The others read it while this gateway does. A gateway that misses the word looks by itself.
     topic.publish({ epoch, from: id }).catch(() => {});
     const reading = lease.behind(epoch);
     reading.catch(() => {});
@@ -114,7 +114,7 @@ export class Replica {
   async #answer(epoch: number): Promise<void> {
     const { topic, id, log } = this.#parts;
     try {
-      // It may be applied already, by a renewal: whoever made the change waits for a word all the same.
+      // It may be applied already, by a renewal: the maker of the change waits for a word all the same.
       const ended = epoch > this.#snapshot.epoch ? await this.#catchUp(epoch) : NOTHING_ENDED;
       await topic.publish({ applied: this.#snapshot.epoch, by: id, ended });
     } catch (err) {

@@ -74,7 +74,7 @@ export class SigningKeys {
   /**
    * The HMAC secret, for the program that mints per-turn tokens with it.
    *
-   * @throws {GatewayError} `not_found`; `invalid` for a key that is no secret between two
+   * @throws {GatewayError} `not_found`; `invalid` for a key that is not a secret between two
    */
   async reveal(author: Author, kid: string): Promise<string> {
     const { value } = await this.#changes.make(author, async (trx) => {

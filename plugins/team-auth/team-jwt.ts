@@ -12,7 +12,7 @@ export interface Issuers {
 /** A team's token lives for so many calendar years. */
 const YEARS = 10;
 
-/** The token of a team; whoever has it sees what the team sees, as long as `jti` is the team's. */
+/** The token of a team; its holder sees what the team sees, as long as `jti` is the team's. */
 export async function signTeamJwt(
   key: Pick<Tables["signing_key"], "kid" | "alg" | "secret">,
   { team, audience }: Issuers,

@@ -214,7 +214,7 @@ async function updateTeam(
 }
 
 async function readTeam(db: Database, id: string, owner?: string): Promise<TeamDetails> {
-  // An id that is none is one that nobody has.
+  // An invalid id is one that nobody has.
   const known = teamIdSchema.safeParse(id, FIRST_PROBLEM).data ?? "";
   const rows = await db
     .selectFrom("team")
@@ -224,7 +224,7 @@ async function readTeam(db: Database, id: string, owner?: string): Promise<TeamD
     .where("id", "=", known)
     .execute();
   const [row] = rows;
-  // Whoever asks for a team of another must not learn that it is there.
+  // A client that asks for a team of another must not learn that it is there.
   const mine = row && (owner === undefined || row.owner === owner) ? row : undefined;
   const { workspace_id: _, ...team } = found(mine, "team");
   return toTeam(

@@ -201,7 +201,7 @@ function mint(): string {
   return createSecret(TOKEN_PREFIX + randomText(ID_LENGTH));
 }
 
-/** @throws {GatewayError} `invalid` for a token that was revoked or replaced: whoever did that relies on it */
+/** @throws {GatewayError} `invalid` for a token that was revoked or replaced: the one who did that relies on it */
 function requireActive({ active }: Token): void {
   if (active === 1) return;
   throw new GatewayError("invalid", "This token was revoked or replaced, which is for good.", {

@@ -46,7 +46,7 @@ const WATCHED: readonly Watched[] = [
   },
 ];
 
-/** Whoever logs in sees what the memberships say. */
+/** A user who logs in sees what the memberships say. */
 const MEMBERSHIP: Watched = {
   table: "membership",
   kind: "user",

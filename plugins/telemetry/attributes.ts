@@ -2,7 +2,7 @@ import { SpanKind, type Attributes } from "@opentelemetry/api";
 import type { Answer, Call, Server } from "propylon";
 import { outcomeOf } from "propylon/kit";
 
-/** Most characters of arguments in a span. */
+/** Maximum characters of arguments in a span. */
 const MAX_ARGUMENTS = 4_096;
 /** Names whose values are left out of arguments. */
 const SECRET = /pass|pwd|secret|token|api[-_]?key|private[-_]?key|credential|authorization|cookie/i;

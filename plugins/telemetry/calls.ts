@@ -61,7 +61,7 @@ export function observeHops(observation: Observation): Middleware {
   return (call, next) => {
     const tracer = observation.tracer();
     const provider = tracer && observation.servers.get(call.server);
-    // What a plugin or agent of this process answers is no hop.
+    // What a plugin or agent of this process answers is not a hop.
     if (!provider || provider.status.transport === "local") return next(call);
     const { server } = call;
     const series = observation.durations().relayed;
@@ -164,7 +164,7 @@ function names({ traceparent }: Json, span: SpanContext | undefined): boolean {
 function finish(span: Span, failure: Attributes | undefined): void {
   if (failure) {
     span.setAttributes(failure);
-    // A client that cancels is no fault of the operation: the conventions for RPC leave its status unset.
+    // A client that cancels is not a fault of the operation: the conventions for RPC leave its status unset.
     if (failure["error.type"] !== "cancelled") failSpan(span, String(failure["error.type"]));
   }
   span.end();

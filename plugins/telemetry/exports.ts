@@ -4,7 +4,7 @@ import { Pipeline } from "./pipeline.ts";
 import { register } from "./registration.ts";
 import { loadTelemetrySdk } from "./sdk.ts";
 
-/** A pipeline and whoever uses it. */
+/** A pipeline and its users. */
 interface Used {
   readonly pipeline: Pipeline;
   readonly unregister: () => void;

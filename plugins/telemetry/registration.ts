@@ -67,7 +67,7 @@ function registerShared({ createContexts }: Pipeline, log: PluginContext["log"])
   };
 }
 
-/** W3C Trace Context for whoever uses the propagation API. */
+/** W3C Trace Context for code that uses the propagation API. */
 class MetaPropagator implements TextMapPropagator {
   inject(from: Context, carrier: unknown, setter: TextMapSetter): void {
     const span = trace.getSpanContext(from);

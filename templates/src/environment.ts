@@ -70,7 +70,7 @@ function makeKey(): string {
 /** What follows a value in the worst case: a quote that is open takes it all in. */
 const REST = "A=\"1\"\nB='1'\nC=`1`\nD=1";
 
-/** As `util.parseEnv` reads it back; it knows no escapes, so the quotes depend on the value. */
+/** As `util.parseEnv` reads it back; it does not know escapes, so the quotes depend on the value. */
 function line(name: string, value: string): string {
   const forms = [value, `'${value}'`, `\`${value}\``, `"${value}"`];
   const found = forms

@@ -1,4 +1,4 @@
-/** Something that whoever runs the command can put right: a sentence, and what to do next. */
+/** Something that the user of the command can put right: a sentence, and what to do next. */
 export class Failure extends Error {
   override readonly name = "Failure";
   readonly code: number;

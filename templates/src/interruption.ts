@@ -1,14 +1,14 @@
 import { constants } from "node:os";
 import { setImmediate as turn } from "node:timers/promises";
 
-/** Signals by which somebody breaks off. */
+/** Signals by which somebody interrupts. */
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
-/** One of the signals by which somebody breaks off. */
+/** One of the signals by which somebody interrupts. */
 export type Signal = (typeof SIGNALS)[number];
 
 /**
- * Whether somebody breaks off: until {@link hold} a signal ends the process, as nothing is written by then; afterwards it is
+ * Whether somebody interrupts: until {@link hold} a signal ends the process, as nothing is written by then; afterwards it is
  * kept, so that files are written altogether or not at all.
  */
 export class Interruption {

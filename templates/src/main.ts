@@ -146,7 +146,7 @@ async function finish({ answers, flags, interruption, ...made }: Work): Promise<
   const end = await attempt(() =>
     runManager(directory, manager, scriptWords(manager, "start"), interruption),
   );
-  // Ctrl-C is how a gateway is meant to end.
+  // Ctrl-C is how a gateway ends as intended.
   if (end && (await interruption.signal()) === undefined) throw new Told(end.message, end.code);
 }
 
@@ -177,7 +177,7 @@ function bugText(error: unknown): string {
   return `This is a bug in create-gateway: ${message.split("\n")[0]}. Please report it, with what it prints when DEBUG=1 is set.`;
 }
 
-// Whoever reads this may have seen enough, e.g. head.
+// The reader may have seen enough, e.g. head.
 process.stdout.on("error", () => process.exit());
 const words = process.argv.slice(2);
 const interruption = new Interruption((signal) => {

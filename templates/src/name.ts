@@ -4,7 +4,7 @@ import { Failure } from "./failure.ts";
 /** A name that npm, Docker and Kubernetes take. */
 const NAME = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** What YAML reads as something other than text: `name: no` is no name to Kubernetes. */
+/** What YAML reads as something other than text: `name: no` is not a name to Kubernetes. */
 const WORDS: ReadonlySet<string> = new Set([
   "true",
   "false",

@@ -74,7 +74,7 @@ export function makeProject(root: string, order: Order): Project {
   return { files: all, imported: imported.names, blanks, notes: imported.notes, services };
 }
 
-/** What gateways share is no use to a package; a template's own file takes the place of the shared one. */
+/** What gateways share is useless to a package; a template's own file takes the place of the shared one. */
 function readTemplate(root: string, { template, extras }: Order): readonly ProjectFile[] {
   const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
   const files = folders.flatMap((folder) => readTree(join(root, folder)));

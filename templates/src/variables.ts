@@ -30,7 +30,7 @@ export class Variables {
     this.#surroundings = surroundings;
   }
 
-  /** A variable for a value, e.g. `${GITHUB_TOKEN}`; its name is as close to the wish as what is taken allows. */
+  /** A variable for a value, e.g. `${GITHUB_TOKEN}`; its name is as close to the requested one as what is taken allows. */
   hide(wish: string, value: string): string {
     const base = variableName(wish);
     for (let count = 1; ; count += 1) {

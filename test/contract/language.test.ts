@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { parseSync } from "rolldown/utils";
 import { expect, it } from "vitest";
 
 /** Forms that are no idiomatic English, with what to write. A form is looked for in prose, not in code and quotations. */
@@ -45,6 +46,9 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
 /** Sources whose texts people read: errors, hints, logs, options, questions of the scaffolder. */
 const MESSAGE_FOLDERS = ["core", "plugins", "templates/src"];
 
+/** Sources whose comments are held to the forms. Sentences of any length: a comment is read beside its code. */
+const COMMENT_FOLDERS = MESSAGE_FOLDERS;
+
 const PAGES = [
   "README.md",
   ...readdirSync("docs", { recursive: true, encoding: "utf8" })
@@ -66,6 +70,38 @@ it.each(MESSAGE_FOLDERS)("messages of %s: plain English", (folder) => {
   expect(texts.length).toBeGreaterThan(20);
   const found = texts.flatMap((text) => formsIn(text).map((form) => `${form} (${text})`));
   expect(found).toEqual([]);
+});
+
+it.each(COMMENT_FOLDERS)("comments of %s: plain English", (folder) => {
+  const sources = sourcesIn(folder);
+  const found = sources.flatMap((source) =>
+    commentsIn(source, readFileSync(source, "utf8")).flatMap((comment) =>
+      formsIn(comment).map((form) => `${source}: ${form} (${comment})`),
+    ),
+  );
+  expect(sources.length).toBeGreaterThan(5);
+  expect(found).toEqual([]);
+});
+
+it("reads comments: not strings, not code in backticks, and what a line break tears apart", () => {
+  const source = [
+    "/**",
+    " * Answers whoever asks.",
+    " * @example",
+    " * ```ts",
+    " * anew();",
+    " * ```",
+    " */",
+    'export const address = "https://host // shall";',
+    "// It waits until the client is",
+    "// none of these, see `whoever`.",
+    "const text = `/* anew */`;",
+  ].join("\n");
+  const comments = commentsIn("a.ts", source);
+  expect(comments).toHaveLength(2);
+  expect(comments.map(formsIn)).toEqual([["whoever: write the noun: the client, the caller"], []]);
+  expect(formsIn(commentsIn("a.ts", "// A body is\n// no object.")[0]!)).toHaveLength(1);
+  expect(commentsIn("a.tsx", "const a = <b>{/* anew */}// shall</b>;")).toEqual(["anew"]);
 });
 
 it("knows the forms, and lets code and quotations be", () => {
@@ -110,6 +146,34 @@ function messagesIn(folder: string): string[] {
     .flatMap((text) => [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g)])
     .map(([, text, template]) => text ?? template!)
     .filter((text) => text.includes(" ") && !text.startsWith("import "));
+}
+
+function sourcesIn(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => `${folder}/${name.replaceAll("\\", "/")}`)
+    .filter((name) => /\.tsx?$/.test(name) && !name.includes("/node_modules/"));
+}
+
+/** The comments of a source, a paragraph in one line. Line comments that follow each other are one. */
+function commentsIn(name: string, source: string): string[] {
+  const { comments, errors } = parseSync(name, source);
+  expect(errors).toEqual([]);
+  const texts: string[] = [];
+  let lineEnd: number | undefined;
+  for (const { type, value, start, end } of comments) {
+    const follows = type === "Line" && lineEnd !== undefined;
+    if (follows && source.slice(lineEnd, start).trim() === "")
+      texts.push(`${texts.pop()}\n${value}`);
+    else texts.push(value);
+    lineEnd = type === "Line" ? end : undefined;
+  }
+  return texts.map(unwrapped);
+}
+
+function unwrapped(comment: string): string {
+  const lines = comment.split("\n").map((line) => line.replace(/^\s*\*? ?/, "").trimEnd());
+  const prose = lines.join("\n").replaceAll(/^```[^]*?^```/gm, "");
+  return prose.replaceAll(/\n(?=[^\n@-])/g, " ").trim();
 }
 
 function proseOf(page: string): string {

@@ -9,7 +9,7 @@ class SealedPlugins implements PluginResolver {
   readonly names = Object.keys(plugins).filter((name) => !isDefault(name));
   /** None is read from disk. */
   readonly files: readonly string[] = [];
-  /** Nor is any package installed anew under a build. */
+  /** Nor is any package installed again under a build. */
   readonly replaced: readonly string[] = [];
 
   /** @throws {GatewayError} `not_found` for a plugin that is not in the build */

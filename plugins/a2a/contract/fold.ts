@@ -2,8 +2,8 @@ import type { Part } from "./message.ts";
 import type { Artifact, StreamEvent, Task, TaskArtifactUpdate } from "./task.ts";
 
 /**
- * The task as it is after an event; makes another, changes none. The one place where events become tasks, for whoever makes the
- * events and whoever receives them.
+ * The task as it is after an event; makes another, changes none. The one place where events become tasks, for those who make
+ * events and those who receive them.
  *
  * Appended text is joined with the text before it. An artifact without an id is new, unless it is appended.
  */

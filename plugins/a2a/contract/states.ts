@@ -47,7 +47,7 @@ export const STATES: Readonly<Record<TaskState, StateFacts>> = {
     mcp: "input_required",
     lifecycle: "running",
   },
-  // The contract has no such state, and whoever asks can do nothing but say more.
+  // The contract has no such state, and the client can do nothing but say more.
   "auth-required": {
     ...WAITING,
     standard: "TASK_STATE_AUTH_REQUIRED",

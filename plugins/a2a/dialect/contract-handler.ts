@@ -35,7 +35,7 @@ export class ContractHandler {
 
   /**
    * The task at its end, or as events.
-   * @throws {GatewayError} what {@link RuntimeService.send} throws and is no outcome: `exists`, `draining`, `rate_limited`
+   * @throws {GatewayError} what {@link RuntimeService.send} throws and is not an outcome: `exists`, `draining`, `rate_limited`
    */
   async answer(request: MessageRequest): Promise<Response> {
     if (!request.message.parts.some(hasContent))

@@ -27,7 +27,7 @@ export interface Envelope {
 /**
  * The JSON object in the body of a `POST`.
  *
- * @throws {GatewayError} `unsupported_media_type`, `bad_request` for what is no JSON object, `too_large`
+ * @throws {GatewayError} `unsupported_media_type`, `bad_request` for anything but a JSON object, `too_large`
  */
 export async function readJsonObject(event: RouteEvent): Promise<Json> {
   if (!isUtf8Json(event.req.headers.get("content-type")))
@@ -71,7 +71,7 @@ export function readEnvelope(body: Json): Envelope {
   return { id, metadata, message: { ...message, taskId: id } };
 }
 
-/** What is empty or null is missing; no parts are none. */
+/** What is empty or null is missing, and so is an empty list of parts. */
 function withParts({ message }: Json): unknown {
   if (typeof message !== "object" || message === null || Array.isArray(message)) return message;
   const given = Object.entries(message).filter(

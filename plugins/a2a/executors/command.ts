@@ -77,7 +77,7 @@ function secretsOf(names: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(given.filter(([, value]) => value.length >= SECRET));
 }
 
-/** Why a program failed, in its own last words. */
+/** Why a program failed, from its standard error. */
 function failed(program: string, { code, signal, complaint }: ProgramEnd): GatewayError {
   const how = signal === null ? `exited with ${code}` : `was ended by ${signal}`;
   return new GatewayError(

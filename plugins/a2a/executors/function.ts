@@ -8,7 +8,7 @@ import type { AgentExecutor } from "./own.ts";
 /**
  * A skill that is a TypeScript or JavaScript file.
  *
- * @throws {GatewayError} `io_error` when there is no such file; `invalid` when it is no skill
+ * @throws {GatewayError} `io_error` when there is no such file; `invalid` when it is not a skill
  */
 export async function functionExecutor(
   file: string,

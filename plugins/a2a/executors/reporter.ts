@@ -44,7 +44,7 @@ export class TaskReporter {
     this.#written += text;
   }
 
-  /** What the model wrote ahead of calling tools was no answer: the next turn writes the artifact anew. */
+  /** What the model wrote ahead of calling tools was not an answer: the next turn writes the artifact again. */
   #begin(kind: "llm" | "tool"): void {
     if (kind === "tool" && this.#written !== "") this.#say(this.#written);
     if (kind === "llm") this.#written = "";

@@ -21,7 +21,7 @@ export interface StandardCallContext {
   readonly gone: AbortController;
 }
 
-/** Reads the head of a request; {@link checkVersion} is for whoever has read it. */
+/** Reads the head of a request; {@link checkVersion} is for code that has read it. */
 export function readContext(
   { req, url, context }: RouteEvent,
   sdk: Sdk,

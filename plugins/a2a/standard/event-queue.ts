@@ -20,7 +20,7 @@ export interface EventQueueOptions {
 
 /**
  * The events of one task as one reader takes them. A reader that does not keep up loses interim reports first; what must not be
- * lost ends the stream with an error instead, and the reader can subscribe anew. Not at once: a skill may write more in one tick
+ * lost ends the stream with an error instead, and the reader can subscribe again. Not at once: a skill may write more in one tick
  * than anybody can read in it.
  */
 export class EventQueue implements AsyncIterableIterator<StreamEvent, undefined> {

@@ -251,7 +251,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
   }
 
-  /** The task of an id, be it one of another gateway, or one that is no task of A2A. */
+  /** The task of an id, also one of another gateway, or one that is not a task of A2A. */
   async #findAnywhere(id: string): Promise<Found> {
     this.#checkId(id);
     try {

@@ -108,7 +108,7 @@ export class Pushes {
     watchers.add(this);
     const unwatch = this.#runtime.watchAll((task, event, owner) => {
       if ([...watchers].at(-1) !== this) return;
-      // One that was read from the store; whoever settled it tells of it.
+      // One that was read from the store; the gateway that settled it tells of it.
       if ("task" in event && isSettled(task.status.state)) return;
       this.#notifications.hear(owner, event, task);
     });

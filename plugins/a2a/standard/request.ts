@@ -32,7 +32,7 @@ export function checkRequest(
   checkModes(sdk, request, skillOf(card, request));
 }
 
-/** @throws {A2AError} `RequestMalformedError` for a number of messages that is none */
+/** @throws {A2AError} `RequestMalformedError` for an invalid number of messages */
 export function checkHistoryLength(sdk: Sdk, length: number | undefined): void {
   if (length !== undefined && !(Number.isInteger(length) && length >= 0))
     throw new sdk.RequestMalformedError("historyLength must be a whole number from 0.");

@@ -52,7 +52,7 @@ export function refuseRpc(sdk: Sdk, thrown: unknown): Response {
   const { status, code, data } = toGatewayError(thrown);
   const error = sdk.toJsonRpcError(toStandardError(sdk, thrown));
   if (code !== "bad_request") return reply(null, error, status);
-  // The core says where the text stops being JSON; of JSON that is no object it says nothing.
+  // The core says where the text stops being JSON; of JSON that is not an object it says nothing.
   const { PARSE_ERROR, INVALID_REQUEST } = sdk.A2A_ERROR_CODE;
   const isText = data?.["reason"] !== undefined;
   return reply(null, { ...error, code: isText ? PARSE_ERROR : INVALID_REQUEST }, status);

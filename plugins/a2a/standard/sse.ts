@@ -28,7 +28,7 @@ async function sendAll(frames: AsyncIterator<string>, body: SseBody): Promise<vo
     const { done, value } = await frames.next();
     if (done === true) return body.end();
     body.write(value);
-    // Frames that are always there would otherwise be read for nobody, for ever, in one turn.
+    // Frames that are always there would otherwise be read for nobody, forever, in one turn.
     if (!(await body.whenRoom())) return;
   }
 }

@@ -2,7 +2,7 @@ import { applyEvent, type Artifact, type Task, type TaskArtifactUpdate } from "p
 
 /**
  * Largest artifact in bytes that its last update repeats: the official JavaScript client reads events of at most 4 MiB, and a text
- * that is larger than this is no answer of a model.
+ * that is larger than this is not an answer of a model.
  */
 const MAX_REPEATED = 1_048_576;
 

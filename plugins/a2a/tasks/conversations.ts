@@ -62,7 +62,7 @@ export class Conversations {
     this.#records = new Records(store, "conversations", {
       schema: recordSchema,
       signal: this.#end.signal,
-      // Whoever writes has read what is there, and holds the lease: another revision is a gateway that lost its own.
+      // The writer has read what is there, and holds the lease: another revision is a gateway that lost its own.
       owns: () => !store.shared,
     });
   }

@@ -21,7 +21,7 @@ export function partsOfForm({ message, requestedSchema }: Json, objection: strin
  * The answer to a form. Data are its fields; a text is the only field, or `decline` or `cancel`, or a yes or no where there are no
  * fields. Types and choices are checked; the rest of a schema is for the server that asked.
  *
- * @returns the result of the elicitation, or a sentence about why the message is no answer
+ * @returns the result of the elicitation, or a sentence about why the message is not an answer
  */
 export function readAnswer(parts: readonly Part[], { requestedSchema }: Json): Json | string {
   const fields = fieldsOf(requestedSchema);
@@ -66,7 +66,7 @@ function readConsent(word: string): Json | string {
   return NO.has(word) ? { action: "decline" } : "The answer must be yes or no.";
 }
 
-/** A text as the value that a field takes; the text itself where it is none. */
+/** A text as the value that a field takes; the text itself where it cannot be one. */
 function valueOf(text: string, schema: Json): unknown {
   const word = text.toLowerCase();
   if (schema["type"] === "boolean") return YES.has(word) || (NO.has(word) ? false : text);

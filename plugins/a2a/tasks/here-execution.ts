@@ -94,7 +94,7 @@ export class HereExecution {
     return task;
   }
 
-  /** Whoever sends a message is told that it was taken when it is in the store. One that cannot be there was never sent. */
+  /** The sender of a message is told that it was taken when it is in the store. One that cannot be there was never sent. */
   async #confirm(task: LiveTask, isNew: boolean, prepare: SendOptions["prepare"]): Promise<void> {
     const { store, atWork, records } = this.#tasks;
     const save = (): Promise<void> => records.save(task, { persists: !isNew });

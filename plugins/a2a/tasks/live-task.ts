@@ -56,7 +56,7 @@ export class LiveTask implements RunningTask {
   fault: GatewayError | undefined;
   /** Whether its gateway ended while it was under way. */
   isAbandoned = false;
-  /** Whether it was ended because whoever waited for it went away. */
+  /** Whether it was ended because the client that waited for it went away. */
   isForsaken = false;
   /** Whether another gateway goes on with it: what happens here counts no more, and nobody is told. */
   isForeign = false;

@@ -89,7 +89,7 @@ export class QueueExecution {
     if (task.hasTaken(message)) {
       const before = record.isAbandoned ? rewind(record) : undefined;
       if (before) return this.#goOn(before, message, options, rev);
-      // Only who chose its id may begin it anew.
+      // Only who chose its id may begin it again.
       const isAnew = record.isAbandoned && options.id !== undefined;
       return isAnew ? this.#begin(message, options, rev) : this.#views.open(record);
     }

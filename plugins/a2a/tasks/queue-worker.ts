@@ -109,7 +109,7 @@ export class QueueWorker {
     if ((await records.swap(waiting, entry.rev)) !== undefined) await this.put(waiting);
   }
 
-  /** Gives tasks at work here to others, which begin them anew; what is still done about them here counts no more. */
+  /** Gives tasks at work here to others, which begin them again; what is still done about them here counts no more. */
   handBack(): void {
     this.#leaving.abort();
     for (const task of this.#running.values()) if (task) task.isForeign = true;
@@ -184,7 +184,7 @@ export class QueueWorker {
     clearInterval(beat);
     begun();
     this.#host.count(outcome);
-    // Whoever goes on with a task that was lost has a delivery of its own; to ack this one would take it away.
+    // The gateway that goes on with a lost task has a delivery of its own; to ack this one would remove it.
     if (outcome === "lost") return;
     if (outcome === "given_back") return delivery.giveBack(this.#host.isDraining() ? 0 : AGAIN_MS);
     // A task whose ack is lost is delivered again, and found ended.
@@ -204,7 +204,7 @@ export class QueueWorker {
       const { queued } = entry.value;
       const replica = this.#host.records.replica;
       const claimed = { ...entry.value, replica, queued: { ...queued, runs: queued.runs + 1 } };
-      // Whoever had it before is refused from here on: what it writes is over another revision.
+      // The gateway that had it before is refused from here on: what it writes is over another revision.
       const rev = await this.#host.records.swap(claimed, entry.rev);
       if (rev === undefined) return "given_back";
       const task = this.#host.restore(claimed);
@@ -213,7 +213,7 @@ export class QueueWorker {
       const working = this.#work(task, entry.value).finally(unwatch);
       begun();
       const outcome = await working;
-      // A run that a shutdown ended is none. One whose call asked is changed by now, and stays.
+      // A run that a shutdown ended does not count. One whose call asked is changed by now, and stays.
       if (outcome === "given_back") await this.#host.records.swap(entry.value, rev);
       return outcome;
     } finally {
@@ -221,7 +221,7 @@ export class QueueWorker {
     }
   }
 
-  /** Another gateway that has the task by now begins it anew: the work here ends, and nobody hears of it. */
+  /** Another gateway that has the task by now begins it again: the work here ends, and nobody hears of it. */
   async #look(key: string, task: LiveTask, { replica, queued }: TaskRecord): Promise<void> {
     if (task.isSettled) return;
     const value = (await this.#host.records.entry(key).catch(() => undefined))?.value;

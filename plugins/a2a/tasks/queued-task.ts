@@ -124,7 +124,7 @@ export class QueuedTask implements RunningTask {
       (event) => run === this.#run && this.#hear(event),
       () => {},
     );
-    // Whoever looked may have left at the first word.
+    // The reader may have left at the first word.
     if (run === this.#run) this.#leave = leave;
     else leave();
   }

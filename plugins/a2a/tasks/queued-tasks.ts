@@ -51,7 +51,7 @@ export class QueuedTasks {
       },
       follow: this.#host.follow,
     });
-    // Whoever opens it looks at it in this turn, or not at all.
+    // Code that opens it looks at it in this turn, or not at all.
     this.#views.set(name, view);
     setImmediate(() => {
       if (!view.isAttended) forget();

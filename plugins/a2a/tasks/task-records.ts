@@ -10,7 +10,7 @@ const LAST_MS = 2_000;
 /** How keys begin that would be too long: they do not tell whose they are. */
 const LONG = "sha256:";
 
-/** The tasks in the gateway's store. Where that keeps nothing, nothing is done. */
+/** The tasks in the gateway's store. With a store that persists nothing, nothing is done. */
 export class TaskRecords {
   readonly #store: Store;
   readonly #end = new AbortController();

@@ -12,7 +12,7 @@ export interface TaskStoreLimits {
   readonly ttl: number;
 }
 
-/** The tasks by who owns them: whoever does not own one does not find it. */
+/** The tasks by who owns them: others do not find them. */
 export class TaskStore {
   /** By owner and id, in the order in which they were made. */
   readonly #tasks = new Map<string, LiveTask>();
@@ -110,8 +110,8 @@ export class TaskStore {
   }
 
   /**
-   * Drops what is kept no longer. Beyond the bounds the oldest goes of whoever has most, or one principal's flood would take the results
-   * of all others with it.
+   * Drops what is kept no longer. Beyond the bounds the oldest goes of the one with the most, or one principal's flood would take
+   * the results of all others with it.
    * @param dropped hears of each
    */
   sweep(
@@ -131,7 +131,7 @@ export class TaskStore {
     while (this.#over.size > 0 && this.#bytes > maxTotalSize) drop(this.#surplus("bytes"));
   }
 
-  /** The oldest that ended, of whoever has most; of anybody, if all of that one's are live. */
+  /** The oldest that ended, of the one with the most; of anybody, if all of that one's are live. */
   #surplus(bound: "tasks" | "bytes"): LiveTask {
     const isLargest = this.#shares[bound].largestWith("");
     let oldest: LiveTask | undefined;

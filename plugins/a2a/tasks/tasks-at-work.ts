@@ -100,7 +100,7 @@ export class TasksAtWork {
 
   /** @returns resolves when nothing of it goes on any more */
   start(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
-    // Whoever starts a task has it, and can watch it, before anything happens.
+    // A caller that starts a task has it, and can watch it, before anything happens.
     const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
       this.#work(task, new Work(task, message), options),
     );
@@ -108,7 +108,7 @@ export class TasksAtWork {
     return work;
   }
 
-  /** The call under way gets its answer; from now on it is also for whoever gave it. */
+  /** The call under way gets its answer; from now on it is also for the one who gave it. */
   goOn(task: LiveTask, message: Message, { signal }: SendOptions): void {
     const forget = follow(signal, task);
     void task.settled.then(forget);
@@ -159,13 +159,13 @@ export class TasksAtWork {
       works: this.#works,
       isDraining,
     });
-    // A queue has it begun anew by another gateway.
+    // A queue has it begun again by another gateway.
     if (task.queued && isEndedByShutdown(end, isDraining())) task.isForeign = true;
     const { cancelTimeout } = dependencies.options;
     const over = within(work.over, isDraining() ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout);
     const finish = (): void =>
       this.#parts.finish(task, () => task.move(end.state, end.parts, end.metadata));
-    // Whoever cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
+    // A client that cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
     const isHurried = isDraining();
     if (isHurried) finish();
     await over;

@@ -5,7 +5,7 @@ import type { ChatMessage, ChatPart } from "propylon/plugins/agents";
 const CHARACTERS = 4;
 /** What an image costs, about, in tokens. */
 const IMAGE = 1_000;
-/** Most characters of one tool result in a transcript: what matters of it was said afterwards. */
+/** Maximum characters of one tool result in a transcript: what matters of it was said afterwards. */
 const RESULT = 2_000;
 
 /** Tokens of a conversation, estimated: each maker counts in another way, and none does without its own library. */

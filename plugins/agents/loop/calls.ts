@@ -17,7 +17,7 @@ import type { Toolbox } from "./toolbox.ts";
 type ToolCall = Extract<ChatPart, { readonly type: "tool-call" }>;
 type ToolResult = Extract<ChatPart, { readonly type: "tool-result" }>;
 
-/** A call of a server's tool, for whoever makes it as the agent. */
+/** A call of a server's tool, for code that makes it as the agent. */
 export interface ServerCall {
   readonly server: string;
   /** Name of the tool at its own server. */

@@ -1,16 +1,16 @@
 /** Bounds of one run. An absent one does not bound. */
 export interface RunLimits {
-  /** Most requests to the model, retries not counted. */
+  /** Maximum requests to the model, retries not counted. */
   readonly turns?: number | undefined;
-  /** Most tool calls. */
+  /** Maximum tool calls. */
   readonly toolCalls?: number | undefined;
-  /** Most tokens, read and written together; checked before each request, so that one answer may go beyond. */
+  /** Maximum tokens, read and written together; checked before each request, so that one answer may go beyond. */
   readonly tokens?: number | undefined;
   /** Longest run in milliseconds; ends requests in flight. */
   readonly time?: number | undefined;
-  /** Most tokens that the model may write in one answer. */
+  /** Maximum tokens that the model may write in one answer. */
   readonly outputTokens?: number | undefined;
-  /** Most tool calls at once; default 8. */
+  /** Maximum tool calls at once; default 8. */
   readonly parallel?: number | undefined;
   /** Maximum characters of one tool result that the model is shown; default 100,000. */
   readonly result?: number | undefined;
@@ -52,7 +52,7 @@ export class Budget {
     return undefined;
   }
 
-  /** Most tokens that the next answer may have: its own bound, and what is left of all. */
+  /** Maximum tokens that the next answer may have: its own bound, and what is left of all. */
   get nextOutput(): number | undefined {
     const { outputTokens, tokens } = this.#limits;
     const left = tokens === undefined ? undefined : tokens - this.tokens;

@@ -176,6 +176,6 @@ function attempt(listener: (event: AgentEvent) => void, event: AgentEvent): void
   try {
     listener(event);
   } catch {
-    // Whoever listens looks after its own failures; there is nobody to tell here.
+    // The listener looks after its own failures; there is nobody to tell here.
   }
 }

@@ -7,7 +7,7 @@ import type { RunTool } from "../service.ts";
 export interface ServerTool {
   readonly server: string;
   readonly tool: Tool;
-  /** What the model shall call it; default `<server>__<tool>`. */
+  /** The name of it for the model; default `<server>__<tool>`. */
   readonly name?: string | undefined;
 }
 

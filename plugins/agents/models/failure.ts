@@ -58,7 +58,7 @@ export function describeModelFailure(thrown: unknown, asked: Asked): ModelFailur
   if (isTruncation(thrown)) return describeTruncation(asked);
   const network = networkCause(thrown);
   if (network) return describeNetwork(network, asked);
-  // An error object is the package's own, about an event that is no piece of an answer, such as an error in a shape that it does
+  // An error object is the package's own, about an event that is not a piece of an answer, such as an error in a shape that it does
   // not know; anything else is what the provider said inside a stream.
   const words = thrown instanceof Error ? reasonInEvent(thrown) : reasonIn(thrown);
   return {

@@ -44,7 +44,7 @@ async function readYaml(folder: string, name: string): Promise<unknown> {
   }
 }
 
-/** Source of a Python module of the deployment, e.g. `agents.research`; names that are none lead nowhere. */
+/** Source of a Python module of the deployment, e.g. `agents.research`; invalid names lead nowhere. */
 function readModule(folder: string, module: string): string | undefined {
   if (!/^\w+(?:\.\w+)*$/.test(module)) return undefined;
   const file = `${join(folder, ...module.split("."))}.py`;

@@ -40,7 +40,7 @@ const ADDRESSES: Readonly<Record<string, string>> = {
 
 /**
  * Turns a Pallas deployment into a gateway config. Secrets are not copied: they become variables, which the notes name.
- * @throws {GatewayError} `invalid` when it is none, or forwards the credentials of its callers
+ * @throws {GatewayError} `invalid` when it is not one, or forwards the credentials of its callers
  */
 export function importPallas(files: PallasFiles): PallasImport {
   const topology = mapOf(files.agents);

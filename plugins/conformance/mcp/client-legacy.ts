@@ -114,7 +114,7 @@ function hear(sdk: Sdk, client: Client, heard: Heard, person: Person): void {
   });
 }
 
-/** The SDK opens its event stream in the background; whoever waits for notifications must know that it is open. */
+/** The SDK opens its event stream in the background; a check that waits for notifications must know that it is open. */
 function watchStream(): { fetch: typeof globalThis.fetch; streaming: Promise<unknown> } {
   const stream = new EventEmitter();
   return {

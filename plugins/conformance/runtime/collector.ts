@@ -49,7 +49,7 @@ async function readExport(req: IncomingMessage): Promise<Buffer> {
   return req.headers["content-encoding"] === "gzip" ? gunzipSync(body) : body;
 }
 
-/** A trace id is 16 bytes in protobuf and hex in JSON; it is random, so that finding it is no accident. */
+/** A trace id is 16 bytes in protobuf and hex in JSON; it is random, so that finding it is not an accident. */
 function hasTrace(body: Buffer, traceId: string): boolean {
   return body.includes(Buffer.from(traceId, "hex")) || body.includes(traceId);
 }

@@ -79,7 +79,7 @@ export function demandJson(reply: RuntimeReply): void {
   demand(type === "application/json", `Expected application/json, got ${got}.`);
 }
 
-/** The JSON value in a text; `undefined` when it is none. */
+/** The JSON value in a text; `undefined` when it holds none. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -88,7 +88,7 @@ export function parsed(text: string): unknown {
   }
 }
 
-/** A member of a JSON object; `undefined` when the text is none. */
+/** A member of a JSON object; `undefined` when the text is not one. */
 export function memberOf(text: string, name: string): unknown {
   const value = parsed(text);
   if (typeof value !== "object" || value === null) return undefined;

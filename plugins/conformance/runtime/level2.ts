@@ -164,7 +164,7 @@ function demandFinished(shutdown: Shutdown): void {
   demand(state === "completed", `The task in flight was answered as ${state}.`);
 }
 
-/** A task that was cut off is no completed one: half an answer would pass for a whole. */
+/** A task that was cut off is not a completed one: half an answer would pass for a whole. */
 function demandWhole({ task, sentAt }: Shutdown, whole: Undisturbed | undefined): void {
   if (!whole || !("reply" in task)) return;
   const answered = taskIn(task.reply);

@@ -4,7 +4,7 @@ import { readTask, taskIn } from "./answer.ts";
 import { demandJson, memberOf } from "./exchange.ts";
 import type { Scene } from "./scene.ts";
 
-/** How every runtime answers tasks, and what is none. */
+/** How every runtime answers tasks, and what is not one. */
 export const TASKS = atLevel<Scene>(1, [
   {
     id: "R063",

@@ -100,7 +100,7 @@ export class AgentPicker {
     this.#badge.title = message ?? "";
     this.#banner.hidden = isWell;
     this.#banner.className = `banner ${status}`;
-    // Said anew to a screen reader only where it is other than before.
+    // Said again to a screen reader only where it is other than before.
     const text = isWell ? "" : `${status}: ${message ?? "The agent gives no reason."}`;
     if (this.#banner.textContent !== text) this.#banner.textContent = text;
   }

@@ -19,7 +19,7 @@ export type ReadBytes = (url: URL) => Promise<Uint8Array>;
 /**
  * Reads a document and what it refers to, on the same host or in the same folder.
  *
- * @throws {GatewayError} `invalid` for what is no OpenAPI 3 document; what `read` throws
+ * @throws {GatewayError} `invalid` for anything but an OpenAPI 3 document; what `read` throws
  */
 export async function readDocument(location: URL, read: ReadBytes): Promise<ApiDocument> {
   const documents = new Map<string, unknown>();

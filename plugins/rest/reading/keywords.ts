@@ -38,7 +38,7 @@ const isPattern: Check = (value) => {
 
 /**
  * The keywords of JSON Schema 2020-12 and what is a value of them. Others are those of OpenAPI and of tools, or would change what
- * references mean; a client that checks schemas refuses a tool for a value that is none.
+ * references mean; a client that checks schemas refuses a tool for an invalid value.
  */
 const KEYWORDS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["type", isType],

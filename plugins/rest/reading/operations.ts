@@ -178,7 +178,7 @@ function isPlace(place: unknown): place is ParameterPlace {
   return place === "path" || place === "query" || place === "header" || place === "cookie";
 }
 
-/** The content types we write best, best first. A patch as a list of steps (RFC 6902) is none that its document describes. */
+/** The content types we write best, best first. A patch as a list of steps (RFC 6902) is not one that its document describes. */
 const PREFERRED: readonly RegExp[] = [
   /^application\/json(?:;|$)/i,
   /^application\/merge-patch\+json\b/i,

@@ -233,7 +233,7 @@ export class JetstreamTransport implements Transport {
     }
   }
 
-  /** What is best effort may fail for ever; without tasks, and acks, nothing is left to be done. */
+  /** What is best effort may fail forever; without tasks, and acks, nothing is left to be done. */
   #forbid(error: GatewayError): void {
     const subject = String(error.data?.["subject"]);
     if (/^\$JS\.(?:ACK|API\.CONSUMER\.MSG\.NEXT)\./.test(subject)) {
@@ -270,7 +270,7 @@ export class JetstreamTransport implements Transport {
   }
 }
 
-/** Anybody may write to the subject; what is no event is passed over. */
+/** Anybody may write to the subject; anything but an event is passed over. */
 function tellEvent(text: string, listener: (event: StreamEvent) => void): void {
   const event = streamEventSchema.safeParse(jsonOf(text), FIRST_PROBLEM);
   if (event.success) listener(event.data);

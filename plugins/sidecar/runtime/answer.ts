@@ -5,7 +5,8 @@ import { Failure } from "../failure.ts";
 const MAX_DEPTH = 64;
 
 /**
- * The value of a JSON text of the runtime. A deep one would overflow the stack of whoever walks it, e.g. where a result is written.
+ * The value of a JSON text of the runtime. A deep one would overflow the stack of code that walks it, e.g. where a result is
+ * written.
  *
  * @throws {Failure} `invalid_answer` for one that nests too deep; `SyntaxError`
  */

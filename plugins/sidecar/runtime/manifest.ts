@@ -48,7 +48,7 @@ export async function readManifest(file: string): Promise<Manifest> {
   return parseManifest(text);
 }
 
-/** A manifest that is served; something else that a catch-all route answers is none. */
+/** A manifest that is served; something else that a catch-all route answers is not one. */
 export function servedManifest(text: string): Manifest | undefined {
   try {
     if (!Object.hasOwn(parseAnswer(text) as object, "contractVersion")) return undefined;

@@ -13,7 +13,7 @@ import { excess, parseAnswer } from "./answer.ts";
  * Reads events to their end and puts the task together from them.
  *
  * @param limit most bytes of all artifacts
- * @throws {Failure} `unreachable` when it breaks off, `invalid_answer` for an invalid event, `result_too_large`
+ * @throws {Failure} `unreachable` when it is interrupted, `invalid_answer` for an invalid event, `result_too_large`
  */
 export async function readStream(
   events: AsyncIterable<{ readonly data: string }>,

@@ -19,7 +19,7 @@ const client = new QueryClient({
     },
   },
 });
-// A session that ended: who the visitor is is asked anew, and the answer brings the sign-in page.
+// A session that ended: who the visitor is is asked again, and the answer brings the sign-in page.
 setUnauthorized(() => void client.invalidateQueries({ queryKey: ["GET /_meta/ui"] }));
 // Its relative address would be another one on another page.
 for (const icon of document.querySelectorAll<HTMLLinkElement>("link[rel=icon]"))

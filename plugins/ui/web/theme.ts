@@ -17,7 +17,7 @@ export function chooseTheme(theme: Theme): void {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // The browser keeps nothing; the choice holds until the page is left.
+    // The browser stores nothing; the choice holds until the page is left.
   }
   document.documentElement.dataset["theme"] = theme;
 }

@@ -72,7 +72,7 @@ export function countOf(number: number, noun: string): string {
   return `${formatNumber(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** JSON as people read it; what is no JSON as it is. */
+/** JSON as people read it; anything else as it is. */
 export function formatJson(value: unknown): string {
   return value === undefined ? "undefined" : writeJson(value, 2);
 }

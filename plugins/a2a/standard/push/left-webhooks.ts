@@ -46,7 +46,7 @@ export class LeftWebhooks {
     this.#living = undefined;
   }
 
-  /** What is under way is told by whoever goes on with it. */
+  /** What is under way is told by the gateway that goes on with it. */
   async #tell(record: WebhookRecord): Promise<void> {
     const { sender } = this.#dependencies;
     const owner = { ref: record.owner };

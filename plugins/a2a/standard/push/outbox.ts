@@ -3,7 +3,7 @@ import { isGatewayError } from "propylon";
 import { backoffDelay, pause } from "propylon/kit";
 
 const RETRY_MS = { initial: 500, max: 30_000 };
-/** Characters that may wait, over all outboxes: a number of notifications is no bound where one holds a whole artifact. */
+/** Characters that may wait, over all outboxes: a number of notifications is not a bound where one holds a whole artifact. */
 const ROOM = 64 * 1024 * 1024;
 /** Statuses below 500 that may be different next time (RFC 9110, RFC 8470, RFC 6585). */
 const PASSING_STATUS = new Set([408, 425, 429]);

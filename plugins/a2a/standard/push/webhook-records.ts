@@ -74,7 +74,7 @@ export class WebhookRecords {
   }
 
   /**
-   * Changes what is there, whoever else changes it at the same time.
+   * Changes what is there, no matter who else changes it at the same time.
    * @returns what is there then
    * @throws {GatewayError} `unavailable`; what `edit` throws
    */
@@ -115,7 +115,7 @@ export class WebhookRecords {
     );
   }
 
-  /** Forgets the webhooks of a task that is no more. */
+  /** Forgets the webhooks of a task that is gone. */
   async delete(task: WebhookTask): Promise<void> {
     await this.persist(task, () => undefined);
   }

@@ -74,7 +74,7 @@ class OpenCall {
 /**
  * Puts the calls of one answer together. Providers leave indexes and ids out, or give the same ones again; a name may come in every
  * piece, in two of them, or last. No call is lost for it, none is made twice, and none gets the arguments of another: what does not
- * fit together becomes arguments that are no JSON, and the model is told.
+ * fit together becomes arguments that are not JSON, and the model is told.
  */
 export class CallPieces {
   readonly #known: () => readonly string[];

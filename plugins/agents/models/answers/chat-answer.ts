@@ -23,7 +23,7 @@ export class ChatAnswer implements AnswerReader {
   readonly #legacy: CallPieces;
   /** Index of the choice that is read: nobody asked for more than one. */
   #choice: string | undefined;
-  /** Whether a choice came, so that others than choices are no matter. */
+  /** Whether a choice came, so that others than choices do not matter. */
   #isAnswer = false;
   #other: Fields | undefined;
   #hasDelta = false;

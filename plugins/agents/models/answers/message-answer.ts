@@ -23,7 +23,7 @@ export class MessageAnswer implements AnswerReader {
   isOver = false;
   readonly #blocks = new MessageBlocks();
   #isBegun = false;
-  /** Whether a part of an answer came, so that others are no matter. */
+  /** Whether a part of an answer came, so that others do not matter. */
   #isAnswer = false;
   #other: Fields | undefined;
   #stop: string | undefined;

@@ -7,7 +7,7 @@ import { SaidFailure } from "./said-failure.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a block is while it comes; blocks of other types are no matter. */
+/** What a block is while it comes; blocks of other types do not matter. */
 type Block = WordsBlock | CallBlock | { readonly type: "other" };
 
 interface WordsBlock {

@@ -1,6 +1,6 @@
 import { isObject } from "propylon/kit";
 
-/** Longest body of an error that is read for its reason, in characters; pages of proxies are longer, and no JSON. */
+/** Longest body of an error that is read for its reason, in characters; pages of proxies are longer, and not JSON. */
 const MAX_BODY = 65_536;
 
 /** How deep a reason is looked for: who sends the body decides how deep it nests. */
@@ -30,7 +30,7 @@ function reasonOfList(list: readonly unknown[], depth: number): string | undefin
   return reasons.length === 0 ? undefined : reasons.join("; ");
 }
 
-/** The reason in the body of an error; `undefined` for one that is no JSON, e.g. a page of a proxy. */
+/** The reason in the body of an error; `undefined` for one that is not JSON, e.g. a page of a proxy. */
 export function reasonInBody(body: unknown): string | undefined {
   if (typeof body !== "string" || body.length > MAX_BODY) return undefined;
   return reasonIn(parse(body));

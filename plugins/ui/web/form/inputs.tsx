@@ -57,7 +57,7 @@ function rowsOf(text: string): number {
   return Math.min(12, Math.max(1, text.split("\n").length));
 }
 
-/** What is no number yet, as `-`, stays in the field and is not sent. */
+/** What is not a number yet, as `-`, stays in the field and is not sent. */
 function NumberInput({
   id,
   field,
@@ -118,7 +118,7 @@ function ChoiceInput({
   );
 }
 
-/** Anything, as JSON; the browser says when it is none. */
+/** Anything, as JSON; the browser says when it is invalid. */
 function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps): ReactNode {
   const [text, setText] = useState(value === undefined ? "" : writeJson(value, 2));
   return (
@@ -142,7 +142,7 @@ function JsonInput({ id, value, isRequired, onChange, describedBy }: InputProps)
   );
 }
 
-/** Reads JSON as it is typed; nothing is no value. */
+/** Reads JSON as it is typed; nothing is not a value. */
 export function readJson(text: string): { readonly value?: unknown; readonly error?: string } {
   if (text.trim() === "") return { value: undefined };
   try {

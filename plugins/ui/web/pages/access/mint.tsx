@@ -22,7 +22,7 @@ export function useScopable(
 
 type OnMinted = (title: string, secret: string) => void;
 
-/** A new token of a user. Who is no admin mints for themselves. */
+/** A new token of a user. Everybody but an admin mints for themselves. */
 export function Mint({ onMinted }: { readonly onMinted: OnMinted }): ReactNode {
   const { principal } = useAbout();
   const users = useRows("users").map(({ id }) => id);
