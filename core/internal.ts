@@ -101,6 +101,7 @@ export {
 // Servers
 export { librariesOf } from "./call/libraries.ts";
 export { maskerOf, maskSaid } from "./config/mask.ts";
+export { maskArguments } from "./config/secret-text.ts";
 export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";
 export { LeftOutLog } from "./server/left-out.ts";

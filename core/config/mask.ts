@@ -49,7 +49,7 @@ export function maskConfig(config: unknown, secrets: Iterable<string> = []): unk
       return hide || !isTexts(node)
         ? node.map((item) => walk(item, hide))
         : maskTexts(node, sorted);
-    if (!isPlainObject(node)) return leaf(node, hide || sorted.includes(String(node)));
+    if (!isPlainObject(node)) return leaf(node, hide || isSecret(node, sorted));
     const entries = Object.entries(node).map(([key, value]) => [
       maskText(key, sorted),
       walk(value, hide || SECRET_MAPS.has(key) || isSecretName(key)),
@@ -66,6 +66,12 @@ function isTexts(list: readonly unknown[]): list is readonly string[] {
 /** A list of texts may be a command line. */
 function maskTexts(list: readonly string[], sorted: readonly string[]): string[] {
   return maskArguments(list.map((text) => maskSecrets(text, sorted)));
+}
+
+/** A number is a secret however the variable writes it, e.g. `007`. */
+function isSecret(node: unknown, secrets: readonly string[]): boolean {
+  if (typeof node !== "number") return secrets.includes(String(node));
+  return secrets.some((secret) => Number(secret) === node);
 }
 
 function leaf(node: unknown, hide: boolean): unknown {

@@ -3,15 +3,13 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { check, type CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import { type Digests, digestsOf, isSame } from "./digests.ts";
-import { draftLayered } from "./layered-edit.ts";
-import type { LayeredText } from "./layers.ts";
+import { draftEdits } from "./draft.ts";
 import { loadConfig, readMerged, type LoadedConfig, type LoadOptions } from "./load.ts";
 import type { ConfigSource, WatchOptions } from "../loading/config-source.ts";
 import { ConfigWatcher } from "./watch.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { environmentFiles } from "../config/variables.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
-import { draftConfig } from "./write.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
 export interface ConfigFileOptions extends Omit<LoadOptions, "text" | "resolver"> {
@@ -133,10 +131,10 @@ export class ConfigFile implements ConfigSource {
    * @throws {GatewayError} as {@link draftConfig}; `exists` too when the file is not the one in force
    */
   async draft(edits: readonly ConfigEdit[]): Promise<ConfigDraft> {
-    const version = this.#inForce?.version;
-    const draft = this.#inForce?.isLayered
-      ? await draftLayered(this.path, edits, version, (text) => this.#readMerged(text))
-      : await draftConfig(this.path, edits, version);
+    const { environment } = this.#options;
+    const draft = await draftEdits(this.path, edits, this.#inForce?.version, (how) =>
+      readMerged(this.path, { ...how, ...(environment && { environment }) }),
+    );
     const write = async (): Promise<void> => {
       await draft.write();
       await this.#note(new Map([...this.#seen, [this.path, draft.version]]));
@@ -147,14 +145,6 @@ export class ConfigFile implements ConfigSource {
   /** Says that a config is in force from now on; one that was not loaded from this file changes nothing. */
   adopt(config: Config): void {
     if (this.#latest?.config === config) this.#inForce = this.#latest;
-  }
-
-  #readMerged(text?: string): Promise<LayeredText> {
-    const { environment } = this.#options;
-    return readMerged(this.path, {
-      ...(environment && { environment }),
-      ...(text !== undefined && { text }),
-    });
   }
 
   /** Tells of changes by content from now on. */

@@ -109,3 +109,28 @@ function withoutAt(laid: Laid, [key, ...rest]: ConfigPath): Laid {
   if (rest.length === 0) return withMember(laid, name);
   return isPlainObject(member.value) ? withMember(laid, name, withoutAt(member, rest)) : laid;
 }
+
+/** A config with all servers in one block, and each of their options in our spelling: what it says, however it is written. */
+export function plainServers(config: unknown): unknown {
+  if (!isPlainObject(config)) return config;
+  const { servers, mcpServers, ...rest } = config;
+  const all = [mcpServers, servers].flatMap((block) =>
+    isPlainObject(block) ? Object.entries(block) : [],
+  );
+  return { ...rest, servers: Object.fromEntries(all.map(([name, each]) => [name, plain(each)])) };
+}
+
+function plain(server: unknown): unknown {
+  if (!isPlainObject(server)) return server;
+  const { disabled, serverUrl, disabledTools, disabled_tools, ...rest } = server;
+  const hidden = disabledTools ?? disabled_tools;
+  const tools = isPlainObject(rest["tools"]) ? rest["tools"] : {};
+  return {
+    ...(serverUrl !== undefined && { url: serverUrl }),
+    ...(disabled !== undefined && {
+      enabled: typeof disabled === "boolean" ? !disabled : disabled,
+    }),
+    ...rest,
+    ...(hidden !== undefined && { tools: { exclude: hidden, ...tools } }),
+  };
+}

@@ -39,8 +39,8 @@ export interface LayeredText {
   readonly text: string | undefined;
   /** The files below the first one, absolute. */
   readonly layers: readonly string[];
-  /** Whether anything is laid over anything: of other files, or of this one for its environment. */
-  readonly isLayered: boolean;
+  /** Environments that its files have overrides for. */
+  readonly environments: readonly string[];
   /** Values of variables in the names of layers. */
   readonly secrets: ReadonlySet<string>;
   readonly warnings: readonly ConfigIssue[];
@@ -65,14 +65,14 @@ export async function readLayers(file: string, options: LayerOptions): Promise<L
   const layers = new Layers(file, shown, options);
   const { value, part } = await layers.lay(file, source, []);
   const { version, text } = source;
-  const { files, isOverridden, secrets, warnings } = layers;
+  const { files, environments, secrets, warnings } = layers;
   return {
     value,
     places: new Places(shown, part),
     version,
     text,
     layers: files,
-    isLayered: files.length > 0 || isOverridden,
+    environments: [...environments],
     secrets,
     warnings,
   };
@@ -93,7 +93,7 @@ class Layers {
   readonly warnings: ConfigIssue[] = [];
   readonly files: string[] = [];
   readonly secrets = new Set<string>();
-  isOverridden = false;
+  readonly environments = new Set<string>();
   readonly #folder: string;
   readonly #shown: string;
   readonly #options: LayerOptions;
@@ -179,7 +179,6 @@ class Layers {
     const overrides = name === undefined ? [] : [memberOf(all, name), memberOf(whole, `$${name}`)];
     for (const { value, part } of [all, ...overrides])
       if (value !== undefined && value !== null && !isPlainObject(value)) throw noMap(whole, part);
-    if (overrides.some(({ value }) => isPlainObject(value))) this.isOverridden = true;
     return [...overrides, own].reduceRight((lower, upper) => layConfig(upper, lower));
   }
 
@@ -192,6 +191,7 @@ class Layers {
     ];
     for (const key of names) {
       const name = key.replace(/^\$(?:env\.)?/, "");
+      this.environments.add(name);
       const meant = ENVIRONMENTS.includes(name) ? undefined : nearest(name, ENVIRONMENTS);
       if (meant === undefined) continue;
       const path = key.startsWith("$env.") ? ["$env", name] : [key];

@@ -45,8 +45,6 @@ export interface LoadedConfig {
   readonly text: string | undefined;
   /** The files below the first one, absolute. Those that a module imports are not among them. */
   readonly layers: readonly string[];
-  /** Whether anything is laid over anything, and an edit of the file may change something else than it says. */
-  readonly isLayered: boolean;
   /** Things that were ignored or look wrong, but do no harm. */
   readonly warnings: readonly ConfigIssue[];
 }
@@ -95,7 +93,6 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
     version: source.version,
     text: source.text,
     layers: source.layers,
-    isLayered: source.isLayered,
     warnings: [...source.warnings, ...warned],
   };
 }
@@ -104,6 +101,7 @@ export async function loadConfig(file: string, options: LoadOptions = {}): Promi
  * Reads a config with its layers, before variables are filled in.
  *
  * @param path absolute
+ * @param how.name in place of the environment that `NODE_ENV` names; `null`: none
  * @throws {GatewayError} as {@link readLayers}
  */
 export async function readMerged(
@@ -112,10 +110,12 @@ export async function readMerged(
     environment: real = process.env,
     text,
     files,
-  }: Pick<LoadOptions, "environment" | "text" | "files">,
+    name,
+  }: Pick<LoadOptions, "environment" | "text" | "files"> & { readonly name?: string | null },
 ): Promise<LayeredText & { readonly environment: Environment }> {
   const environment = await readEnvironment(dirname(path), real);
-  const source = await readLayers(path, { environment, name: environmentName(real), text, files });
+  const used = name === undefined ? environmentName(real) : (name ?? undefined);
+  const source = await readLayers(path, { environment, name: used, text, files });
   return { ...source, environment };
 }
 

@@ -111,8 +111,9 @@ function withMember(owner: unknown, [key, ...rest]: ConfigPath, value: unknown):
 export function hideExpanded(issue: PathIssue, places: Places): PathIssue {
   const from = places.expandedAt(issue.path);
   if (from === undefined) return issue;
-  return {
-    ...issue,
-    message: issue.message.replaceAll(JSON.stringify(from.value), () => JSON.stringify(from.raw)),
-  };
+  const { raw, value } = from;
+  const message = issue.message.replaceAll(JSON.stringify(value), () => JSON.stringify(raw));
+  const hidden = value.split(/[\s"\\]+/).filter((word) => word.length > 2 && !raw.includes(word));
+  const isTold = hidden.some((word) => issue.hint.includes(word));
+  return { ...issue, message, hint: isTold ? "Correct the value of the variable." : issue.hint };
 }

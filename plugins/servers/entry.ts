@@ -1,4 +1,5 @@
 import { durationSchema as duration, sizeSchema as size } from "propylon";
+import { maskArguments } from "propylon/internal";
 import { z } from "zod";
 import { hasTemplate, isTemplate } from "./header-template.ts";
 import { serverAuthSchema } from "./server-auth.ts";
@@ -94,7 +95,7 @@ const common = {
 function checkCommand(command: string, context: z.RefinementCtx): void {
   const [program, ...args] = command.trim().split(/\s+/);
   if (args.length === 0 || !/^[\w@.+-]+$/.test(program!)) return;
-  const written = `command: ${program} and args: ${JSON.stringify(args)}`;
+  const written = `command: ${program} and args: ${JSON.stringify(maskArguments(args))}`;
   context.addIssue({
     code: "custom",
     message: "has its arguments in it",

@@ -501,6 +501,42 @@ describe("edits of a config with layers", () => {
     },
   );
 
+  const one = (text: string) => ({ "gateway.yaml": text });
+  it.each([
+    [
+      "a key of a merge key that stays",
+      { path: ["servers", "a", "env", "old"], value: undefined },
+      one("x-a: &k { old: v }\nname: a\nservers: { a: { command: x, env: { <<: *k } } }\n"),
+    ],
+    [
+      "a map that another one repeats",
+      { path: ["servers", "a", "env", "A"], value: "2" },
+      one("servers:\n  a: { command: x, env: &e { A: '1' } }\n  b: { command: y, env: *e }\n"),
+    ],
+    [
+      "a url in another spelling",
+      { path: ["servers", "a", "url"], value: undefined },
+      one('servers: { a: { serverUrl: "https://a.example/mcp" } }\n'),
+    ],
+    [
+      "tools in another spelling",
+      { path: ["servers", "a", "tools", "exclude"], value: undefined },
+      one("servers: { a: { command: x, disabledTools: [drop] } }\n"),
+    ],
+    [
+      "a file that extends nothing yet",
+      { path: ["extends"], value: "./other.yaml" },
+      { ...one("name: a\n"), "other.yaml": `servers: { a: { ${SECRET} } }\n` },
+    ],
+    [
+      "a server that another environment has headers for",
+      { path: ["servers", "a"], value: EVIL },
+      one(`name: a\n$env: { staging: { servers: { a: { ${SECRET} } } } }\n`),
+    ],
+  ] as const)("refuses an edit of %s, without any layer", async (_, edit, files) => {
+    await expect(edited([edit], files)).rejects.toMatchObject({ code: "no_config_mode" });
+  });
+
   it("switches a server as the layer or the override spells it", async () => {
     const off = { path: ["servers", "a", "enabled"], value: false };
     const overridden = {
@@ -563,5 +599,29 @@ describe("where values come from", () => {
     expect(valueLines(valuesBelow("limits.body", config))).toEqual([
       expect.stringContaining("(default)"),
     ]);
+  });
+});
+
+describe("what a variable holds is not shown", () => {
+  it.each([
+    ["npx -y foo --token s3cr3t-value", {}, "${CMD}"],
+    ["", { TOK: 'a b "s3cr3t-value' }, "npx foo --token ${TOK}"],
+    ["", {}, "npx foo --api-key sk-live-s3cr3t-value-of-a-key"],
+  ])("in the next step for a command with arguments (%#)", async (command, more, written) => {
+    const found = await problemsOf(
+      { "gateway.yaml": `servers: { a: { command: '${written}' } }\n` },
+      { CMD: command, ...more },
+    );
+    expect(found).toEqual([expect.stringContaining("has its arguments in it.")]);
+    expect(found[0]).not.toContain("s3cr3t");
+  });
+
+  it("as the number that its text stands for", async () => {
+    const { config } = await loadConfig(
+      await write({ "gateway.yaml": "limits: { sessions: '${MANY}' }\n" }),
+      { environment: { MANY: "0077" } },
+    );
+    expect(config.values.limits.sessions).toBe(77);
+    expect(valueLines(valuesBelow("limits.sessions", config))[0]).toContain("***");
   });
 });
