@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
-import { loadConfig, type LoadedConfig } from "../../core/loading/load.ts";
+import { loadConfig, type LoadedConfig } from "../../core/file/load.ts";
 import { writeProject } from "../../templates/src/directory.ts";
 import { makeProject, type Project } from "../../templates/src/project.ts";
 import { readSource } from "../../templates/src/source.ts";

@@ -86,6 +86,7 @@ const NEEDED: Readonly<Record<string, Options>> = {
 const STORED: ReadonlySet<string> = new Set(["console", "payloads"]);
 /** These have no times; those of servers stand in the entries of `servers`. */
 const TIMELESS = [
+  "keys",
   "access",
   "nats",
   "postgres",
