@@ -1,4 +1,4 @@
-import type { RouteEvent } from "propylon";
+import { GatewayError, isGatewayError, type RouteEvent } from "propylon";
 
 /** Longest id that a client may choose, in characters: it becomes a key, a variable and a part of subjects. */
 export const MAX_ID = 1_024;
@@ -10,5 +10,11 @@ export const MAX_ID = 1_024;
  */
 export async function readBytes({ req }: RouteEvent): Promise<Buffer> {
   const source = req.runtime?.node?.req as { readonly rawBody?: Buffer } | undefined;
-  return source?.rawBody ?? Buffer.from(await req.arrayBuffer());
+  try {
+    return source?.rawBody ?? Buffer.from(await req.arrayBuffer());
+  } catch (error) {
+    if (!isGatewayError(error) || error.code !== "too_large") throw error;
+    // Without the hint, which is for who runs the gateway.
+    throw new GatewayError("too_large", error.message, { cause: error });
+  }
 }
