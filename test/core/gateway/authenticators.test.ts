@@ -96,5 +96,8 @@ it.each([
 ] as const)("an authenticator that is %s beside the others is refused", async (_, among) => {
   await expect(
     setupGateway({ plugins: [people(() => misfit(known({ among })))], client: false }),
-  ).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining('"people"') as string });
+  ).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining('"people"') as string,
+  });
 });

@@ -40,7 +40,9 @@ async function start() {
       const access = "admin";
       gateway.route("GET", "/stream", { access, mutates: false }, () => {
         acted("stream");
-        const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from(":\n\n")) });
+        const body = new ReadableStream({
+          start: (stream) => stream.enqueue(Buffer.from(":\n\n")),
+        });
         return new Response(body, { headers: { "content-type": "text/event-stream" } });
       });
       gateway.route("POST", "/change", { access, mutates: true }, async (event) => {
