@@ -11,7 +11,7 @@ const KINDS: ReadonlySet<string> = new Set<Principal["kind"]>([
   "service",
 ]);
 
-/** Counts principals, so that those of before and after an event can be told apart. */
+/** Counts principals and requests, so that those of before and after an event can be told apart. */
 let made = 0;
 
 /** The one form in which the core hands principals on: the `ref` always belongs to the kind and the id. */
@@ -22,16 +22,21 @@ class KnownPrincipal implements Principal {
   readonly roles: Principal["roles"];
   declare readonly claims?: NonNullable<Principal["claims"]>;
   declare readonly expiresAt?: number;
-  readonly #stamp = made++;
+  readonly #stamp: number;
   readonly #origin: string | undefined;
 
-  constructor({ id, kind, roles, claims, expiresAt }: Identity, origin?: string) {
+  constructor(
+    { id, kind, roles, claims, expiresAt }: Identity,
+    origin: string | undefined,
+    stamp: number,
+  ) {
     this.id = id;
     this.kind = kind;
     this.ref = `${kind}:${id}`;
     this.roles = roles;
     if (claims !== undefined) this.claims = claims;
     if (expiresAt !== undefined) this.expiresAt = expiresAt;
+    this.#stamp = stamp;
     this.#origin = origin;
     Object.freeze(this);
   }
@@ -70,20 +75,36 @@ export function readRef(ref: string): Pick<Identity, "kind" | "id"> {
   return { kind: ref.slice(0, Math.max(0, colon)) as Identity["kind"], id: ref.slice(colon + 1) };
 }
 
-/** {@link createPrincipal}, with the name of the authenticator that vouches for it. */
-export function makePrincipal(identity: Identity, origin?: string): Principal {
-  if (identity instanceof KnownPrincipal && isVouched(identity, origin)) return identity;
+/**
+ * {@link createPrincipal}, with the name of the authenticator that vouches for it.
+ *
+ * @param stamp of {@link takeStamp}, from before the authenticator was asked: an answer that takes its time may have been true
+ * before an event, and is not known to be true after. Default: now
+ */
+export function makePrincipal(identity: Identity, origin?: string, stamp?: number): Principal {
+  if (identity instanceof KnownPrincipal && isVouched(identity, origin, stamp)) return identity;
   const { id, kind } = identity;
   if (KINDS.has(kind) && typeof id === "string" && id !== "")
-    return new KnownPrincipal(identity, origin);
+    return new KnownPrincipal(identity, origin, stamp ?? takeStamp());
   throw new GatewayError("internal", "A plugin named a principal without a known kind and an id.", {
     hint: `Return a kind (${[...KINDS].join(", ")}) and an id that is a text and not empty.`,
   });
 }
 
 /** An authenticator vouches itself, also for a principal that a plugin was handed somewhere. */
-function isVouched(principal: Principal, origin: string | undefined): boolean {
+function isVouched(principal: Principal, origin?: string, stamp?: number): boolean {
+  if (stamp !== undefined && stampOf(principal) > stamp) return false;
   return origin === undefined || originOf(principal) === origin;
+}
+
+/** A point in time for a principal that is made later: what is withdrawn from now on is withdrawn from it, too. */
+export function takeStamp(): number {
+  return made++;
+}
+
+/** The point in time from which a principal is. */
+export function stampOf(principal: Principal): number {
+  return KnownPrincipal.stampOf(principal);
 }
 
 /** A point in time between the making of principals. */
@@ -93,7 +114,7 @@ export function stampNow(): number {
 
 /** Whether a principal was made before a point in time, i.e. by an authenticator of before. */
 export function wasMadeBefore(principal: Principal, stamp: number): boolean {
-  return KnownPrincipal.stampOf(principal) < stamp;
+  return stampOf(principal) < stamp;
 }
 
 /** Name of the authenticator that vouches for a principal; `undefined` for one that no authenticator made. */

@@ -5,6 +5,7 @@ import { parseArgs } from "node:util";
 import { code } from "virtual:gateway/plugins";
 import { tellFailure } from "./exit.ts";
 import type { ServeFlags } from "./flags.ts";
+import { keyOf } from "./serving.ts";
 import { start } from "./start.ts";
 import { CONFIG_NAMES } from "../file/file-names.ts";
 import { GatewayError } from "../kit/errors.ts";
@@ -60,7 +61,9 @@ function usage(cause?: unknown): GatewayError {
 function flagsOf(values: ReturnType<typeof readWords>["values"]): ServeFlags {
   const { port, host, insecure } = values;
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw usage();
+  const apiKey = keyOf(process.env);
   return {
+    ...(apiKey !== undefined && { apiKey }),
     ...(port !== undefined && { port: Number(port) }),
     ...(host !== undefined && { host }),
     ...(insecure && { insecure }),

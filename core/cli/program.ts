@@ -1,8 +1,9 @@
 import { Command, InvalidArgumentError, Option } from "commander";
-import { isGatewayError, GatewayError } from "../kit/errors.ts";
+import { isGatewayError } from "../kit/errors.ts";
 import type { CommandDefinition, CommandFlag, FlagKind, FlagReader } from "../plugin/command.ts";
 import { VERSION } from "../kit/version.ts";
 import { parseDuration } from "../kit/units.ts";
+import { readKey } from "./serving.ts";
 
 /** The command line without its commands. */
 export function createProgram(): Command {
@@ -140,14 +141,6 @@ function readDuration(text: string): string {
 function readUrl(text: string): string {
   if (isHttpUrl(text)) return text;
   throw new Error("It must be a URL such as http://127.0.0.1:8080.");
-}
-
-/** A key with a line break at its end, for example, cannot be sent. */
-function readKey(text: string, flag: string): string {
-  if (/^[\x20-\x7e]*$/.test(text)) return text;
-  throw new GatewayError("invalid", `The key of ${flag} has characters that no header can hold.`, {
-    hint: "Look for a line break, also where it comes from a variable.",
-  });
 }
 
 function readVariable(text: string): readonly [name: string, value: string] {

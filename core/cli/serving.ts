@@ -1,12 +1,39 @@
+import { GatewayError } from "../kit/errors.ts";
 import type { CommandDefinition, CommandFlag } from "../plugin/command.ts";
+
+/** Variable that holds a key where no flag does. */
+const KEY_VARIABLE = "PROPYLON_API_KEY";
 
 /** The key that clients of what a command runs must send. */
 export const API_KEY_FLAG: CommandFlag = {
   flag: "--api-key <key>",
   description: "bearer token clients must send",
-  env: "PROPYLON_API_KEY",
+  env: KEY_VARIABLE,
   read: "key",
 };
+
+/**
+ * The key that clients must send, of the variables of a process; for a gateway that runs without the command line.
+ *
+ * @throws {GatewayError} as {@link readKey}
+ */
+export function keyOf(environment: NodeJS.ProcessEnv): string | undefined {
+  const key = environment[KEY_VARIABLE];
+  return key === undefined ? undefined : readKey(key, KEY_VARIABLE);
+}
+
+/**
+ * Reads a key. One with a line break at its end, for example, cannot be sent.
+ *
+ * @param from flag or variable that it comes from
+ * @throws {GatewayError} `invalid` for characters that no header can hold
+ */
+export function readKey(text: string, from: string): string {
+  if (/^[\x20-\x7e]*$/.test(text)) return text;
+  throw new GatewayError("invalid", `The key of ${from} has characters that no header can hold.`, {
+    hint: "Look for a line break, also where it comes from a variable.",
+  });
+}
 
 /** The key for what a command talks to. */
 export const SEND_KEY_FLAG: CommandFlag = { ...API_KEY_FLAG, description: "bearer token to send" };

@@ -7,7 +7,6 @@ import type { Config } from "../config/config.ts";
 import { createLogger, tapLog } from "../config/log.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../config/schema.ts";
 import { writeConfig } from "../config/written.ts";
-import { droppedBetween } from "../http/authenticator.ts";
 import { Guesses } from "../http/guesses.ts";
 import { type Address, Sockets } from "../http/listeners.ts";
 import { GatewayError } from "../kit/errors.ts";
@@ -308,8 +307,7 @@ export class Gateway {
     generation.compiled.endpointServer.update(generation.compiled.endpoints);
     this.#serve();
     retirement.await(old, drain);
-    const revoked = old.number > 0 && droppedBetween(old.credits, generation.credits);
-    if (revoked) this.#evictDropped(revoked);
+    if (candidate.dropped) this.#evictDropped(candidate.dropped);
     // A middleware may still hold a call that an old generation will send to a replaced server.
     void retirement.track(candidate.commitServers(drain, retirement.arrived));
     for (const listener of closing) retirement.close(listener, drain);

@@ -4,7 +4,7 @@ import type { Call, CallInput } from "../call/call.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 import type { Listed } from "../plugin/filters.ts";
-import { type Leases, WITHDRAWN } from "../plugin/leases.ts";
+import type { Leases } from "../plugin/leases.ts";
 import { completeCall } from "../server/tool-call.ts";
 import type { Generation } from "./generation.ts";
 
@@ -31,7 +31,7 @@ export async function callLocally(
   if (!listedBy(call).every((item) => compiled.exists(item, call.principal)))
     throw new GatewayError("not_found", `Server "${server}" has no "${name}".`);
   // Its face may have waited for a body, or for a server to connect.
-  if (leases.isWithdrawn(call.principal)) throw new GatewayError("unauthorized", WITHDRAWN);
+  leases.refuseWithdrawn(call.principal);
   const answer = await generation.call(call);
   // A caller that names a peer can answer. Every other caller gets the question as its answer.
   if (!input.peer || !needsInput(answer)) return answer;

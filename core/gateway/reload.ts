@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
 import { InFlightSet } from "../call/cancellation.ts";
 import type { Abortion } from "../call/pipeline.ts";
-import { uncheckedCredentials } from "../http/authenticator.ts";
+import { droppedBetween, uncheckedCredentials } from "../http/authenticator.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -60,6 +60,8 @@ interface Prepared {
   readonly fresh: readonly Scope[];
   readonly servers: ServerPlan;
   readonly changes: ReloadPlan;
+  /** Whose credentials it takes away; `undefined` when it is nobody's. */
+  readonly dropped: ReturnType<typeof droppedBetween>;
 }
 
 /** A generation that is set up and does not serve yet. It is put into force, taken back, or given up where it is in force already. */
@@ -105,6 +107,11 @@ export class Candidate {
   /** What serves until the first config is in force; it knows the people of that one, whom plugins ask about while they start. */
   get beforehand(): Generation {
     return emptyGeneration(this.#prepared.config, this.#base.log, this.generation);
+  }
+
+  /** Whose credentials it takes away. */
+  get dropped(): Prepared["dropped"] {
+    return this.#prepared.dropped;
   }
 
   /** The same may stand on other lines now. */
@@ -216,7 +223,8 @@ async function prepare(base: Base, checked: CheckedConfig, undo: Unwinding): Pro
     servers: plan.changes,
     restartRequired: needingRestart(base, generation),
   };
-  return { config, generation, fresh, servers: plan, changes };
+  const dropped = old.number > 0 ? droppedBetween(old.credits, generation.credits) : undefined;
+  return { config, generation, fresh, servers: plan, changes, dropped };
 }
 
 async function start(scope: Scope, config: Config, limit: number): Promise<void> {

@@ -9,6 +9,7 @@ import { AuthenticatorChain } from "./chain.ts";
 import type { Guesses } from "./guesses.ts";
 import type { Principal } from "../kit/types.ts";
 import { originOf } from "../call/principal.ts";
+import { readAuthenticator } from "../plugin/kernel-points.ts";
 import { TrustedProxies } from "./proxies.ts";
 
 /** Names of those that know the credentials of the config. */
@@ -65,7 +66,8 @@ function membersOf({
  * @param guesses counts wrong credentials, through reloads
  * @returns `undefined` for a config without credentials and without authenticators: everyone is let in. With credentials that nobody
  * knows there is a chain, which lets nobody in
- * @throws {GatewayError} `invalid` or `exists` for names that cannot be used, and what an authenticator throws beside the others
+ * @throws {GatewayError} `invalid` or `exists` for names that cannot be used, and what an authenticator throws beside the others;
+ * `invalid` where it is no authenticator beside them
  */
 export function createChain(
   auth: Auth,
@@ -94,7 +96,11 @@ function refusalOf({ headers: { authorization } }: Credentials): string {
 /** It keeps its name, and whose it is. */
 function beside(link: Authenticator, all: readonly Authenticator[]): Authenticator {
   const { name, plugin, among } = link;
-  return among ? { ...link, ...among(all), name, plugin } : link;
+  if (!among) return link;
+  const other = among(all);
+  // Refused below; that it also fails later ends no process.
+  if (other instanceof Promise) other.catch(() => {});
+  return { ...link, ...readAuthenticator(plugin ?? AUTH_PLUGIN, other), name, plugin };
 }
 
 /** @throws {GatewayError} `invalid` for a name that cannot be used, `exists` for one that two have */

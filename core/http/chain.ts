@@ -10,7 +10,7 @@ import { GatewayError } from "../kit/errors.ts";
 import type { Access } from "../plugin/route.ts";
 import type { Identity, Principal } from "../kit/types.ts";
 import type { PendingCheck, Guesses } from "./guesses.ts";
-import { makePrincipal, originOf } from "../call/principal.ts";
+import { makePrincipal, originOf, takeStamp } from "../call/principal.ts";
 import type { TrustedProxies } from "./proxies.ts";
 import { admits } from "./guard.ts";
 
@@ -56,12 +56,12 @@ export class AuthenticatorChain implements Authentication {
 
   authenticate(sent: Credentials): Known {
     const credentials = this.#proxies?.see(sent) ?? sent;
-    if (!this.#guessing) return this.#ask(credentials, 0);
+    if (!this.#guessing) return this.#ask(credentials);
     const { guesses, maxFailures } = this.#guessing;
     const isSigned = (): boolean => this.links.some((link) => link.isSigned?.(credentials));
     const attempt = guesses.begin(credentials, maxFailures, isSigned);
     try {
-      const known = this.#ask(credentials, 0);
+      const known = this.#ask(credentials);
       if (!(known instanceof Promise)) return settle(attempt, known);
       return known.then(
         (principal) => settle(attempt, principal),
@@ -92,16 +92,22 @@ export class AuthenticatorChain implements Authentication {
     return link.admits ? link.admits(principal, access) : admits(principal, access);
   }
 
-  /** Makes no promise where none is needed: most credentials are known at once. */
-  #ask(credentials: Credentials, from: number): Known {
+  /**
+   * Makes no promise where none is needed: most credentials are known at once.
+   *
+   * @param stamp from before anybody was asked: a credential that goes while it is looked at is gone
+   */
+  #ask(credentials: Credentials, from = 0, stamp = takeStamp()): Known {
     for (let at = from; at < this.links.length; at++) {
       const link = this.links[at]!;
       const answer = askOne(link, credentials);
       if (answer instanceof Promise)
         return answer.then((identity) =>
-          identity ? makePrincipal(identity, link.name) : this.#ask(credentials, at + 1),
+          identity
+            ? makePrincipal(identity, link.name, stamp)
+            : this.#ask(credentials, at + 1, stamp),
         );
-      if (answer) return makePrincipal(answer, link.name);
+      if (answer) return makePrincipal(answer, link.name, stamp);
     }
     if (credentials.headers["authorization"] === undefined) return undefined;
     throw new GatewayError("unauthorized", this.#refuse(credentials));

@@ -1,8 +1,6 @@
 import type { ServerResponse } from "node:http";
-import type { Logger } from "pino";
-import { WITHDRAWN } from "../plugin/leases.ts";
 import { Cancellation } from "../call/cancellation.ts";
-import { clientGone, GatewayError, toGatewayError } from "../kit/errors.ts";
+import { clientGone, toGatewayError } from "../kit/errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
@@ -35,10 +33,7 @@ export function findDirect(
     if (!handler) return undefined;
     return (_req, res, principal) =>
       takeBody(req, limit, {
-        body: (body) => {
-          if (leases.isWithdrawn(principal)) return sendError(res, withdrawn());
-          void answer(handler, { body, maxDepth, principal }, res, log);
-        },
+        body: (body) => void answer(handler, { body, maxDepth, principal }, res, { leases, log }),
         failed: (error) => sendError(res, error),
       });
   };
@@ -54,11 +49,12 @@ async function answer(
   handler: DirectHandler,
   request: Omit<DirectRequest, "cancellation">,
   res: ServerResponse,
-  log: Logger,
+  { leases, log }: Pick<AppInput, "leases" | "log">,
 ): Promise<void> {
   const cancellation = new Cancellation();
   res.once("close", () => res.writableFinished || cancellation.abort(clientGone()));
   try {
+    leases.refuseWithdrawn(request.principal);
     const { status, headers, body: text } = await handler({ ...request, cancellation });
     if (!res.destroyed)
       sendBody(res, status, text, { "content-type": "application/json", ...headers });
@@ -67,8 +63,4 @@ async function answer(
     logFault(log, error);
     sendError(res, error);
   }
-}
-
-function withdrawn(): GatewayError {
-  return new GatewayError("unauthorized", WITHDRAWN);
 }

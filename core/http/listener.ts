@@ -279,6 +279,7 @@ export class Listener {
     }
     principal
       .then((known) => {
+        this.#custody.leases.refuseWithdrawn(known);
         res.principal = known;
         endpoint(req, res, known);
       })

@@ -77,6 +77,8 @@ async function answer(
     if (answering) answering.principal = principal;
     guard.permit(principal, options, credentials.path);
     await boundBody(event, options.bodyLimit ?? bodyLimit);
+    // To know who it is may take its time, and a body may be slow.
+    if (principal) input.leases.refuseWithdrawn(principal);
     const { mutates } = options;
     Object.assign(event.context, { principal: principal ?? NOBODY, mutates, maxDepth });
     const result = await handler(event as RouteEvent);
@@ -119,19 +121,21 @@ function isEventStream(result: unknown): boolean {
 }
 
 /**
- * A body of known length is as long as it says, or Node's parser refuses it. One of unknown length is read here: as a stream of the
- * web each of its chunks would cost half a kilobyte, and a client may send chunks of one byte.
+ * Reads the body before the handler runs: a credential that is withdrawn while a body is on its way changes nothing. As a stream of
+ * the web each chunk of it would cost half a kilobyte besides, and a client may send chunks of one byte.
  */
 async function boundBody(event: H3Event, limit: number): Promise<void> {
   const { headers } = event.req;
-  const length = headers.get("content-length");
-  if (length !== null && !headers.has("transfer-encoding")) {
-    if (Number(length) > limit) assertBodySize(event, limit);
-    return;
-  }
   const source = event.runtime?.node?.req as IncomingMessage | undefined;
-  if (source === undefined) assertBodySize(event, limit);
-  else if (headers.has("transfer-encoding")) await readAhead(source, limit);
+  const isCoded = headers.has("transfer-encoding");
+  const length = isCoded ? 0 : Number(headers.get("content-length") ?? 0);
+  if (length > limit || source === undefined) assertBodySize(event, limit);
+  else if (isCoded || (length > 0 && !hasNoBody(event.req.method))) await readAhead(source, limit);
+}
+
+/** Nothing reads the body of these: it is thrown away as it comes. */
+function hasNoBody(method: string): boolean {
+  return method === "GET" || method === "HEAD";
 }
 
 /** Reads a body to where the adapter looks for what was read before. A failure shows when the route asks, which says it in its own way. */
@@ -220,22 +224,29 @@ function redirect(location: string): Response {
 async function answered(
   matches: readonly RouteMatch[],
   event: H3Event,
-  { guard }: RouterInput,
+  input: RouterInput,
 ): Promise<string[]> {
   const asks = matches.some(({ found }) => found.options.exists);
-  const principal = asks ? await optionally(guard.authenticator, credentialsOf(event)) : undefined;
+  const principal = asks ? await known(event, input) : undefined;
   const there = matches.filter(
     ({ found, params = {} }) => found.options.exists?.(params, principal) ?? true,
   );
   return there.map(({ method }) => method);
 }
 
-/** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */
-async function introduce(
+/** Who it is, where no route is and it matters little. */
+async function known(
   event: H3Event,
-  { guard, name, endpoints }: RouterInput,
-): Promise<unknown> {
+  { guard, leases }: RouterInput,
+): Promise<Principal | undefined> {
   const principal = await optionally(guard.authenticator, credentialsOf(event));
+  return principal && leases.isWithdrawn(principal) ? undefined : principal;
+}
+
+/** The gateway's name, and for callers the paths of the MCP endpoints on this listener. */
+async function introduce(event: H3Event, input: RouterInput): Promise<unknown> {
+  const { guard, name, endpoints } = input;
+  const principal = await known(event, input);
   const isCaller = principal !== undefined && guard.authenticator.admits(principal, "caller");
   return { ok: true, name, ...(isCaller && { endpoints: [...endpoints.keys()] }) };
 }

@@ -1,7 +1,7 @@
 import type { Authentication, Credentials, StandIn } from "../plugin/authentication.ts";
 import { isRefusal } from "../plugin/authentication.ts";
 import type { Principal } from "../kit/types.ts";
-import { makePrincipal, originOf } from "../call/principal.ts";
+import { makePrincipal, originOf, stampOf } from "../call/principal.ts";
 
 /**
  * Who a request is from that something stands in for. The credential is asked again each time, so that the rights are those of this
@@ -26,9 +26,10 @@ export async function principalOf(
   }
 }
 
-/** The principal, for as long as what stands in lasts. It keeps the authenticator that vouches for it. */
+/** The principal, for as long as what stands in lasts. It keeps the authenticator that vouches for it, and its time. */
 function bound(principal: Principal, { expiresAt, claims }: StandIn): Principal {
   const until = Math.min(expiresAt, principal.expiresAt ?? Number.POSITIVE_INFINITY);
   const all = { ...principal.claims, ...claims };
-  return makePrincipal({ ...principal, claims: all, expiresAt: until }, originOf(principal));
+  const identity = { ...principal, claims: all, expiresAt: until };
+  return makePrincipal(identity, originOf(principal), stampOf(principal));
 }

@@ -54,9 +54,14 @@ export class WebSockets {
     this.#backlog = backlog;
   }
 
-  /** Completes a handshake that was admitted, or answers what is wrong with it. */
+  /**
+   * Completes a handshake that was admitted, or answers what is wrong with it.
+   *
+   * @throws {GatewayError} `unauthorized` when the credential was withdrawn since the handshake came
+   */
   async accept({ req, socket, head }: WebSocketHandshake, admission: Admission): Promise<void> {
     const server = await (this.#server ??= createServer(this.#limit));
+    this.#leases.refuseWithdrawn(admission.principal);
     server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
   }
 

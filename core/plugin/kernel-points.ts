@@ -25,25 +25,45 @@ import type { PageHandler } from "./route.ts";
 export const Authenticators: Point<AuthenticatorDefinition, Authenticator> = definePoint(
   "authenticators",
   {
-    read({ key, plugin, value }) {
-      if (typeof value?.name !== "string" || typeof value.authenticate !== "function")
-        throw misshapen(plugin, "an authenticator", '{ name: "mine", authenticate }');
-      return {
-        name: value.name,
-        plugin: key === AUTH_PLUGIN ? undefined : plugin,
-        authenticate: value.authenticate.bind(value),
-        ...(value.challenge && { challenge: value.challenge.bind(value) }),
-        ...(value.stepUp && { stepUp: value.stepUp.bind(value) }),
-        ...(value.admits && { admits: value.admits.bind(value) }),
-        ...(value.isSigned && { isSigned: value.isSigned.bind(value) }),
-        ...(value.refusal && { refusal: value.refusal.bind(value) }),
-        ...(value.renew && { renew: value.renew.bind(value) }),
-        ...(value.grants && { grants: value.grants }),
-        ...(value.among && { among: value.among.bind(value) }),
-      };
-    },
+    read: ({ key, plugin, value }) => ({
+      ...readAuthenticator(plugin, value),
+      plugin: key === AUTH_PLUGIN ? undefined : plugin,
+    }),
   },
 );
+
+/**
+ * What a plugin gives as an authenticator, bound to what it gives: a class has its methods in its prototype. Its grants are those of
+ * this moment.
+ *
+ * @throws {GatewayError} `invalid` for what is none
+ */
+export function readAuthenticator(
+  plugin: string,
+  value: AuthenticatorDefinition,
+): AuthenticatorDefinition {
+  if (typeof value?.name !== "string" || typeof value.authenticate !== "function")
+    throw misshapen(plugin, "an authenticator", '{ name: "mine", authenticate }');
+  return {
+    name: value.name,
+    authenticate: value.authenticate.bind(value),
+    ...(value.challenge && { challenge: value.challenge.bind(value) }),
+    ...(value.stepUp && { stepUp: value.stepUp.bind(value) }),
+    ...(value.admits && { admits: value.admits.bind(value) }),
+    ...(value.isSigned && { isSigned: value.isSigned.bind(value) }),
+    ...(value.refusal && { refusal: value.refusal.bind(value) }),
+    ...(value.renew && { renew: value.renew.bind(value) }),
+    ...(value.grants && { grants: readGrants(plugin, value.grants) }),
+    ...(value.among && { among: value.among.bind(value) }),
+  };
+}
+
+/** A reload compares them when there is no way back any more, so nothing about them may fail then. */
+function readGrants(plugin: string, grants: unknown): ReadonlyMap<string, string> {
+  if (grants instanceof Map) return new Map(grants as ReadonlyMap<string, string>);
+  const form = '{ name: "mine", authenticate, grants: new Map() }';
+  throw misshapen(plugin, "an authenticator whose grants are a Map", form);
+}
 
 /**
  * What is wrong with a plugin. Each check is asked each time that somebody looks; its answer holds nothing private.

@@ -1,3 +1,4 @@
+import { GatewayError } from "../kit/errors.ts";
 import { setTimer } from "../kit/timers.ts";
 import type { Principal } from "../kit/types.ts";
 import { wasMadeBefore, stampNow } from "../call/principal.ts";
@@ -74,6 +75,15 @@ export class Leases {
     return this.#withdrawn.some(
       ({ match, stamp }) => wasMadeBefore(principal, stamp) && match(principal),
     );
+  }
+
+  /**
+   * Refuses who came with a credential that is withdrawn since.
+   *
+   * @throws {GatewayError} `unauthorized`
+   */
+  refuseWithdrawn(principal: Principal): void {
+    if (this.isWithdrawn(principal)) throw new GatewayError("unauthorized", WITHDRAWN);
   }
 
   #current(): readonly Withdrawal[] {

@@ -22,7 +22,7 @@ export interface Keyring {
  * Makes the look-up of `auth.apiKey` and `auth.keys`. Keys are found by their digest, so the time it takes tells something about
  * the digest of what was sent and nothing about any key.
  *
- * @throws {GatewayError} `exists` for two names with one key
+ * @throws {GatewayError} `exists` for two names with one key, and for a name with the key of `auth.apiKey`
  */
 export function createKeyring({ apiKey, keys }: Pick<KeysOptions, "apiKey" | "keys">): Keyring {
   const holdings = new Map<string, Holding>();
@@ -36,6 +36,8 @@ export function createKeyring({ apiKey, keys }: Pick<KeysOptions, "apiKey" | "ke
   if (apiKey !== undefined) {
     if (Object.hasOwn(keys, MASTER)) throw nameOfMaster();
     const digest = digestOf(apiKey);
+    const other = holdings.get(digest);
+    if (other) throw hashOfMaster(other.holder.id);
     const holder = createPrincipal({ id: MASTER, kind: "key", roles: new Set(ROLES) });
     holdings.set(digest, { holder, grant: digest });
   }
@@ -47,6 +49,13 @@ function sameHash(one: string, other: string): GatewayError {
   return new GatewayError("exists", `auth.keys: "${one}" and "${other}" have the same hash.`, {
     hint: "Give each its own key: propylon key.",
     data: { path: `auth.keys.${other}.hash` },
+  });
+}
+
+function hashOfMaster(id: string): GatewayError {
+  return new GatewayError("exists", `auth.keys: "${id}" has the hash of auth.apiKey.`, {
+    hint: "Give it its own key: propylon key.",
+    data: { path: `auth.keys.${id}.hash` },
   });
 }
 

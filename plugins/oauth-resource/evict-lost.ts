@@ -8,9 +8,9 @@ export function evictLost(
   management: Pick<Management, "evict">,
   tokens: AccessTokens,
 ): void {
-  hook("reload:done", () => {
-    const isLost = (principal: Principal): boolean =>
-      Array.isArray(principal.claims?.["audiences"]) && !tokens.accepts(principal);
-    management.evict(isLost, "The token does not count any more: the configuration has changed.");
-  });
+  const isLost = (principal: Principal): boolean =>
+    Array.isArray(principal.claims?.["audiences"]) && !tokens.accepts(principal);
+  const reason = "The token does not count any more: the configuration has changed.";
+  // One that is being asked about, or whose request has a slow body, came before as well.
+  hook("reload:done", () => void management.evict(isLost, reason, { withdraw: true }));
 }

@@ -119,6 +119,19 @@ describe("the command line of a build", () => {
     expect(await reload.json()).toMatchObject({ ok: false, error: { code: "read_only" } });
     expect(await served.stop()).toBe(0);
   });
+
+  it("takes the key of PROPYLON_API_KEY, as start does", async () => {
+    const folder = await moved("listeners: { main: { port: 0 } }\nplugins: { health: {} }\n");
+    const served = await serve(folder, { PROPYLON_API_KEY: KEY });
+    const status = async (init: RequestInit) =>
+      (await fetch(`${served.url}/mcp`, { method: "DELETE", ...init })).status;
+    expect(await status({})).toBe(401);
+    expect(await status({ headers })).not.toBe(401);
+    expect(await served.stop()).toBe(0);
+    const broken = await run(["server.mjs"], folder, { PROPYLON_API_KEY: `${KEY}\n` });
+    expect(broken.code).toBe(1);
+    expect(broken.stderr).toContain("The key of PROPYLON_API_KEY has characters");
+  });
 });
 
 describe("a reload of a build", () => {

@@ -70,6 +70,11 @@ describe("a key", () => {
     expect(() => keyring({ keys: { one: entry, two: entry } })).toThrow(
       'auth.keys: "one" and "two" have the same hash.',
     );
+    const apiKey = "a-key-of-16-chars!";
+    const same = { role: "viewer", hash: `sha256:${digestOf(apiKey)}` };
+    expect(() => keyring({ apiKey, keys: { one: entry, two: same } })).toThrow(
+      'auth.keys: "two" has the hash of auth.apiKey.',
+    );
   });
 });
 

@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { request, type IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { now, ScriptedIssuer } from "../../fixtures/issuer.ts";
 import { startClock } from "../../fixtures/clock.ts";
@@ -89,6 +91,33 @@ describe("a token that its issuer is asked about (RFC 7662)", () => {
     issuer.prank = undefined;
     expect(new Set((await Promise.all(all)).map(({ status }) => status))).toEqual(new Set([200]));
     expect(issuer.visitsTo("/introspect").length).toBeLessThan(20);
+  });
+
+  it("begins nothing with a slow body once a reload has taken its issuer away", async () => {
+    const { endpoint, gateway, make } = await setupOpaque();
+    const token = make("opaque-1");
+    const body = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+    const req = request(endpoint, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${token}`,
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        "content-length": body.length,
+      },
+    });
+    const answer = once(req, "response");
+    await new Promise((resolve) => req.write(body.slice(0, 5), resolve));
+    expect((await ask(endpoint, token)).status).toBe(200);
+    const other = await ScriptedIssuer.start();
+    const plugins = {
+      ...gateway.written.plugins,
+      "oauth-resource": { issuers: { other: { issuer: other.url } } },
+    };
+    await gateway.apply({ ...gateway.written, plugins });
+    req.end(body.slice(5));
+    const [{ statusCode }] = (await answer) as [IncomingMessage];
+    expect(statusCode).toBe(401);
   });
 
   it("waits for no more than 64 others", async () => {
