@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin, type Identity } from "../../../core/index.ts";
-import { Authenticators, type AuthenticatorDefinition } from "../../../core/kit.ts";
+import { Authenticators } from "../../../core/kit.ts";
+import type { AuthenticatorDefinition } from "../../../core/internal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ADA: Identity = { id: "ada", kind: "user", roles: new Set(["admin"]) };
