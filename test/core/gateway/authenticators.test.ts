@@ -94,11 +94,14 @@ it.each([
   ["a promise that fails", () => Promise.reject(new Error("later"))],
   ["a part of one", () => ({ name: "people" })],
   ["grants that are no Map", () => known({ grants: [] })],
-] as const)("an authenticator that is %s beside the others is refused", async (_, among) => {
-  await expect(
-    setupGateway({ plugins: [people(() => misfit(known({ among })))], client: false }),
-  ).rejects.toMatchObject({
-    code: "invalid",
-    message: expect.stringContaining('"people"') as string,
-  });
-});
+] as [string, () => unknown][])(
+  "an authenticator that is %s beside the others is refused",
+  async (_, among) => {
+    await expect(
+      setupGateway({ plugins: [people(() => misfit(known({ among })))], client: false }),
+    ).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining('"people"') as string,
+    });
+  },
+);
