@@ -60,7 +60,7 @@ interface Prepared {
   readonly fresh: readonly Scope[];
   readonly servers: ServerPlan;
   readonly changes: ReloadPlan;
-  /** Whose credentials it takes away; `undefined` when it is nobody's. */
+  /** Tells whose credentials it removes; `undefined` when it is nobody's. */
   readonly dropped: ReturnType<typeof droppedBetween>;
 }
 
@@ -109,7 +109,7 @@ export class Candidate {
     return emptyGeneration(this.#prepared.config, this.#base.log, this.generation);
   }
 
-  /** Whose credentials it takes away. */
+  /** Tells whose credentials it removes. */
   get dropped(): Prepared["dropped"] {
     return this.#prepared.dropped;
   }

@@ -67,7 +67,7 @@ function membersOf({
  * @returns `undefined` for a config without credentials and without authenticators: everyone is let in. With credentials that nobody
  * knows there is a chain, which lets nobody in
  * @throws {GatewayError} `invalid` or `exists` for names that cannot be used, and what an authenticator throws beside the others;
- * `invalid` where it is no authenticator beside them
+ * `invalid` where that is not an authenticator
  */
 export function createChain(
   auth: Auth,

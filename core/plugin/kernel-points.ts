@@ -36,7 +36,7 @@ export const Authenticators: Point<AuthenticatorDefinition, Authenticator> = def
  * What a plugin gives as an authenticator, bound to what it gives: a class has its methods in its prototype. Its grants are those of
  * this moment.
  *
- * @throws {GatewayError} `invalid` for what is none
+ * @throws {GatewayError} `invalid` for anything else
  */
 export function readAuthenticator(
   plugin: string,
@@ -58,7 +58,7 @@ export function readAuthenticator(
   };
 }
 
-/** A reload compares them when there is no way back any more, so nothing about them may fail then. */
+/** A reload compares them, which must not fail, and a plugin may change its own. */
 function readGrants(plugin: string, grants: unknown): ReadonlyMap<string, string> {
   if (grants instanceof Map) return new Map(grants as ReadonlyMap<string, string>);
   const form = '{ name: "mine", authenticate, grants: new Map() }';

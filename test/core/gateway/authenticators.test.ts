@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin, type Identity } from "../../../core/index.ts";
-import { Authenticators, type AuthenticatorDefinition } from "../../../core/kit.ts";
+import { Authenticators } from "../../../core/kit.ts";
+import type { AuthenticatorDefinition } from "../../../core/internal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const ADA: Identity = { id: "ada", kind: "user", roles: new Set(["admin"]) };
@@ -93,11 +94,14 @@ it.each([
   ["a promise that fails", () => Promise.reject(new Error("later"))],
   ["a part of one", () => ({ name: "people" })],
   ["grants that are no Map", () => known({ grants: [] })],
-] as const)("an authenticator that is %s beside the others is refused", async (_, among) => {
-  await expect(
-    setupGateway({ plugins: [people(() => misfit(known({ among })))], client: false }),
-  ).rejects.toMatchObject({
-    code: "invalid",
-    message: expect.stringContaining('"people"') as string,
-  });
-});
+] as [string, () => unknown][])(
+  "an authenticator that is %s beside the others is refused",
+  async (_, among) => {
+    await expect(
+      setupGateway({ plugins: [people(() => misfit(known({ among })))], client: false }),
+    ).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining('"people"') as string,
+    });
+  },
+);

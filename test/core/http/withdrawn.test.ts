@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { request, type IncomingMessage } from "node:http";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { WebSocket } from "ws";
-import { definePlugin, type Identity } from "../../../core/index.ts";
+import { definePlugin, type GatewayConfigInput, type Identity } from "../../../core/index.ts";
 import { Authenticators, digestOf, readJson } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { z } from "zod";
@@ -16,7 +16,7 @@ const BEARER = { authorization: "Bearer slow" };
 const ADA: Identity = { id: "ada", kind: "user", roles: new Set(["admin"]) };
 
 /** A gateway whose plugin `directory` checks tokens for as long as the test likes, with something behind every kind of route. */
-async function start() {
+async function start(servers: NonNullable<GatewayConfigInput["servers"]> = {}) {
   let ask = (): void => {};
   let know = (_who: Identity): void => {};
   const asked = new Promise<void>((resolve) => (ask = resolve));
@@ -54,12 +54,18 @@ async function start() {
       gateway.route("GET", "/socket", { access, mutates: false, websocket: true }, () =>
         acted("socket"),
       );
-      gateway.tool("act", { description: "Acts.", run: () => acted("call") });
+      gateway.tool("act", {
+        description: "Acts.",
+        run: () => {
+          acted("call");
+          return "";
+        },
+      });
     },
   });
   const { gateway, url } = await setupGateway({
     plugins: [directory, faces],
-    config: { auth: AUTH },
+    config: { auth: AUTH, servers },
     client: false,
   });
   const { directory: _, ...plugins } = gateway.written.plugins!;
@@ -179,3 +185,20 @@ it.each(["content-length", "transfer-encoding"])(
     expect(await answerOf(KEYS.stays, arrived)).toEqual({ status: 200, text: body });
   },
 );
+
+it("a key that goes while its session waits for servers opens none", async () => {
+  const { url, reload, gateway } = await start({
+    hangs: { command: process.execPath, args: ["-e", "setInterval(() => {}, 1_000)"] },
+  });
+  const opened = vi.fn<() => void>();
+  gateway.hook("session:open", opened);
+  const headers = { authorization: `Bearer ${KEYS.gone}`, ...JSON_HEADERS };
+  const answer = fetch(`${url}/mcp`, { method: "POST", headers, body: INITIALIZE });
+  // A second request is known after the first.
+  await fetch(`${url}/change`, { method: "POST" });
+  await reload();
+  const { status, body } = await answer;
+  await body?.cancel();
+  expect(status).toBe(401);
+  expect(opened).not.toHaveBeenCalled();
+});
