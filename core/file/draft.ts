@@ -8,7 +8,7 @@ import type { LayeredText } from "./layers.ts";
 import { byHand, checkPresence, draftConfig, locate } from "./write.ts";
 
 /** Reads a config with its layers. */
-export type ReadConfig = (how: {
+export type ReadLayers = (how: {
   /** In place of the content of the first file. */
   readonly text?: string;
   /** In place of the environment that the gateway runs in; `null`: none. */
@@ -28,7 +28,7 @@ export async function draftEdits(
   file: string,
   edits: readonly ConfigEdit[],
   expected: string | undefined,
-  read: ReadConfig,
+  read: ReadLayers,
 ): Promise<ConfigDraft> {
   // First, whether it can be edited at all, and is as it was.
   await draftConfig(file, [], expected);
