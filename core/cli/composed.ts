@@ -1,6 +1,7 @@
 import { maskConfig } from "../config/mask.ts";
 import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
+import { valueAt } from "../config/value-at.ts";
 import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
@@ -83,12 +84,6 @@ function optionsInForce(
     const layer = set === undefined ? undefined : layerOf(keys);
     return { path, value: set ?? fallback, isSet: set !== undefined, layer, description };
   });
-}
-
-function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {
-  if (key === undefined) return value;
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  return valueAt((value as Record<string, unknown>)[key], rest);
 }
 
 /**

@@ -78,18 +78,14 @@ export interface Part {
 export class Places {
   /** What the file is called in messages. */
   readonly file: string;
-  readonly #root: Part;
+  /** The whole config. */
+  readonly root: Part;
   #isExpanded = false;
 
   /** @param root of the file; without one an issue has a path and no line */
   constructor(file: string, root: Part = { written: [], parts: new Map() }) {
     this.file = file;
-    this.#root = root;
-  }
-
-  /** The whole config. */
-  get root(): Part {
-    return this.#root;
+    this.root = root;
   }
 
   /** Gives an issue its place: of the key itself, or of the value; of the nearest parent that exists when there is none. */
@@ -149,7 +145,7 @@ export class Places {
 
   /** The parts on the way to a path, from the top, as far as there are any. */
   #partsOn(path: ConfigPath): readonly Part[] {
-    const found = [this.#root];
+    const found = [this.root];
     for (const key of path) {
       const part = found.at(-1)!.parts.get(String(key));
       if (!part) break;
@@ -160,7 +156,7 @@ export class Places {
 
   /** Most parts are there; what is not is made, and stands in no file. */
   #make(path: ConfigPath): Part {
-    let part = this.#root;
+    let part = this.root;
     for (const key of path) {
       const next = part.parts.get(String(key)) ?? {
         written: [...part.written, key],

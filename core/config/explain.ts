@@ -6,6 +6,7 @@ import type { Places } from "./config.ts";
 import type { Shape } from "./shape.ts";
 import { companionsOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
 import { nearest } from "../kit/spelling.ts";
+import { valueAt } from "./value-at.ts";
 
 /** An issue of zod. */
 export type ZodIssue = z.core.$ZodIssue;
@@ -249,14 +250,4 @@ function belongs(key: string, shape: Shape): string | undefined {
 function meant(word: unknown, candidates: readonly string[]): string | undefined {
   const similar = typeof word === "string" ? nearest(word, candidates) : undefined;
   return similar === undefined ? undefined : `Did you mean "${similar}"?`;
-}
-
-/** The value at a path, if there is one. */
-export function valueAt(value: unknown, path: ConfigPath): unknown {
-  let node = value;
-  for (const part of path) {
-    if (typeof node !== "object" || node === null || !Object.hasOwn(node, part)) return undefined;
-    node = (node as Record<string | number, unknown>)[part];
-  }
-  return node;
 }

@@ -2,6 +2,7 @@ import type { Place } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 import type { ConfigPath } from "./issue.ts";
 import type { Places } from "./config.ts";
+import { valueAt } from "./value-at.ts";
 
 /** Most values that are told: a config is written by people. */
 const MAX_VALUES = 20_000;
@@ -41,7 +42,7 @@ export function originsOf({ masked, written, places }: OriginInput): readonly Co
         : [];
     if (members.length === 0 && found.length < MAX_VALUES && path.length > 0)
       found.push(toValue(value, path, given));
-    for (const [key, member] of members) walk(member, [...path, key], memberOf(given, key));
+    for (const [key, member] of members) walk(member, [...path, key], valueAt(given, [key]));
   };
   const toValue = (value: unknown, path: ConfigPath, given: unknown): ConfigValue => {
     const place = places.find(path) ?? null;
@@ -50,9 +51,4 @@ export function originsOf({ masked, written, places }: OriginInput): readonly Co
   };
   walk(masked, [], written);
   return found;
-}
-
-function memberOf(value: unknown, key: string | number): unknown {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  return (value as Record<string | number, unknown>)[key];
 }

@@ -102,11 +102,14 @@ function multiplies(document: Document.Parsed): boolean {
   }
 }
 
+/** What is said of a key that is there twice, in every language. */
+export const DOUBLED = [
+  "This key is there twice.",
+  "Remove one of the two, or merge what is below them.",
+] as const;
+
 const SYNTAX: Readonly<Record<string, readonly [message: string, hint: string]>> = {
-  DUPLICATE_KEY: [
-    "This key is there twice.",
-    "Remove one of the two, or merge what is below them.",
-  ],
+  DUPLICATE_KEY: DOUBLED,
   TAB_AS_INDENT: [
     "A tab is used for indentation.",
     "Indent with spaces; YAML does not allow tabs there.",

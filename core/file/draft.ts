@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
-import { valueAt } from "../config/explain.ts";
 import { pathText, type ConfigPath } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
+import { valueAt, withValue } from "../config/value-at.ts";
 import { plainServers } from "./laid.ts";
-import type { LayeredText } from "./layers.ts";
+import { isOverride, type LayeredText } from "./layers.ts";
 import { byHand, checkPresence, draftConfig, locate } from "./write.ts";
 
 /** Reads a config with its layers. */
@@ -39,12 +39,7 @@ export async function draftEdits(
   const { text } = draft;
   if (!isDeepStrictEqual(plainServers((await read({ text })).value), wanted))
     throw elsewhere(before, edits);
-  await checkEnvironments(
-    before,
-    edits,
-    (name) => read({ name }),
-    (name) => read({ text, name }),
-  );
+  await checkEnvironments(before, edits, text, read);
   return draft;
 }
 
@@ -52,14 +47,14 @@ export async function draftEdits(
 async function checkEnvironments(
   { environments, places }: LayeredText,
   edits: readonly ConfigEdit[],
-  readOld: (name: string | null) => Promise<LayeredText>,
-  readNew: (name: string | null) => Promise<LayeredText>,
+  text: string,
+  read: ReadLayers,
 ): Promise<void> {
   const whole = edits.filter(({ value }) => isPlainObject(value) || value == null);
   if (whole.length === 0 || environments.length === 0) return;
   for (const name of [...environments, null]) {
-    const wanted = afterEdits(await readOld(name), edits);
-    const found = plainServers((await readNew(name)).value);
+    const wanted = afterEdits(await read({ name }), edits);
+    const found = plainServers((await read({ text, name })).value);
     const wrong = whole.filter(
       ({ path }) => !isDeepStrictEqual(valueAt(found, path), valueAt(wanted, path)),
     );
@@ -87,24 +82,10 @@ function elsewhere({ places }: Pick<LayeredText, "places">, edits: readonly Conf
 function inFile(edit: ConfigEdit, { value: whole, places }: LayeredText): ConfigEdit {
   const { path, value } = locate(edit, (at) => isThere(whole, at));
   const part = places.partAt(path);
-  const isOverride = part?.layer?.file === places.file && String(part.written[0]).startsWith("$");
-  return isOverride ? { path: part.written, value } : { path: edit.path, value: edit.value };
+  const isOverridden = part?.layer?.file === places.file && isOverride(String(part.written[0]));
+  return isOverridden ? { path: part.written, value } : { path: edit.path, value: edit.value };
 }
 
 function isThere(value: unknown, path: ConfigPath): boolean {
   return valueAt(value, path) !== undefined;
-}
-
-/** A copy with another value at a path, or without what is there. */
-function withValue(owner: unknown, [key, ...rest]: ConfigPath, value: unknown): unknown {
-  if (key === undefined) return value;
-  if (value === undefined && !isThere(owner, [key])) return owner;
-  const item = withValue(isThere(owner, [key]) ? valueAt(owner, [key]) : undefined, rest, value);
-  if (Array.isArray(owner) || (owner === undefined && typeof key === "number")) {
-    const items = Array.isArray(owner) ? [...(owner as unknown[])] : [];
-    items.splice(Number(key), 1, ...(item === undefined ? [] : [item]));
-    return items;
-  }
-  const others = Object.entries(owner ?? {}).filter(([each]) => each !== String(key));
-  return Object.fromEntries(item === undefined ? others : [...others, [String(key), item]]);
 }

@@ -1,6 +1,6 @@
 import type { ConfigIssue } from "../config/issue.ts";
 import { type ConfigText, Places, type ConfigLayer, type LineOf } from "../config/config.ts";
-import { parseText } from "./document.ts";
+import { DOUBLED, parseText } from "./document.ts";
 import { isPlainObject } from "../config/names.ts";
 import { PartScanner, type ScannedText } from "./part-scanner.ts";
 
@@ -52,8 +52,8 @@ async function readAs(format: Format, text: string, file: string): Promise<Confi
 }
 
 function doubledKey(place: ConfigIssue["place"]): ConfigIssue {
-  const hint = "Remove one of the two, or merge what is below them.";
-  return { message: "This key is there twice.", hint, place };
+  const [message, hint] = DOUBLED;
+  return { message, hint, place };
 }
 
 /** The parsers' own words quote the source, where a secret may stand; ours do not. */

@@ -1,6 +1,7 @@
 import type { Part } from "../config/config.ts";
 import type { ConfigPath } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
+import { valueAt, withValue } from "../config/value-at.ts";
 
 /** A value with the places of its parts. */
 export interface Laid {
@@ -122,15 +123,12 @@ export function plainServers(config: unknown): unknown {
 
 function plain(server: unknown): unknown {
   if (!isPlainObject(server)) return server;
-  const { disabled, serverUrl, disabledTools, disabled_tools, ...rest } = server;
-  const hidden = disabledTools ?? disabled_tools;
-  const tools = isPlainObject(rest["tools"]) ? rest["tools"] : {};
-  return {
-    ...(serverUrl !== undefined && { url: serverUrl }),
-    ...(disabled !== undefined && {
-      enabled: typeof disabled === "boolean" ? !disabled : disabled,
-    }),
-    ...rest,
-    ...(hidden !== undefined && { tools: { exclude: hidden, ...tools } }),
-  };
+  return SPELLINGS.reduce<unknown>((entry, [own, other]) => {
+    const said = valueAt(entry, other);
+    if (said === undefined) return entry;
+    const rest = withValue(entry, other, undefined);
+    if (valueAt(rest, own) !== undefined) return rest;
+    const isOpposite = other[0] === "disabled" && typeof said === "boolean";
+    return withValue(rest, own, isOpposite ? !said : said);
+  }, server);
 }

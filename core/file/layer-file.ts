@@ -8,7 +8,7 @@ import { isPlainObject } from "../config/names.ts";
 import { digestOf } from "../kit/digest.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 
-/** A file, the config in a folder, or the one of an installed package; `undefined` when there is none. */
+/** A file, the config in a folder, or the one of an installed package; `undefined` if it does not exist. */
 export async function findLayer(
   name: string,
   folder: string,

@@ -173,7 +173,7 @@ class Layers {
   #override(whole: Laid): Laid {
     const rest = Object.entries(whole.value as object).filter(([key]) => !isOverride(key));
     const own = { ...whole, value: Object.fromEntries(rest) };
-    this.#warnOfNames(whole);
+    this.#noteEnvironments(whole);
     const all = memberOf(whole, "$env");
     const { name } = this.#options;
     const overrides = name === undefined ? [] : [memberOf(all, name), memberOf(whole, `$${name}`)];
@@ -182,7 +182,8 @@ class Layers {
     return [...overrides, own].reduceRight((lower, upper) => layConfig(upper, lower));
   }
 
-  #warnOfNames(whole: Laid): void {
+  /** Notes the environments that a file names; a name close to one that most programs know is a mistake. */
+  #noteEnvironments(whole: Laid): void {
     const places = new Places(whole.part.layer?.file ?? "", whole.part);
     const env = memberOf(whole, "$env").value;
     const names = [
@@ -211,7 +212,8 @@ function noMap({ part: root }: Laid, { written }: Part): GatewayError {
   return invalidConfig([places.place({ path: written, message, hint })]);
 }
 
-function isOverride(key: string): boolean {
+/** Whether a top-level key holds what differs in an environment. */
+export function isOverride(key: string): boolean {
   return key.startsWith("$") && key !== "$schema";
 }
 

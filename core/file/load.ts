@@ -52,7 +52,7 @@ export interface LoadedConfig {
 /**
  * Finds the config in a folder.
  *
- * @throws {GatewayError} `no_config` when there is none
+ * @throws {GatewayError} `no_config` if the folder has no config
  */
 export function findConfig(folder: string): string {
   const found = CONFIG_NAMES.map((name) => join(folder, name)).find((file) => existsSync(file));

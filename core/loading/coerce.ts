@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { valueAt } from "../config/explain.ts";
 import type { ConfigPath, PathIssue } from "../config/issue.ts";
 import type { Part, Places } from "../config/config.ts";
+import { valueAt, withValue } from "../config/value-at.ts";
 
 /**
  * The value with texts that came from variables read as the numbers and booleans that its schema wants there: a variable is text,
@@ -24,7 +24,7 @@ export function coerceExpanded(
     const readers = schemasAt(schema, at);
     const scalar = scalarOf(text);
     if (scalar === undefined || readers.some((each) => z.safeParse(each, text).success)) continue;
-    if (readers.some((each) => isOfType(each, scalar))) coerced = withMember(coerced, at, scalar);
+    if (readers.some((each) => isOfType(each, scalar))) coerced = withValue(coerced, at, scalar);
   }
   return coerced;
 }
@@ -95,16 +95,6 @@ function membersOf(schema: z.core.$ZodType, key: string): readonly z.core.$ZodTy
 
 function isTransform(schema: z.core.$ZodType): boolean {
   return schema._zod.def.type === "transform";
-}
-
-/** A copy with another value at a path: of the maps and lists on the way only. */
-function withMember(owner: unknown, [key, ...rest]: ConfigPath, value: unknown): unknown {
-  if (key === undefined) return value;
-  const copy = (
-    Array.isArray(owner) ? [...(owner as unknown[])] : { ...(owner as object) }
-  ) as Record<string, unknown>;
-  copy[String(key)] = withMember(copy[String(key)], rest, value);
-  return copy;
 }
 
 /** Messages quote what they refuse; for a value that came from a variable the variable is quoted instead. */

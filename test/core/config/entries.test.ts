@@ -112,7 +112,7 @@ it("with servers off nothing of it is loaded", async () => {
   const noting = { names: [], resolve: (key: string) => (asked.push(key), resolver.resolve(key)) };
   await check(await parseConfig(config, noting), noting);
   expect(asked).toEqual([]);
-  const { gateway } = { gateway: await createGateway(config) };
+  const gateway = await createGateway(config);
   await gateway.close();
 });
 
