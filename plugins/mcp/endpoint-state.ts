@@ -1,8 +1,7 @@
-import type { Json, Principal, Server, Tool } from "propylon";
+import type { Json, Principal, Server } from "propylon";
 import type { ServerEvent } from "propylon/kit";
 import { type EndpointContent, sessionOf, severityOf } from "propylon/internal";
 import { Views, type EndpointContext } from "./context.ts";
-import { toFragment } from "./list.ts";
 import { LogLevels } from "./log-levels.ts";
 import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "./reply.ts";
@@ -14,8 +13,6 @@ import { SessionStore, type SessionStoreOptions } from "./session-store.ts";
 import { MAX_PER_SUBSCRIBER, ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
 
-/** Entries serialised in one go; more would hold up the calls in between. */
-const SLICE = 1_000;
 /** Views of principals built in one go. */
 const BATCH = 10;
 
@@ -69,7 +66,9 @@ export class EndpointState {
     for (const server of before?.servers ?? [])
       if (!content.servers.includes(server)) server.setLogLevel?.(undefined, this);
     this.#watch.set(content.servers);
-    this.#replace(content);
+    const { known } = this.#context;
+    known.learn(content.servers);
+    this.#replace(content, new View(content, undefined, known));
     for (const server of content.servers) server.setLogLevel?.(this.levels.current, this);
     this.#context.firstConnect.start(content.servers);
     this.#context.early.retry();
@@ -153,7 +152,7 @@ export class EndpointState {
     this.#rebuilding = true;
     while (this.#dirty && this.#content !== undefined) {
       try {
-        await this.#rebuildOnce(this.#content);
+        await this.#rebuildOnce();
       } catch (err) {
         this.#context.host.log.error(
           { err, endpoint: this.#context.name },
@@ -165,22 +164,24 @@ export class EndpointState {
     this.#checkSettled();
   }
 
-  /** Long lists are serialised in slices, then the view is put together in one go from the newest content. */
-  async #rebuildOnce({ servers }: EndpointContent): Promise<void> {
+  /** Builds the view in pieces: its lists may be long. What a reload put in its place meanwhile is newer. */
+  async #rebuildOnce(): Promise<void> {
     await nextTurn();
+    const content = this.#content;
+    if (content === undefined) return;
     // What was reported in this turn is in the rebuild that begins now.
     this.#dirty = false;
-    for (const { catalogue } of servers) await warm(catalogue.tools);
-    if (this.#content !== undefined) this.#replace(this.#content);
-  }
-
-  #replace(content: EndpointContent): void {
-    const before = this.#context.views.base;
     const { known } = this.#context;
     known.learn(content.servers);
-    const views = new Views(new View(content, undefined, known), content, known);
+    const view = await View.inTurns(content, known);
+    if (this.#content === content) this.#replace(content, view);
+  }
+
+  #replace(content: EndpointContent, view: View): void {
+    const before = this.#context.views.base;
+    const views = new Views(view, content, this.#context.known);
     this.#context.views = views;
-    for (const problem of views.base.problems) {
+    for (const problem of view.problems) {
       if (!before.problems.includes(problem))
         this.#context.host.log.warn({ endpoint: this.#context.name }, problem);
     }
@@ -303,14 +304,6 @@ function openStore(
     onChange,
     log,
   });
-}
-
-/** Serialises entries ahead of their use, a slice per turn of the event loop. */
-async function warm(tools: readonly Tool[]): Promise<void> {
-  for (let from = 0; from + SLICE < tools.length; from += SLICE) {
-    for (const tool of tools.slice(from, from + SLICE)) toFragment(tool, "name", tool.name);
-    await nextTurn();
-  }
 }
 
 function nextTurn(): Promise<void> {

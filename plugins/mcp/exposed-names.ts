@@ -49,8 +49,17 @@ export function exposeNames(
   rule: NamingRule,
   context: NamingContext = alone(items, rule),
 ): NameResult[] {
+  return [...nameEach(items, rule, context)];
+}
+
+/** The same, one name after the other: there may be thousands. */
+export function* nameEach(
+  items: readonly Named[],
+  rule: NamingRule,
+  context: NamingContext,
+): Generator<NameResult, void, undefined> {
   const naming = new Naming(rule, context);
-  return items.map((item) => naming.name(item));
+  for (const item of items) yield naming.name(item);
 }
 
 class Naming {

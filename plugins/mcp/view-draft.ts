@@ -2,7 +2,7 @@ import type { Server, Tool } from "propylon";
 import { type Listed, isObject } from "propylon/kit";
 import type { EndpointContent } from "propylon/internal";
 import { type Contender, Contenders } from "./contenders.ts";
-import { exposeNames, type Named } from "./exposed-names.ts";
+import { type NameResult, nameEach, type Named } from "./exposed-names.ts";
 import { isKnown, type NamedKind, type KnownLists } from "./known-lists.ts";
 import { List, type ListMethod, toFragment, type Fragment } from "./list.ts";
 import { resourceAlias } from "./resource-alias.ts";
@@ -22,6 +22,23 @@ interface Candidate<T> extends Named {
   readonly entry: T;
   readonly isListed: boolean;
 }
+
+/** What a view is made of. */
+export interface ViewParts {
+  readonly contenders: Readonly<Record<NamedKind, Contenders>>;
+  readonly tools: ReadonlyMap<string, Route>;
+  readonly prompts: ReadonlyMap<string, Route>;
+  readonly resources: ReadonlyMap<string, Route>;
+  readonly templates: UriTemplates;
+  readonly lists: Readonly<Record<ListMethod, List>>;
+  readonly problems: readonly string[];
+}
+
+/** Work of which others have their turn between the pieces: a server decides how many entries there are. */
+type InPieces<T> = Generator<void, T, undefined>;
+
+/** Entries of one piece. */
+const SLICE = 1_000;
 
 /** What filters decide for the client. */
 export interface Decisions {
@@ -60,11 +77,13 @@ function toListed(tool: Tool): Tool {
   return shown;
 }
 
-/** Builds the parts of a view; forgotten afterwards. */
+/** Builds the parts of a view, of what its servers have when it begins; forgotten afterwards. */
 export class ViewDraft {
-  readonly problems: string[] = [];
+  readonly #problems: string[] = [];
   /** Who may be meant by a name, by kind. */
-  readonly contenders: Readonly<Record<NamedKind, Contenders>>;
+  readonly #contenders: Readonly<Record<NamedKind, Contenders>>;
+  /** A server may list others between two pieces. */
+  readonly #catalogues: ReadonlyMap<Server, Server["catalogue"]>;
   readonly #content: EndpointContent;
   readonly #exists: Decisions["exists"];
   readonly #isShown: Decisions["shows"];
@@ -81,7 +100,8 @@ export class ViewDraft {
     this.#exists = exists;
     this.#isShown = shows;
     this.#known = known;
-    this.contenders = {
+    this.#catalogues = new Map(content.servers.map((server) => [server, server.catalogue]));
+    this.#contenders = {
       tool: this.#contend("tool", ({ tools }) => tools.map(({ name }) => name)),
       prompt: this.#contend("prompt", ({ prompts }) => prompts.map(({ name }) => name)),
       resource: this.#contend("resource", ({ resources }) => resources.map(({ uri }) => uri)),
@@ -91,7 +111,19 @@ export class ViewDraft {
     };
   }
 
-  tools(): Map<string, Route> {
+  *parts(): InPieces<ViewParts> {
+    return {
+      contenders: this.#contenders,
+      tools: yield* this.#tools(),
+      prompts: yield* this.#prompts(),
+      resources: yield* this.#resources(),
+      templates: yield* this.#templates(),
+      lists: this.#lists(),
+      problems: this.#problems,
+    };
+  }
+
+  #tools(): InPieces<Map<string, Route>> {
     const all = this.#candidates(
       "tool",
       ({ tools }) => tools,
@@ -99,12 +131,12 @@ export class ViewDraft {
     );
     const usable = all.filter(({ owner, entry }) => this.#hasSchema(owner, entry));
     const { tools, separator } = this.#content.config;
-    const selection = new ToolSelection(tools, this.contenders.tool, separator);
-    this.problems.push(...selection.problems);
+    const selection = new ToolSelection(tools, this.#contenders.tool, separator);
+    this.#problems.push(...selection.problems);
     return this.#name("tool", usable, { selection, shownAs: toListed });
   }
 
-  prompts(): Map<string, Route> {
+  #prompts(): InPieces<Map<string, Route>> {
     const all = this.#candidates(
       "prompt",
       ({ prompts }) => prompts,
@@ -113,14 +145,15 @@ export class ViewDraft {
     return this.#name("prompt", all, { shownAs: (prompt) => prompt });
   }
 
-  resources(): Map<string, Route> {
+  *#resources(): InPieces<Map<string, Route>> {
     const routes = new Map<string, Route>();
     const all = this.#candidates(
       "resource",
       ({ resources }) => resources,
       ({ uri }) => uri,
     );
-    for (const candidate of all) {
+    for (const [index, candidate] of all.entries()) {
+      if (index % SLICE === SLICE - 1) yield;
       const { owner: server, name } = candidate;
       const uri = this.#uri("resource", candidate);
       if (routes.has(uri)) this.#collides("resource", candidate);
@@ -132,14 +165,15 @@ export class ViewDraft {
     return routes;
   }
 
-  templates(): UriTemplates {
+  *#templates(): InPieces<UriTemplates> {
     const templates = new UriTemplates();
     const all = this.#candidates(
       "resourceTemplate",
       ({ resourceTemplates }) => resourceTemplates,
       ({ uriTemplate }) => uriTemplate,
     );
-    for (const candidate of all) {
+    for (const [index, candidate] of all.entries()) {
+      if (index % SLICE === SLICE - 1) yield;
       const { owner, name } = candidate;
       const template = this.#uri("resourceTemplate", candidate);
       if (templates.owner(template)) this.#collides("resource template", candidate);
@@ -154,7 +188,7 @@ export class ViewDraft {
     return templates;
   }
 
-  lists(): Record<ListMethod, List> {
+  #lists(): Record<ListMethod, List> {
     const made = Object.entries(this.#fragments).map(([method, all]) => [
       method,
       new List(method as ListMethod, all),
@@ -166,8 +200,10 @@ export class ViewDraft {
   #contend(kind: NamedKind, namesOf: (catalogue: Server["catalogue"]) => string[]): Contenders {
     const { servers, config } = this.#content;
     const all = servers.map((server, index): Contender => {
-      const { name: own, catalogue } = server;
-      const names = isKnown(server) ? new Set(namesOf(catalogue)) : this.#known.names(own, kind);
+      const { name: own } = server;
+      const names = isKnown(server)
+        ? new Set(namesOf(this.#catalogues.get(server)!))
+        : this.#known.names(own, kind);
       const may = this.#mayHave(server, kind);
       const shows = (name: string): boolean => this.#shows(server, kind, name);
       const isOwn = index === 0 && server.isApart === true;
@@ -200,10 +236,10 @@ export class ViewDraft {
     entriesOf: (catalogue: Server["catalogue"]) => readonly T[],
     nameOf: (entry: T) => string,
   ): Candidate<T>[] {
-    const contenders = new Map(this.contenders[kind].all.map((each) => [each.server, each]));
+    const contenders = new Map(this.#contenders[kind].all.map((each) => [each.server, each]));
     return this.#content.servers.flatMap((owner) => {
       const { server, prefix, may } = contenders.get(owner.name)!;
-      return entriesOf(owner.catalogue)
+      return entriesOf(this.#catalogues.get(owner)!)
         .filter((entry) => may(nameOf(entry)))
         .map((entry) => {
           const name = nameOf(entry);
@@ -212,31 +248,35 @@ export class ViewDraft {
     });
   }
 
-  #name<T extends object>(
+  *#name<T extends object>(
     kind: "tool" | "prompt",
     candidates: readonly Candidate<T>[],
     how: { readonly selection?: ToolSelection; readonly shownAs: (entry: T) => object },
-  ): Map<string, Route> {
+  ): InPieces<Map<string, Route>> {
     const routes = new Map<string, Route>();
     const { config } = this.#content;
     // What is hidden keeps its name and its way, so that its neighbours keep theirs and the gate can say why it refuses.
-    const names = exposeNames(candidates, config, {
-      contenders: this.contenders[kind],
-      claimants: (name) => this.#claimants(kind, name),
-    });
-    names.forEach((result, index) => {
+    const context = {
+      contenders: this.#contenders[kind],
+      claimants: (name: string) => this.#claimants(kind, name),
+    };
+    const names: NameResult[] = [];
+    for (const result of nameEach(candidates, config, context))
+      if (names.push(result) % SLICE === 0) yield;
+    for (const [index, result] of names.entries()) {
+      if (index % SLICE === SLICE - 1) yield;
       const candidate = candidates[index]!;
       const { owner: server, name, entry, isListed } = candidate;
       if ("problem" in result) {
         if (isListed)
-          this.problems.push(`${kind === "tool" ? "Tool" : "Prompt"} ${result.problem}`);
-        return;
+          this.#problems.push(`${kind === "tool" ? "Tool" : "Prompt"} ${result.problem}`);
+        continue;
       }
-      if (how.selection?.has(candidate) === false) return;
+      if (how.selection?.has(candidate) === false) continue;
       const route = kind === "tool" ? { server, name, tool: entry as Tool } : { server, name };
       routes.set(result.exposed, route);
       this.#show(kind, candidate, how.shownAs(entry), result.exposed);
-    });
+    }
     return routes;
   }
 
@@ -262,11 +302,11 @@ export class ViewDraft {
   /** The URI of a resource or template here: its own, unless that may be another server's. */
   #uri(kind: "resource" | "resourceTemplate", candidate: Candidate<unknown>): string {
     const { server, name, isListed } = candidate;
-    const owner = this.contenders[kind].owner(name, this.#claimants(kind, name))?.server;
+    const owner = this.#contenders[kind].owner(name, this.#claimants(kind, name))?.server;
     if (owner === server) return name;
     const alias = resourceAlias(server, name);
     if (isListed)
-      this.problems.push(
+      this.#problems.push(
         `The ${kind === "resource" ? "resource" : "resource template"} "${name}" of ${server} is here as "${alias}": ${owner ?? "another server"} has it already, or may have.`,
       );
     return alias;
@@ -276,7 +316,7 @@ export class ViewDraft {
   #hasSchema(server: Server, tool: Tool): boolean {
     const valid = isObject(tool.inputSchema) && tool.inputSchema["type"] === "object";
     if (!valid)
-      this.problems.push(
+      this.#problems.push(
         `Tool "${tool.name}" of ${server.name} is left out: its inputSchema is not of type object.`,
       );
     return valid;
@@ -284,7 +324,7 @@ export class ViewDraft {
 
   #collides(what: string, { server, name, isListed }: Candidate<unknown>): void {
     if (isListed)
-      this.problems.push(`The ${what} "${name}" of ${server} is left out: it lists it twice.`);
+      this.#problems.push(`The ${what} "${name}" of ${server} is left out: it lists it twice.`);
   }
 }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Json, Principal, Server } from "propylon";
 import { type Listed, isObject } from "propylon/kit";
 import { type EndpointContent, LISTS, type ListName, endpointSchema } from "propylon/internal";
@@ -7,7 +8,7 @@ import { isKnown, type NamedKind, KnownLists } from "./known-lists.ts";
 import type { List, ListMethod } from "./list.ts";
 import { readAlias } from "./resource-alias.ts";
 import type { UriTemplates } from "./uri-templates.ts";
-import { type Decisions, ViewDraft, type Route } from "./view-draft.ts";
+import { type Decisions, ViewDraft, type ViewParts, type Route } from "./view-draft.ts";
 
 /**
  * What one endpoint shows, as one immutable snapshot: the servers' catalogues, selected, named and serialised. Replaced
@@ -41,25 +42,41 @@ export class View {
   /**
    * @param principal whose view it is; default: what filters that look at principals leave to decide
    * @param known what is known of servers that are not there, and what clients were told; default: nothing
+   * @param parts default: built now, in one go
    */
-  constructor(content: EndpointContent, principal?: Principal, known = new KnownLists()) {
-    const { exists, shows } = decisions(content, principal);
-    const draft = new ViewDraft(content, { exists, shows }, known);
+  constructor(
+    content: EndpointContent,
+    principal?: Principal,
+    known = new KnownLists(),
+    parts = partsOf(content, principal, known),
+  ) {
     this.#content = content;
     this.#known = known;
-    this.#contenders = draft.contenders;
+    this.#contenders = parts.contenders;
     this.servers = content.servers;
-    this.tools = draft.tools();
-    this.prompts = draft.prompts();
-    this.resources = draft.resources();
-    this.templates = draft.templates();
-    this.lists = draft.lists();
-    this.problems = draft.problems;
+    this.tools = parts.tools;
+    this.prompts = parts.prompts;
+    this.resources = parts.resources;
+    this.templates = parts.templates;
+    this.lists = parts.lists;
+    this.problems = parts.problems;
     this.capabilities = mergeCapabilities(content.servers);
+    const { shows } = decisions(content, principal);
     this.#seen = new Set(
       principal ? content.servers.filter((server) => isSeen(server, shows)) : content.servers,
     );
     this.instructions = content.config.instructions ?? mergeInstructions([...this.#seen]);
+  }
+
+  /** What is shown before any filter looks at a principal, built in pieces between which others have their turn. */
+  static async inTurns(content: EndpointContent, known: KnownLists): Promise<View> {
+    const pieces = new ViewDraft(content, decisions(content, undefined), known).parts();
+    let piece = pieces.next();
+    while (!piece.done) {
+      await setImmediate();
+      piece = pieces.next();
+    }
+    return new View(content, undefined, known, piece.value);
   }
 
   /**
@@ -152,6 +169,17 @@ export class View {
     );
     return able.length === 1 ? able[0] : undefined;
   }
+}
+
+function partsOf(
+  content: EndpointContent,
+  principal: Principal | undefined,
+  known: KnownLists,
+): ViewParts {
+  const pieces = new ViewDraft(content, decisions(content, principal), known).parts();
+  let piece = pieces.next();
+  while (!piece.done) piece = pieces.next();
+  return piece.value;
 }
 
 /** What filters decide for a principal; without one, all is there, and those that look at principals have still to decide. */

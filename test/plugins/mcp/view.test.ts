@@ -1,7 +1,8 @@
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Endpoints } from "../../../plugins/mcp/endpoints.ts";
-import { View } from "../../../plugins/mcp/view.ts";
+import { KnownLists } from "../../../plugins/mcp/known-lists.ts";
+import { digestsOf, View } from "../../../plugins/mcp/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";
@@ -193,6 +194,47 @@ describe("View", () => {
     expect(longest).toBeLessThan(150);
     expect((await client.listTools()).tools[0]!.description).toBe(`${round}`.repeat(300));
     await client.close();
+  });
+});
+
+describe("a view that is built in pieces", () => {
+  const list = (count: number, letter: string) =>
+    Array.from({ length: count }, (_, index) => ({
+      name: `${letter}${index}`,
+      inputSchema: { type: "object" },
+    }));
+  const content = (servers: FakeServer[]): EndpointContent => ({
+    config: endpointSchema.parse({}),
+    servers,
+    selection: new Map(),
+    shows: () => true,
+  });
+
+  it.each([0, 1, 999, 1_000, 1_001, 4_000])(
+    "of %d tools is the one built at once",
+    async (count) => {
+      const servers = [
+        new FakeServer("one", { tools: list(count, "t") }),
+        new FakeServer("two", { tools: list(3, "t"), prompts: [{ name: "p" }] }),
+      ];
+      const [slow, once] = [
+        await View.inTurns(content(servers), new KnownLists()),
+        new View(content(servers)),
+      ];
+      expect(slow.tools).toEqual(once.tools);
+      expect(digestsOf(slow)).toEqual(digestsOf(once));
+      expect(slow.problems).toEqual(once.problems);
+    },
+  );
+
+  it("lets others have their turn, and shows what its servers had when it began", async () => {
+    const server = new FakeServer("one", { tools: list(4_000, "t") });
+    const building = View.inTurns(content([server]), new KnownLists());
+    await new Promise((resolve) => setImmediate(resolve));
+    server.catalogue = { ...server.catalogue, tools: list(2, "other") };
+    const view = await building;
+    expect(view.tools.size).toBe(4_000);
+    expect(view.tools.get("t3999")?.name).toBe("t3999");
   });
 });
 
