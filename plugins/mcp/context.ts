@@ -5,6 +5,7 @@ import type { EndpointContent, EndpointHost } from "propylon/internal";
 import { EarlyCalls, FirstConnect } from "./first-connect.ts";
 import { KnownLists } from "./known-lists.ts";
 import { Journals } from "./journal.ts";
+import { closedFault, CREDENTIAL_GONE, type Fault } from "./protocol.ts";
 import { RequestStates } from "./request-states.ts";
 import { KeepAlive, type StreamSettings } from "./stream.ts";
 import { View } from "./view.ts";
@@ -99,6 +100,12 @@ export class EndpointContext {
   /** What a request for a list waits for; `undefined` = nothing. */
   get settling(): Promise<void> | undefined {
     return this.firstConnect.promise;
+  }
+
+  /** What is in the way of a request that waited; `undefined` when nothing is. */
+  faultAfterWait(principal: Principal): Fault | undefined {
+    if (this.closed) return closedFault(this.host.draining);
+    return this.host.leases.isWithdrawn(principal) ? CREDENTIAL_GONE : undefined;
   }
 
   /** An id for a call, unique within the process. */

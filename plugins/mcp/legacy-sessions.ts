@@ -6,13 +6,7 @@ import { type Request, headerValue } from "./client-message.ts";
 import type { EndpointContext } from "./context.ts";
 import type { EndpointState } from "./endpoint-state.ts";
 import { invalid } from "./forward.ts";
-import {
-  closedFault,
-  CREDENTIAL_GONE,
-  type Fault,
-  LEGACY_CLIENT_VERSIONS,
-  toFault,
-} from "./protocol.ts";
+import { LEGACY_CLIENT_VERSIONS, toFault } from "./protocol.ts";
 import { type Reply, resultPieces, sendFault } from "./reply.ts";
 import { MAX_CAPABILITIES, type Session, sessionKey } from "./session.ts";
 import { SessionLookup } from "./session-lookup.ts";
@@ -104,16 +98,9 @@ export class LegacySessions {
     work: (session: Session) => void,
   ): void {
     if (request.res.destroyed) return;
-    const fault = this.#faultAfterWait(request.principal);
+    const fault = this.#context.faultAfterWait(request.principal);
     if (fault) sendFault(request.res, fault, request.id);
     else this.#use(given, request, work);
-  }
-
-  /** What is in the way once something took its time; `undefined` when nothing is. */
-  #faultAfterWait(principal: Principal): Fault | undefined {
-    const { host, closed } = this.#context;
-    if (closed) return closedFault(host.draining);
-    return host.leases.isWithdrawn(principal) ? CREDENTIAL_GONE : undefined;
   }
 
   /** Looks in the store for a session that is not open. */
@@ -129,7 +116,7 @@ export class LegacySessions {
     if (entry?.value.principal !== principal.ref) return;
     // A client is told what differs from what it knew, and not that its servers have yet to connect.
     await this.#context.settling;
-    if (this.#faultAfterWait(principal)) return;
+    if (this.#context.faultAfterWait(principal)) return;
     const { version, capabilities } = entry.value;
     const session = this.#live.sessions.create(principal.ref, version, capabilities, id);
     if (session === undefined) return;
@@ -172,7 +159,7 @@ export class LegacySessions {
         ),
       );
     if (this.#live.store) await this.#keep(session, principal);
-    const fault = this.#faultAfterWait(principal);
+    const fault = this.#context.faultAfterWait(principal);
     if (fault) return reply.end(faultPieces(fault, id), fault.status);
     const view = this.#open(session, principal);
     reply.end(resultPieces(this.#initializeResult(version, view), id), 200, {

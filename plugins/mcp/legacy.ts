@@ -182,15 +182,19 @@ export class LegacyFace {
   #list(method: ListMethod, { id, params }: Request, principal: Principal, reply: Reply): void {
     if (params?.["cursor"] !== undefined)
       return reply.end(faultPieces(invalid("Unknown cursor: lists come in one page."), id));
+    const { settling } = this.#context;
     const answer = (): void =>
       reply.end(
         this.#context.views
           .of(principal)
           .lists[method].encode(id, "legacy", this.#context.host.serverInfo),
       );
-    const { settling } = this.#context;
-    if (settling === undefined) answer();
-    else void settling.then(answer);
+    if (settling === undefined) return answer();
+    void settling.then(() => {
+      const fault = this.#context.faultAfterWait(principal);
+      if (fault === undefined) answer();
+      else reply.end(faultPieces(fault, id), fault.status);
+    });
   }
 }
 

@@ -88,7 +88,11 @@ export class ModernFace {
     principal: Principal,
     reply: Reply,
   ): Promise<void> {
-    if (this.#context.settling !== undefined) await this.#context.settling;
+    if (this.#context.settling !== undefined) {
+      await this.#context.settling;
+      const fault = this.#context.faultAfterWait(principal);
+      if (fault !== undefined) return reply.end(faultPieces(fault, id), fault.status);
+    }
     const { views, host } = this.#context;
     const view = views.of(principal);
     if (method === "server/discover") return reply.end(resultPieces(this.#discover(view), id));

@@ -5,6 +5,7 @@ import { WebSocket } from "ws";
 import { definePlugin, type GatewayConfigInput, type Identity } from "../../../core/index.ts";
 import { Authenticators, digestOf, readJson } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { modernMeta } from "../../plugins/mcp/kit.ts";
 import { z } from "zod";
 
 const KEYS = { gone: "a-key-that-is-taken-away", stays: "a-key-that-stays-in-place" };
@@ -186,10 +187,10 @@ it.each(["content-length", "transfer-encoding"])(
   },
 );
 
+const HANGS = { command: process.execPath, args: ["-e", "setInterval(() => {}, 1_000)"] };
+
 it("a key that goes while its session waits for servers opens none", async () => {
-  const { url, reload, gateway } = await start({
-    hangs: { command: process.execPath, args: ["-e", "setInterval(() => {}, 1_000)"] },
-  });
+  const { url, reload, gateway } = await start({ hangs: HANGS });
   const opened = vi.fn<() => void>();
   gateway.hook("session:open", opened);
   const headers = { authorization: `Bearer ${KEYS.gone}`, ...JSON_HEADERS };
@@ -201,4 +202,43 @@ it("a key that goes while its session waits for servers opens none", async () =>
   await body?.cancel();
   expect(status).toBe(401);
   expect(opened).not.toHaveBeenCalled();
+});
+
+it.each(["tools/list", "server/discover"])(
+  "a key that goes while %s waits for servers is told nothing",
+  async (method) => {
+    const { url, reload } = await start({ hangs: HANGS });
+    const headers = {
+      authorization: `Bearer ${KEYS.gone}`,
+      ...JSON_HEADERS,
+      "mcp-protocol-version": "2026-07-28",
+      "mcp-method": method,
+    };
+    const answer = fetch(`${url}/mcp`, {
+      method: "POST",
+      headers,
+      body: message(method, { _meta: modernMeta() }),
+    });
+    // A second request is known after the first.
+    await fetch(`${url}/change`, { method: "POST" });
+    await reload();
+    expect((await answer).status).toBe(401);
+    expect(await (await answer).text()).toContain(GONE);
+  },
+);
+
+it("a key that goes while the list of its session waits for servers is told nothing", async () => {
+  const { url, reload, gateway } = await start();
+  const headers = { authorization: `Bearer ${KEYS.gone}`, ...JSON_HEADERS };
+  const opened = await fetch(`${url}/mcp`, { method: "POST", headers, body: INITIALIZE });
+  await opened.body?.cancel();
+  await gateway.apply({ ...gateway.written, servers: { hangs: HANGS } });
+  const session = { ...headers, "mcp-session-id": opened.headers.get("mcp-session-id")! };
+  const body = message("tools/list", {});
+  const answer = fetch(`${url}/mcp`, { method: "POST", headers: session, body });
+  await fetch(`${url}/change`, { method: "POST" });
+  await reload();
+  const text = await (await answer).text();
+  expect(text).toContain(GONE);
+  expect(text).not.toContain("inputSchema");
 });
