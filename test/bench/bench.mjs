@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { Process } from "./process.mjs";
 import { spread } from "./table.mjs";
 
@@ -37,6 +39,14 @@ export class Bench {
       { listeners: { main: { port: 0 } }, log: { level: "warn" }, ...config },
       options,
     );
+  }
+
+  /** The same of the code that `--before` names; `undefined` where it names none. */
+  async gatewayBefore(config) {
+    const { before } = this.options;
+    if (before === undefined) return undefined;
+    const env = { BENCH_DIST: pathToFileURL(join(before, "dist/")).href };
+    return this.gateway(config, { env });
   }
 
   async release(targets) {

@@ -1,7 +1,7 @@
 /**
  * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE] [--before FOLDER]
  *
- * `--before` names a checkout of earlier code with its build: store measures its relayed call beside that of now.
+ * `--before` names a checkout of earlier code with its build: relay, start and store measure it beside that of now.
  *
  * Measures ratios against floors inside one run; see docs/benchmarks.md. No figure fails the run, a wrong answer does.
  */

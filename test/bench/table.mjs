@@ -9,6 +9,7 @@ export function spread(values) {
 /** Goals of the design by name: how the figure must compare, and what it says. */
 export const GOALS = {
   relay_core_cpu: ["<=", 1.25, "CPU per relayed tools/call / raw undici proxy"],
+  relay_before_cpu: ["<=", 1.02, "CPU per relayed tools/call / of the code of --before"],
   relay_rps: [">=", 0.65, "throughput at 16 and 64 connections / raw proxy"],
   relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
   relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
@@ -116,6 +117,7 @@ export const GOALS = {
     undefined,
     "the same of `propylon start` from dist, without plugins",
   ],
+  start_before_cpu: ["<=", 1.03, "CPU until ready / of the code of --before"],
   ui_servers_script_ms: ["<=", 300, "web interface: script until 20 servers are shown"],
   ui_server_script_ms: ["<=", 300, "until 1,000 tools of a server are shown"],
   ui_activity_script_ms: ["<=", 300, "until the last calls are shown"],

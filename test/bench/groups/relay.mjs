@@ -1,4 +1,7 @@
-/** One tools/call of about 350 bytes over HTTP, at 16 and 64 connections. */
+/**
+ * One tools/call of about 350 bytes over HTTP, at 16 and 64 connections. With `--before`, beside the same call of earlier code: the
+ * two run in the same rounds, so that a slow minute of the machine hits both.
+ */
 import { startHub } from "../peers.mjs";
 
 export async function relay(bench) {
@@ -9,9 +12,16 @@ export async function relay(bench) {
     "raw proxy": [await bench.target("proxy", { upstream: new URL(url).origin }), "raw"],
     "naive SDK 1.32": [await bench.target("naive", { upstreams: [url] }), "legacy"],
   };
-  const gateway = await bench.gateway({ servers: { upstream: { url } } });
-  targets["propylon legacy"] = [gateway, "legacy"];
-  targets["propylon modern"] = [gateway, "modern"];
+  const config = { servers: { upstream: { url } } };
+  const gateways = {
+    propylon: await bench.gateway(config),
+    before: await bench.gatewayBefore(config),
+  };
+  for (const [name, gateway] of Object.entries(gateways)) {
+    if (gateway === undefined) continue;
+    targets[`${name} legacy`] = [gateway, "legacy"];
+    targets[`${name} modern`] = [gateway, "modern"];
+  }
   const hub = await startHub(bench, url);
   if (hub) targets["mcp-hub (REST)"] = [hub, "hub"];
 
@@ -36,6 +46,16 @@ async function relayAt(bench, targets, connections) {
   );
   const ours = samples["propylon legacy"];
   bench.ratio(`relay_rps_${connections}`, ours, samples["raw proxy"], "rps");
+  for (const era of ["legacy", "modern"]) {
+    const before = samples[`before ${era}`];
+    if (before)
+      bench.ratio(
+        `relay_before_cpu ${era}, ${connections} connections`,
+        samples[`propylon ${era}`],
+        before,
+        "cpu",
+      );
+  }
   if (connections !== 16) return;
   bench.ratio("relay_core_cpu", ours, samples["raw proxy"], "cpu");
   bench.ratio("relay_vs_naive", samples["naive SDK 1.32"], ours, "cpu");

@@ -14,7 +14,7 @@ const PLUGINS = { openapi: {}, gating: {}, health: {}, metrics: {}, admin: {} };
 /**
  * Start-up until it accepts connections, of `propylon start` and of the one file of `propylon build`, against a Node process
  * that does nothing. With one HTTP server; the file has five plugins more. Where Node keeps what it compiled (22.8 and later), the
- * file is started once more as our images start it.
+ * file is started once more as our images start it. With `--before`, beside both of earlier code.
  */
 export async function start(bench) {
   const upstream = await bench.upstream();
@@ -26,35 +26,51 @@ export async function start(bench) {
     writeFileSync(config, JSON.stringify({ listeners: { main: { port } }, servers, plugins, log }));
   };
   write(0, PLUGINS);
-  execFileSync(process.execPath, [CLI, "build", config, "--out", folder], { stdio: "ignore" });
-  const server = join(folder, "server.mjs");
-  const file = async (env) => {
+  const started = async (args, plugins, env) => {
     const port = await freePort();
-    write(port, PLUGINS);
-    return startOf(Process.launch([server, config], { port, env }));
+    write(port, plugins);
+    return startOf(Process.launch([...args, config], { port, env }));
   };
+  const startsOf = (name, cli) => {
+    const server = buildWith(cli, config, join(folder, name));
+    return {
+      server,
+      cells: {
+        [`${name} start`]: () => started([cli, "start"], {}),
+        [`${name} start, 5 plugins`]: () => started([cli, "start"], PLUGINS),
+        [`${name} one-file build, 5 plugins`]: () => started([server], PLUGINS),
+      },
+    };
+  };
+  const { server, cells } = startsOf("propylon", CLI);
+  const { before } = bench.options;
+  const earlier = before && startsOf("before", join(before, "dist/plugins/cli.js")).cells;
   const compiled = keepCompiled(server, join(folder, "compiled"));
   const samples = await bench.interleave("start", {
     "empty Node": () => startOf(bench.target("empty", undefined, { execArgv: [] })),
-    "propylon start": async () => {
-      const port = await freePort();
-      write(port, {});
-      return startOf(Process.launch([CLI, "start", config], { port }));
-    },
-    "propylon start, 5 plugins": async () => {
-      const port = await freePort();
-      write(port, PLUGINS);
-      return startOf(Process.launch([CLI, "start", config], { port }));
-    },
-    "one-file build, 5 plugins": () => file(),
-    ...(compiled && { "one-file build, compiled before": () => file(compiled) }),
+    ...cells,
+    ...earlier,
+    ...(compiled && {
+      "one-file build, compiled before": () => started([server], PLUGINS, compiled),
+    }),
   });
-  bench.ratio("start_vs_node", samples["one-file build, 5 plugins"], samples["empty Node"], "cpu");
+  const file = samples["propylon one-file build, 5 plugins"];
+  bench.ratio("start_vs_node", file, samples["empty Node"], "cpu");
+  for (const cell of earlier ? Object.keys(cells) : []) {
+    const then = samples[cell.replace("propylon", "before")];
+    bench.ratio(`start_before_cpu ${cell}`, samples[cell], then, "cpu");
+  }
   const again = samples["one-file build, compiled before"];
   if (again) bench.ratio("start_compiled_vs_node", again, samples["empty Node"], "cpu");
   bench.ratio("start_cli_vs_node", samples["propylon start"], samples["empty Node"], "cpu");
   rmSync(folder, { recursive: true });
   await bench.release([upstream]);
+}
+
+/** Builds a config with a command line. @returns the file */
+function buildWith(cli, config, folder) {
+  execFileSync(process.execPath, [cli, "build", config, "--out", folder], { stdio: "ignore" });
+  return join(folder, "server.mjs");
 }
 
 /** Variables of a start that finds what an earlier run of the file has compiled; `undefined` where Node keeps nothing. */

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import { postgresFolder, startPostgres } from "../../fixtures/postgres/postgres.mjs";
 
@@ -56,12 +55,9 @@ export async function store(bench) {
 
 /** The gateway of earlier code, which knows no store. */
 async function earlier(bench, port) {
-  const { before } = bench.options;
-  if (before === undefined) return undefined;
-  const env = { BENCH_DIST: pathToFileURL(join(before, "dist/")).href };
   const { store: _, plugins: __, endpoints, ...rest } = configOf(port);
-  const config = { ...rest, endpoints: { mcp: endpoints.mcp } };
-  return { before: await bench.gateway(config, { env }) };
+  const before = await bench.gatewayBefore({ ...rest, endpoints: { mcp: endpoints.mcp } });
+  return before && { before };
 }
 
 /** Agents that wait to be started. @returns their ids, by gateway */
