@@ -43,7 +43,7 @@ export { METRICS_CONTENT_TYPE } from "./gateway/metrics.ts";
 export { troubleFor, withoutTrouble } from "./http/trouble.ts";
 export { TrustedProxies } from "./http/proxies.ts";
 export { placeOf } from "./http/guesses.ts";
-export { readInTurns, type Turns } from "./kit/turns.ts";
+export { readInTurns, type Turns } from "./kit/chunks.ts";
 export { prefersEvents } from "./http/request.ts";
 
 // Calls

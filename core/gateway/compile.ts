@@ -39,7 +39,7 @@ import {
 } from "../plugin/filters.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Server } from "../call/server.ts";
-import { collectServers } from "./server-types.ts";
+import { collectServers } from "./pool.ts";
 import {
   assignRoutes,
   assignSockets,
