@@ -6,8 +6,8 @@ import { tourOf } from "./tour.ts";
  * call's rose twice by two: an HTTP client of our own took the place of undici, whose files are not counted, and what strangers may
  * have the event loop do is bounded (turns).
  */
-const MAX_CALL = 45;
-const MAX_RELOAD = 40;
+const MAX_CALL = 40;
+const MAX_RELOAD = 36;
 
 it("a relayed call and the reload of an option go through few files", async () => {
   const { call, reload } = await tourOf();
