@@ -5,8 +5,7 @@ import type { Scope } from "./scope.ts";
 import { commonOptions, type Config } from "../config/config.ts";
 import type { ManagedServer, ServerType } from "../call/server-type.ts";
 import type { ServerEvent, Catalogue, Server } from "../call/server.ts";
-import { KeyedServer } from "../server/keyed-server.ts";
-import { NarrowedServer } from "./narrowed-server.ts";
+import { AdaptedServer } from "../server/adapted-server.ts";
 import { Successor } from "../server/successor.ts";
 import { blame, readAdded } from "./setup.ts";
 import { SPELLINGS } from "../loading/clients.ts";
@@ -107,10 +106,9 @@ export class ServerPool {
     const made = createTyped(name, typed, old?.server.catalogue);
     const { log } = this.#options;
     const { libraries, safeKeys } = typed.entry;
-    const server = libraries
-      ? new NarrowedServer(made, log, libraries, safeKeys)
-      : safeKeys
-        ? new KeyedServer(made, log, true)
+    const server =
+      libraries || safeKeys
+        ? new AdaptedServer(made, log, { libraries, safeKeys })
         : new Successor(made, log);
     const member = { typed, made, server };
     server.on((event) => {
