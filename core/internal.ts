@@ -36,14 +36,14 @@ export {
   type DirectAnswer,
   ROUTE_METHODS,
 } from "./plugin/route.ts";
-export { CallStream, resultOf, streamAnswer } from "./call/call-stream.ts";
+export { CallStream, resultOf, streamAnswer } from "./sdk/call-stream.ts";
 export { sseHead, SSE_KEEP_ALIVE } from "./kit/sse-body.ts";
 export { SseParser, type SseSink } from "./kit/sse.ts";
 export { METRICS_CONTENT_TYPE } from "./gateway/metrics.ts";
 export { troubleFor, withoutTrouble } from "./http/trouble.ts";
 export { TrustedProxies } from "./http/proxies.ts";
 export { placeOf } from "./http/guesses.ts";
-export { readInTurns, type Turns } from "./kit/turns.ts";
+export { readInTurns, type Turns } from "./kit/chunks.ts";
 export { prefersEvents } from "./http/request.ts";
 
 // Calls

@@ -152,6 +152,43 @@ function track(
   return answer;
 }
 
+/** What the config and the tools themselves say about how long a call may run; see `GatewayInfo.timeouts`. */
+export type Allowance = (call: Pick<Call, "method" | "server" | "name">) => Timeouts;
+
+/** What an {@link Allowance} is read off. */
+interface AllowanceInput {
+  readonly config: {
+    readonly timeouts: Pick<Timeouts, "default">;
+    readonly servers: Readonly<Record<string, { readonly timeout?: number | undefined }>>;
+  };
+  /** As everybody sees them. */
+  readonly servers: ReadonlyMap<string, Server>;
+}
+
+/** Reads the allowance off a config and its plugins. */
+export function createAllowance({ config, servers: shown }: AllowanceInput): Allowance {
+  const gateway: Timeouts = { default: config.timeouts.default };
+  const servers = new Map(
+    Object.entries(config.servers).map(([name, { timeout }]) => [
+      name,
+      timeout === undefined ? gateway : { ...gateway, server: timeout },
+    ]),
+  );
+  return ({ method, server, name }) => {
+    const isOfPlugin = method === "tools/call" && !servers.has(server);
+    const tool = isOfPlugin ? shown.get(server)?.timeoutOf?.(name) : undefined;
+    return tool === undefined ? (servers.get(server) ?? gateway) : { ...gateway, tool };
+  };
+}
+
+/** The time of a call: what its caller asked for, else its tool's or server's, else the gateway's. */
+export function ownRule(allowance: Allowance): (call: Call) => Deadline {
+  return (call) => {
+    const { tool, server, default: fallback } = allowance(call);
+    return { total: call.timeout ?? tool ?? server ?? fallback };
+  };
+}
+
 /**
  * The stage `deadline`: aborts a call after its time with `timeout` (the caller sees 504 and the milliseconds).
  * It only aborts; the terminal enforces it, so that a breaker in between sees the timeout as the failure it is.

@@ -2,7 +2,7 @@ import { maskConfig } from "../config/mask.ts";
 import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
-import { listOptions } from "../config/options.ts";
+import { listOptions } from "./plugin-options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";

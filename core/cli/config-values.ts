@@ -1,8 +1,7 @@
-import type { Config } from "../config/config.ts";
+import { type Config, writeConfig } from "../config/config.ts";
 import { pathText, placeText } from "../config/issue.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
 import { originsOf, type ConfigValue } from "../config/origin.ts";
-import { writeConfig } from "../config/written.ts";
 
 /**
  * Values of a config at a path and below it, secrets masked, each with the file that it comes from.

@@ -1,4 +1,6 @@
-import type { Next } from "../call/call.ts";
+import { Answer } from "../call/answer.ts";
+import { amendCall, type Call, type Middleware, type Next } from "../call/call.ts";
+import { logCalls } from "../call/outcome.ts";
 import type { Logger } from "pino";
 import type { Authenticator } from "../plugin/authentication.ts";
 import type { Guesses } from "../http/guesses.ts";
@@ -10,7 +12,6 @@ import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
 import type { ServerConfig } from "../config/server-schema.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
 import type { HookListener } from "./emitter.ts";
-import { coreStages, createAllowance, type Allowance } from "./built-in-stages.ts";
 import {
   EndpointServers,
   NO_ENDPOINTS,
@@ -26,8 +27,20 @@ import { EventKinds } from "../plugin/event-kind.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import { Points } from "./points.ts";
 import { Reshapes } from "../plugin/reshapes.ts";
+import type { PluginServer } from "../server/plugin-server.ts";
 import { ReshapedServer, reshapeServers } from "../server/reshaped-server.ts";
-import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
+import {
+  composePipeline,
+  createAllowance,
+  createDeadline,
+  createEntry,
+  createTerminal,
+  ownRule,
+  type Abortion,
+  type Allowance,
+  type Deadline,
+  type StagedMiddleware,
+} from "../call/pipeline.ts";
 import type { InFlightSet } from "../call/cancellation.ts";
 import {
   answerOf,
@@ -39,7 +52,7 @@ import {
 } from "../plugin/filters.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Server } from "../call/server.ts";
-import { collectServers } from "./server-types.ts";
+import { collectServers } from "./pool.ts";
 import {
   assignRoutes,
   assignSockets,
@@ -48,7 +61,7 @@ import {
   type SocketTable,
 } from "../http/route-table.ts";
 import type { RegisteredRoute } from "../plugin/route.ts";
-import type { Scope } from "./scope.ts";
+import { onlyOne, type Scope } from "./scope.ts";
 
 /** What a generation is made from. */
 export interface CompileInput {
@@ -147,7 +160,7 @@ export function compile(input: CompileInput): Compiled {
   points.readAll();
   const allowance = createAllowance({ config, servers });
   const ofPlugins = scopes.flatMap((scope) => scope.middleware);
-  const middleware = [...coreStages({ scopes, servers, running, log }, allowance), ...ofPlugins];
+  const middleware = [...coreStages(input, servers, allowance), ...ofPlugins];
   const pipeline = composePipeline(middleware, createTerminal(servers));
   // The core's own stages make no call wait before the deadline, which counts it; those of plugins may.
   const call = ofPlugins.length > 0 ? createEntry(pipeline, running) : pipeline;
@@ -284,4 +297,52 @@ function checkTools({ name, tools, prompts, resources, resourceTemplates }: Scop
     if (again !== undefined)
       throw new GatewayError("exists", `Plugin "${name}" registers the ${what} "${again}" twice.`);
   }
+}
+
+/** The stages that exist without any plugin; each comes first in its stage, and is left out where it has nothing to do. */
+function coreStages(
+  { scopes, running, log }: CompileInput,
+  servers: ReadonlyMap<string, Server>,
+  allowance: Allowance,
+): StagedMiddleware[] {
+  // One whose tools plugins have changed checks what they get by itself.
+  const locals = new Map(
+    [...localsOf(scopes)].filter(([name]) => {
+      const server = servers.get(name);
+      return !(server instanceof ReshapedServer && server.changes("tool"));
+    }),
+  );
+  const rule = pluginRule(scopes) ?? ownRule(allowance);
+  const stages: StagedMiddleware[] = [{ stage: "deadline", run: createDeadline(rule, running) }];
+  if (locals.size > 0) stages.push({ stage: "validate", run: validateLocally(locals) });
+  if (log.isLevelEnabled("info")) stages.push({ stage: "observe", run: logCalls(log) });
+  return stages;
+}
+
+/** The rule that a plugin registered, if one did; one call has one deadline. */
+function pluginRule(scopes: readonly Scope[]): ((call: Call) => Deadline) | undefined {
+  const rule = onlyOne(
+    scopes.flatMap(({ name: plugin, deadlines }) => deadlines.map((value) => ({ plugin, value }))),
+    (one, other) => `Plugins "${one}" and "${other}" both decide how long calls may run.`,
+  );
+  return rule && ((call) => rule.limit(call));
+}
+
+function localsOf(scopes: readonly Scope[]): ReadonlyMap<string, PluginServer> {
+  return new Map(
+    scopes.filter(({ local }) => !local.isEmpty).map(({ name, local }) => [name, local]),
+  );
+}
+
+/** Checks the arguments of plugin tools; an upstream answers for its own. */
+function validateLocally(locals: ReadonlyMap<string, PluginServer>): Middleware {
+  return (call, next) => {
+    const tool =
+      call.method === "tools/call" ? locals.get(call.server)?.tool(call.name) : undefined;
+    if (!tool) return next(call);
+    const checked = tool.check(call.args);
+    return checked instanceof Answer
+      ? Promise.resolve(checked)
+      : next(amendCall(call, { args: checked }));
+  };
 }

@@ -4,7 +4,7 @@ import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../kit/errors.ts";
 import { Gateway } from "./gateway.ts";
-import { nameTaken } from "./server-types.ts";
+import { nameTaken } from "./pool.ts";
 
 /**
  * Sets a config up without opening a port, to find out what only shows between parts, or what the whole is made of. Close what

@@ -1,7 +1,7 @@
 import { restorePrincipal, type KeptPrincipal } from "../call/kept.ts";
 import { makePrincipal } from "../call/principal.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
-import { writeConfig } from "../config/written.ts";
+import { writeConfig } from "../config/config.ts";
 import type { Principal } from "../kit/types.ts";
 import type { ConfigSource } from "../loading/config-source.ts";
 import type { GatewayDescription } from "../plugin/description.ts";

@@ -1,6 +1,6 @@
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import { originsOf } from "../config/origin.ts";
-import { writeConfig, writeServer } from "../config/written.ts";
+import { writeConfig, writeServer } from "../config/config.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";

@@ -23,10 +23,9 @@ import { compile, type Compiled } from "./compile.ts";
 import type { HookEmitter } from "./emitter.ts";
 import { Generation } from "./generation.ts";
 import { type KeptValues, Unwinding } from "./keep.ts";
-import type { ServerPlan, ServerPool } from "./pool.ts";
+import { type ServerPlan, type ServerPool, typedServers } from "./pool.ts";
 import { disposeScope, type Scope, type ScopeHost, startScope } from "./scope.ts";
 import type { Seat } from "./seat.ts";
-import { typedServers } from "./server-types.ts";
 import { blame, buildScopes, comparePlugins, extendConfig, withTimeout } from "./setup.ts";
 import { refuseUnknownNames } from "./unknown-names.ts";
 

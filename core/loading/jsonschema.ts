@@ -3,7 +3,7 @@ import type { AnyPlugin } from "../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
 import { configSchema } from "../config/schema.ts";
 import { ENTRY_TYPES, entryCommon, serverSchema } from "../config/server-schema.ts";
-import { inputShape } from "../config/written.ts";
+import { inputShape } from "../config/config.ts";
 import { isCoreKey, sectionOf, type Section } from "./sections.ts";
 import type { Shape } from "../config/shape.ts";
 

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import { within } from "../kit/timers.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
-import { readInTurns } from "../kit/turns.ts";
+import { readInTurns } from "../kit/chunks.ts";
 import { LineFramer } from "./lines.ts";
 import { secretsOfEntry } from "../config/mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";

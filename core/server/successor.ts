@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Catalogue, Server, ServerEvent, ServerStatus } from "../call/server.ts";
+import type { Server, ServerEvent, ServerStatus } from "../call/server.ts";
 import type { ManagedServer } from "../call/server-type.ts";
 import { GuardedServer } from "./guarded-server.ts";
 import { StatusTracker } from "./status.ts";
@@ -16,44 +16,51 @@ export interface Leave {
   close(graceMs: number): Promise<void>;
 }
 
-/** What a {@link Handover} works with. */
-export interface HandoverOptions {
-  /** How the new server stands by itself. */
-  status(): ServerStatus;
-  /** What is shown: the lists of the one that serves. */
-  catalogue(): Catalogue;
-  /** Tells that the status is another, and what else is told. */
-  announce(status: ServerStatus): void;
-  tell(event: ServerEvent): void;
-  /** The new server is the one that serves from now on. */
-  tookOver(before: ManagedServer): void;
-}
-
 /**
- * The place of a server that may replace another: the one before serves on until the new one can, so that neither a slow start
- * nor a mistake takes a server out of use.
+ * A server of an entry in its place, which may have been another's: that one serves on until the new one can, so that neither a slow
+ * start nor a mistake takes a server out of use. What makes servers need not know of reloads.
  */
-export class Handover {
-  readonly #options: HandoverOptions;
+export class Successor extends GuardedServer<ManagedServer> implements ManagedServer {
+  readonly #tracker: StatusTracker;
+  /** The one that serves in place of the new one, while that is needed. */
   #leave: Leave | undefined;
   /** The same while its calls run out. */
   #leaving: Leave | undefined;
   #unlisten = (): void => {};
   #told: ServerStatus | undefined;
 
-  constructor(options: HandoverOptions) {
-    this.#options = options;
-  }
-
-  /** The server that serves in place of the new one, while that is needed. */
-  get before(): ManagedServer | undefined {
-    return this.#leave?.before;
+  constructor(server: ManagedServer, log: Logger) {
+    super(server, log);
+    const { name, status } = server;
+    this.#tracker = new StatusTracker({ server: name, transport: status.transport, log });
+    server.on((event) => {
+      if (event.type === "state") this.#changed();
+      else this.#tracker.emit(event);
+    });
   }
 
   /** What is shown of both: that one serves, and what keeps the other from it. */
-  get status(): ServerStatus {
-    const own = this.#options.status();
+  override get status(): ServerStatus {
+    const own = this.server.status;
     return this.#leave ? statusOfBoth(this.#leave.before, own) : own;
+  }
+
+  start(): void {
+    this.server.start();
+  }
+
+  /** Closes the replaced server with the new one. */
+  async close(graceMs: number): Promise<void> {
+    this.serving = this.server;
+    const closed = this.server.close(graceMs);
+    const leaves = [this.#leave, this.#leaving].filter((leave) => leave !== undefined);
+    this.#unlisten();
+    this.#leave = undefined;
+    await Promise.all([closed, ...leaves.map((leave) => leave.close(graceMs))]);
+  }
+
+  override on(listener: (event: ServerEvent) => void): () => void {
+    return this.#tracker.on(listener);
   }
 
   /**
@@ -62,12 +69,13 @@ export class Handover {
    */
   replace(leave: Leave): boolean {
     const { before } = leave;
-    const isNeeded = isComing(this.#options.status()) && serves(before.status);
-    if (!isNeeded) this.#options.tookOver(before);
+    const isNeeded = isComing(this.server.status) && serves(before.status);
+    if (!isNeeded) this.#inherit(before);
     else {
       this.#leave = leave;
+      this.serving = before;
       this.#unlisten = before.on((event) => {
-        if (event.type !== "state") this.#options.tell(event);
+        if (event.type !== "state") this.#tracker.emit(event);
         else if (!serves(event.status)) this.#takeOver();
       });
     }
@@ -75,43 +83,46 @@ export class Handover {
   }
 
   /** The new server is in another state. */
-  changed(): void {
-    if (serves(this.#options.status())) this.#takeOver();
+  #changed(): void {
+    if (serves(this.server.status)) this.#takeOver();
     const { status } = this;
     // While another serves, attempts to connect are not news.
     const isNews = status.state !== this.#told?.state || status.reason !== this.#told.reason;
-    if (this.#leave && !isNews) return;
-    this.#announce(status);
-  }
-
-  /** Closes the replaced server with the new one. */
-  async close(graceMs: number): Promise<void> {
-    const closing = [this.#leave, this.#leaving].filter((leave) => leave !== undefined);
-    this.#unlisten();
-    this.#leave = undefined;
-    await Promise.all(closing.map((leave) => leave.close(graceMs)));
+    if (isNews || !this.#leave) this.#announce(status);
   }
 
   #takeOver(): void {
     const leave = this.#leave;
     if (!leave) return;
-    const { hash } = this.#options.catalogue();
+    const { hash } = this.catalogue;
     this.#unlisten();
     this.#leave = undefined;
     this.#leaving = leave;
-    this.#options.tookOver(leave.before);
+    this.#inherit(leave.before);
     // It may have been lost, and then the new one does not serve yet.
     if (!serves(this.status)) this.#announce(this.status);
-    if (this.#options.catalogue().hash !== hash)
-      this.#options.tell({ type: "changed", lists: LISTS });
+    if (this.catalogue.hash !== hash) this.#tracker.emit({ type: "changed", lists: LISTS });
     void leave.arrived
       .then(() => leave.close(leave.drainMs))
       .finally(() => (this.#leaving = undefined));
   }
 
+  /** The server wrote how it stands itself; that another serves in its place is news. */
   #announce(status: ServerStatus): void {
     this.#told = status;
-    this.#options.announce(status);
+    if (this.#leave) this.#tracker.announce(status);
+    else this.#tracker.emit({ type: "state", status });
+  }
+
+  #inherit(before: ManagedServer): void {
+    this.serving = this.server;
+    // The one before may never have served itself: what is watched is watched where the calls went.
+    this.server.inherit?.(before instanceof Successor ? before.#answering : before);
+  }
+
+  get #answering(): Server {
+    const { serving } = this;
+    return serving instanceof Successor ? serving.#answering : serving;
   }
 }
 
@@ -137,68 +148,4 @@ function serves({ state }: ServerStatus): boolean {
 /** Whether a server that was started does not serve yet. One that stays idle connects when it is called. */
 function isComing(status: ServerStatus): boolean {
   return !serves(status) && status.state !== "idle";
-}
-
-/** A server of an entry in its place, which may have been another's: what makes servers need not know of reloads. */
-export class Successor extends GuardedServer<ManagedServer> implements ManagedServer {
-  readonly #tracker: StatusTracker;
-  readonly #handover: Handover;
-
-  constructor(server: ManagedServer, log: Logger) {
-    super(server, log);
-    const { name, status } = server;
-    this.#tracker = new StatusTracker({ server: name, transport: status.transport, log });
-    this.#handover = new Handover({
-      status: () => server.status,
-      catalogue: () => this.catalogue,
-      announce: (told) => this.#announce(told),
-      tell: (event) => this.#tracker.emit(event),
-      tookOver: (before) => this.#inherit(before),
-    });
-    server.on((event) => {
-      if (event.type === "state") this.#handover.changed();
-      else this.#tracker.emit(event);
-    });
-  }
-
-  override get status(): ServerStatus {
-    return this.#handover.status;
-  }
-
-  start(): void {
-    this.server.start();
-  }
-
-  async close(graceMs: number): Promise<void> {
-    this.serving = this.server;
-    await Promise.all([this.server.close(graceMs), this.#handover.close(graceMs)]);
-  }
-
-  override on(listener: (event: ServerEvent) => void): () => void {
-    return this.#tracker.on(listener);
-  }
-
-  /** Takes the place of another; see {@link Handover.replace}. */
-  replace(leave: Leave): boolean {
-    const isNeeded = this.#handover.replace(leave);
-    this.serving = this.#handover.before ?? this.server;
-    return isNeeded;
-  }
-
-  /** The server wrote how it stands itself; that another serves in its place is news. */
-  #announce(status: ServerStatus): void {
-    if (this.#handover.before) this.#tracker.announce(status);
-    else this.#tracker.emit({ type: "state", status });
-  }
-
-  #inherit(before: ManagedServer): void {
-    this.serving = this.server;
-    // The one before may never have served itself: what is watched is watched where the calls went.
-    this.server.inherit?.(before instanceof Successor ? before.#answering : before);
-  }
-
-  get #answering(): Server {
-    const { serving } = this;
-    return serving instanceof Successor ? serving.#answering : serving;
-  }
 }

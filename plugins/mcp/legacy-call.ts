@@ -7,14 +7,11 @@ import {
   notOffered,
 } from "propylon/internal";
 import type { Pieces } from "./stream.ts";
-import type { ClientRequest } from "./client-call.ts";
-import { ClientCall } from "./client-call.ts";
+import { type ClientRequest, ClientCall } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
-import type { Reply } from "./reply.ts";
-import { notification } from "./reply.ts";
+import { encodeLegacy, notification, type Reply, withoutModernMeta } from "./reply.ts";
 import type { Cancellable, PendingAsk, Session } from "./session.ts";
 import { askClient, CALL_OVER, WENT_AWAY } from "./asks.ts";
-import { encodeLegacy, withoutModernMeta } from "./result.ts";
 
 /** A client that never set a level gets what people want to see, not the debug output. */
 const DEFAULT_LOG_LEVEL = "info";

@@ -26,8 +26,7 @@ import {
   META_SERVER_INFO,
   RPC,
 } from "./protocol.ts";
-import { type Reply, resultPieces } from "./reply.ts";
-import { encodeModern } from "./result.ts";
+import { encodeModern, type Reply, resultPieces } from "./reply.ts";
 import { ownMeta, toWire } from "./task-form.ts";
 
 /** A call of a stateless client. It may span several requests: while it waits for the client's input it is held. */

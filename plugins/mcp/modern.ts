@@ -6,7 +6,14 @@ import { withTasks } from "propylon/internal";
 import type { TaskPlan } from "./call-task.ts";
 import type { ClientRequest } from "./client-call.ts";
 import type { EndpointContext } from "./context.ts";
-import { type ClientMessage, knowsTasks, type Request } from "./client-message.ts";
+import {
+  type ClientMessage,
+  checkParamHeaders,
+  checkStandardHeaders,
+  knowsTasks,
+  paramHeaders,
+  type Request,
+} from "./client-message.ts";
 import {
   type CallRequest,
   type Forward,
@@ -16,7 +23,6 @@ import {
   toForward,
   responsesFault,
 } from "./forward.ts";
-import { checkParamHeaders, checkStandardHeaders, paramHeaders } from "./request-headers.ts";
 import { ParkedCalls } from "./parked-calls.ts";
 import type { RequestStates } from "./request-states.ts";
 import { type ListMethod, isListMethod } from "./list.ts";

@@ -3,7 +3,7 @@ import { writeJson } from "propylon/kit";
 import { type RpcError, toRpcError } from "propylon/internal";
 import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
 import { META_SERVER_INFO } from "./protocol.ts";
-import { encodeModern } from "./result.ts";
+import { encodeModern } from "./reply.ts";
 
 /** Longest words of a tool about its state, in characters. */
 const MAX_MESSAGE = 1_000;

@@ -13,8 +13,7 @@ import type { Exchange, Pending } from "./exchange.ts";
 import type { Dropped } from "./dropped.ts";
 import { Faults } from "./faults.ts";
 import { type MessageFault, parseMessage, readMessage } from "./message.ts";
-import { type Asker, Owners } from "./owners.ts";
-import { Questions } from "./questions.ts";
+import { type Asker, Owners, Questions } from "./questions.ts";
 import { splitBanner } from "./banner.ts";
 import { pruneDepth } from "./prune.ts";
 

@@ -14,7 +14,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["server", "http"],
   ["loading"],
   ["gateway"],
-  ["file"],
+  ["file", "sdk"],
   ["workers", "build"],
   ["cli", "testing"],
 ];

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { STAGES } from "../../core/index.ts";
 
 const sources = [
-  "core/gateway/built-in-stages.ts",
+  "core/gateway/compile.ts",
   ...readdirSync("plugins", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
     .map((name) => `plugins/${name}`),

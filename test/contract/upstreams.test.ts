@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../core/file/load.ts";
-import { writeConfig as asWritten } from "../../core/config/written.ts";
+import { writeConfig as asWritten } from "../../core/config/config.ts";
 import { connectClient } from "../../core/testing/index.ts";
 import { startEcho, startGateway } from "./kit.ts";
 

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/config/names.ts";
 import type { GatewayConfig } from "../../../core/config/schema.ts";
-import { writeConfig } from "../../../core/config/written.ts";
+import { writeConfig } from "../../../core/config/config.ts";
 import { loadConfig } from "../../../core/file/load.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

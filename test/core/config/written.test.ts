@@ -4,7 +4,7 @@ import { definePlugin } from "../../../core/index.ts";
 import { Management } from "propylon/kit";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
-import { writeConfig } from "../../../core/config/written.ts";
+import { writeConfig } from "../../../core/config/config.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 

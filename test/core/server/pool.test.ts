@@ -2,9 +2,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { serverSchema } from "../../../core/config/server-schema.ts";
 import type { Scope } from "../../../core/gateway/scope.ts";
-import { ServerPool, type ServerPlan } from "../../../core/gateway/pool.ts";
+import { ServerPool, type ServerPlan, type TypedServer } from "../../../core/gateway/pool.ts";
 import type { ServerType } from "../../../core/call/server-type.ts";
-import type { TypedServer } from "../../../core/gateway/server-types.ts";
 import type { ServerEvent } from "../../../core/call/server.ts";
 import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
 import {

@@ -2,8 +2,7 @@ import { expect, it } from "vitest";
 import { clientError } from "../../../plugins/mcp/asks.ts";
 import type { Json, Peer } from "../../../core/kit/types.ts";
 import { type Exchange, Pending } from "../../../plugins/servers/exchange.ts";
-import { Owners } from "../../../plugins/servers/owners.ts";
-import { Questions } from "../../../plugins/servers/questions.ts";
+import { Owners, Questions } from "../../../plugins/servers/questions.ts";
 
 function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   const pending = new Pending<Exchange>();

@@ -2,7 +2,7 @@ import type { Call } from "../../../../core/call/call.ts";
 import { createPrincipal } from "../../../../core/kit.ts";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
-import { ownOptions } from "../../../../core/config/written.ts";
+import { ownOptions } from "../../../../core/config/config.ts";
 import type { Server, ServerEvent, ServerState } from "../../../../core/call/server.ts";
 import type { Json, Peer } from "../../../../core/kit/types.ts";
 import type { UpstreamConfig } from "../../../../plugins/servers/dial.ts";

@@ -1,4 +1,4 @@
-import type { Answer } from "./answer.ts";
+import type { Answer } from "../call/answer.ts";
 import { writeJson } from "../kit/exact-json.ts";
 import type { Progress } from "../kit/types.ts";
 import { GatewayError, toEnvelope, toGatewayError } from "../kit/errors.ts";

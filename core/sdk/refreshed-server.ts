@@ -4,7 +4,7 @@ import type { Call } from "../call/call.ts";
 import { Refresher, type RefresherOptions } from "./refresher.ts";
 import type { ManagedServer } from "../call/server-type.ts";
 import type { Catalogue, ServerEvent, ServerStatus } from "../call/server.ts";
-import { StatusTracker } from "./status.ts";
+import { StatusTracker } from "../server/status.ts";
 
 /**
  * What a {@link RefreshedServer} is made of.
