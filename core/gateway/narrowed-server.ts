@@ -3,8 +3,7 @@ import { type Call, amendCall } from "../call/call.ts";
 import { toResult } from "../server/content.ts";
 import type { LibraryRules } from "../config/server-schema.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { Json, Tool } from "../kit/types.ts";
-import { librariesOf } from "../call/libraries.ts";
+import type { Json, Principal, Tool } from "../kit/types.ts";
 import type { Logger } from "pino";
 import { KeyedServer } from "../server/keyed-server.ts";
 import { makeCatalogue } from "../call/catalogue.ts";
@@ -42,6 +41,16 @@ export class NarrowedServer extends KeyedServer {
     if (libraries.length === 0) return Promise.resolve(Answer.result(toResult(empty)));
     return super.request(amendCall(call, { args: { ...call.args, [argument]: libraries } }));
   }
+}
+
+/**
+ * The libraries that a principal may read, by its claim `libraries`; `undefined` for one without a set, who may read none.
+ *
+ * @example const isReadable = librariesOf(call.principal)?.includes(library) ?? false;
+ */
+export function librariesOf({ claims }: Principal): readonly string[] | undefined {
+  const libraries: unknown = claims?.["libraries"];
+  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : undefined;
 }
 
 function ruleOf(rules: LibraryRules, tool: string): LibraryRules[string] | undefined {
