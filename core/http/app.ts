@@ -8,7 +8,7 @@ import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Backlog } from "../plugin/backlog.ts";
 import type { NodeHandler, PageHandler } from "../plugin/route.ts";
-import type { SocketDoor } from "./websockets.ts";
+import type { SocketDoor } from "../websocket/websockets.ts";
 
 /** Makes the server of a listener that speaks plain HTTP, from what `createServer` of Node takes. */
 export type CreateServer = (options: ServerOptions, onRequest: RequestListener) => Server;

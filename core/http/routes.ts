@@ -19,7 +19,7 @@ import type { RouteEvent } from "../plugin/route.ts";
 import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { Principal } from "../kit/types.ts";
-import type { SocketDoor } from "./websockets.ts";
+import type { SocketDoor } from "../websocket/websockets.ts";
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {
