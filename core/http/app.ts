@@ -6,7 +6,7 @@ import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
-import type { Backlog } from "../plugin/backlog.ts";
+import type { Backlog } from "../kit/backlog.ts";
 import type { NodeHandler, PageHandler } from "../plugin/route.ts";
 import type { SocketDoor } from "../websocket/websockets.ts";
 

@@ -6,7 +6,7 @@ import type { Leases } from "../plugin/leases.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Socket } from "../plugin/route.ts";
-import type { Backlog, Unread } from "../plugin/backlog.ts";
+import type { Backlog, Unread } from "../kit/backlog.ts";
 
 /** How often a peer has to show that it is there. One that missed a whole round is gone. */
 const PING_MS = 30_000;
