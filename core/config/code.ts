@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
-import { isGatewayError } from "../kit/errors.ts";
+import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import { digestFiles } from "./file-digest.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { IMPORTS_MODULE, NamedImports } from "./code-imports.ts";
@@ -21,6 +21,7 @@ const SHARED = [
 
 /** The same for modules of the plugins that come along, which are loaded when code asks for one. */
 const PLUGINS = "propylon/plugins/";
+const REQUIRED = /\brequire\(\s*["'`](propylon\/plugins\/[^"'`]*)/;
 
 /** A module of this machine with the files it is made of. */
 export interface CodeModule {
@@ -84,10 +85,21 @@ async function createImporter(file: string, files: Set<string>): Promise<Importe
       const code = plain.transform(options);
       if (filename === undefined || filename.includes(`${sep}node_modules${sep}`)) return { code };
       files.add(filename);
+      refuseRequired(filename, code);
       return { code: imports.observe(filename, source, code) };
     },
   });
   return { jiti, check: () => imports.check(known) };
+}
+
+/** CommonJS cannot wait: it would get a promise, and read names of it that are not there. */
+function refuseRequired(file: string, code: string): void {
+  const [, name] = REQUIRED.exec(code) ?? [];
+  if (name === undefined) return;
+  throw new GatewayError("invalid", `${name} cannot be required.`, {
+    hint: `Write await import("${name}"), or make the file a module.`,
+    place: { file: basename(file) },
+  });
 }
 
 /** jiti awaits what it finds, so that a plugin may come later than the code that imports it. */
