@@ -99,7 +99,7 @@ export {
 } from "./call/kept.ts";
 
 // Servers
-export { librariesOf } from "./call/libraries.ts";
+export { librariesOf } from "./server/adapted-server.ts";
 export { maskerOf, maskSaid } from "./config/mask.ts";
 export { maskArguments } from "./config/secret-text.ts";
 export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";

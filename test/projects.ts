@@ -80,6 +80,7 @@ export const LONG: readonly string[] = [
   "test/plugins/events/{load,replicas}.test.ts",
   "test/plugins/gating/{kill,replicas}.test.ts",
   "test/plugins/http-clients.test.ts",
+  "test/plugins/keys/built.test.ts",
   "test/plugins/mcp/name-histories.test.ts",
   "test/plugins/lifecycle/{command,load,tools}.test.ts",
   "test/plugins/health/speed.test.ts",

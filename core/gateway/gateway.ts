@@ -14,7 +14,7 @@ import { check, type CheckedConfig } from "../loading/check.ts";
 import { parseConfig } from "../loading/parse.ts";
 import type { PluginResolver } from "../loading/plugin-module.ts";
 import type { ConfigSource, ConfigWatch, WatchTimes } from "../loading/config-source.ts";
-import { Backlog } from "../plugin/backlog.ts";
+import { Backlog } from "../kit/backlog.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type {
   Evicted,

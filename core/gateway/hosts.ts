@@ -5,7 +5,7 @@ import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
 import type { ConfigSource } from "../loading/config-source.ts";
-import type { Backlog } from "../plugin/backlog.ts";
+import type { Backlog } from "../kit/backlog.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";

@@ -6,8 +6,9 @@ import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
-import type { Backlog } from "../plugin/backlog.ts";
-import type { NodeHandler, PageHandler, Socket } from "../plugin/route.ts";
+import type { Backlog } from "../kit/backlog.ts";
+import type { NodeHandler, PageHandler } from "../plugin/route.ts";
+import type { SocketDoor } from "../websocket/websockets.ts";
 
 /** Makes the server of a listener that speaks plain HTTP, from what `createServer` of Node takes. */
 export type CreateServer = (options: ServerOptions, onRequest: RequestListener) => Server;
@@ -18,28 +19,6 @@ export interface Custody {
   readonly backlog: Backlog;
   /** Default: that of Node. Workers have their own; TLS is always Node's, since nobody but this process can write into it. */
   readonly createServer?: CreateServer | undefined;
-}
-
-/** A WebSocket handshake that may go on, and who takes the connection. */
-export interface Admission {
-  readonly plugin: string;
-  readonly path: string;
-  readonly principal: Principal;
-  readonly url: URL;
-  /** Values of the path's parameters, percent-decoded. */
-  readonly params: Readonly<Record<string, string>>;
-  readonly accept: (socket: Socket) => void;
-}
-
-/** The WebSocket paths of a listener. */
-export interface SocketDoor {
-  /**
-   * Decides about a handshake whose Host and Origin were checked.
-   * @throws {GatewayError} `not_found`, `unauthorized`, `forbidden`, `read_only`
-   */
-  admit(req: IncomingMessage): Promise<Admission>;
-  /** Whether a plugin still accepts connections on a path. */
-  has(where: Pick<Admission, "plugin" | "path">): boolean;
 }
 
 /**

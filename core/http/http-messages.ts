@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Principal } from "../kit/types.ts";
-import type { Backlog, Unread } from "../plugin/backlog.ts";
+import type { Backlog, Unread } from "../kit/backlog.ts";
 import { GatewayError } from "../kit/errors.ts";
 
 /** How long an unused connection stays open: above the 60 s after which common load balancers drop one, so that they close first. */

@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
-import type { Admission, Custody, ListenerApp } from "./app.ts";
+import type { Custody, ListenerApp } from "./app.ts";
 import type { NodeHandler } from "../plugin/route.ts";
 import { pathOf, type HttpAnswer } from "./http-messages.ts";
 import { Connections } from "./connections.ts";
@@ -25,7 +25,7 @@ import { wantsPage } from "./request.ts";
 import { ABOUT_TO_END, sendLiveness, sendReadiness } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
-import { WebSockets, type WebSocketHandshake } from "./websockets.ts";
+import type { SocketDoor, WebSocketHandshake, WebSockets } from "../websocket/websockets.ts";
 
 /** Codings below `chunked`; where it is not the last, the body has no certain end and Node refuses it. */
 const CODED = /,[\t ]*chunked$/i;
@@ -60,8 +60,8 @@ export class Listener {
   readonly #custody: Custody;
   readonly #connections: Connections;
   #server: Server | undefined;
-  /** Made with the first handshake. */
-  #webSockets: WebSockets | undefined;
+  /** Loaded with the first handshake for an app that has a path for one. */
+  #webSockets: Promise<WebSockets> | undefined;
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
   #draining = false;
@@ -115,7 +115,7 @@ export class Listener {
   /** Serves another app from the next request on; requests that are being served stay with theirs. */
   swap(app: ListenerApp): void {
     this.#app = app;
-    this.#webSockets?.keep(app.sockets);
+    void this.#webSockets?.then((open) => open.keep(app.sockets));
   }
 
   /** Says at `/readyz` that it will be gone, and makes each answer the last of its connection; serves as before. */
@@ -142,7 +142,7 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     this.drain();
-    await this.#webSockets?.close(graceMs);
+    await (await this.#webSockets)?.close(graceMs);
     await this.#connections.close(server, graceMs);
     this.#server = undefined;
   }
@@ -189,9 +189,11 @@ export class Listener {
       if (refusal) throw refusal;
       this.#takeOffBase(req);
       dropIdentity(req);
+      const door = this.#door(req);
       // Before the wait: a shutdown meanwhile ends what opens behind it.
-      const webSockets = (this.#webSockets ??= new WebSockets(this.#limits.body, this.#custody));
-      await webSockets.accept(handshake, await this.#admit(req));
+      this.#webSockets ??= this.#loadWebSockets();
+      const [webSockets, admission] = await Promise.all([this.#webSockets, door.admit(req)]);
+      await webSockets.accept(handshake, admission);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       if (error.code === "internal")
@@ -200,7 +202,14 @@ export class Listener {
     }
   }
 
-  #admit(req: IncomingMessage): Promise<Admission> {
+  async #loadWebSockets(): Promise<WebSockets> {
+    const room = await import("../websocket/websockets.ts");
+    const { leases, backlog } = this.#custody;
+    const limit = this.#limits.body;
+    return new room.WebSockets({ limit, leases, backlog, refuse: refuseUpgrade });
+  }
+
+  #door(req: IncomingMessage): SocketDoor {
     const app = this.#app;
     if (!app) throw notReady("The gateway is starting.");
     if (this.#draining) throw notReady("The gateway is shutting down.");
@@ -208,7 +217,7 @@ export class Listener {
       throw new GatewayError("bad_request", "MCP endpoints do not support WebSocket.", {
         hint: "Use MCP's streamable HTTP transport.",
       });
-    if (app.sockets) return app.sockets.admit(req);
+    if (app.sockets) return app.sockets;
     throw new GatewayError("not_found", "Nothing here accepts WebSocket connections.");
   }
 

@@ -156,9 +156,12 @@ function compileApp(input: AppInput): ListenerApp {
     isClosed: (path) => closed.has(path.replace(/\/$/, "")),
     direct: (req, path) => router?.direct?.(req, path),
     checks: () => readinessOf(checks),
-    sockets: {
-      has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
-      admit: async (req) => (await load()).admit(req),
-    },
+    sockets:
+      sockets.size === 0
+        ? undefined
+        : {
+            has: ({ plugin, path }) => sockets.get(path)?.plugin === plugin,
+            admit: async (req) => (await load()).admit(req),
+          },
   };
 }

@@ -1,6 +1,6 @@
 import type { Leases } from "../plugin/leases.ts";
 import { writeJson } from "../kit/exact-json.ts";
-import type { AppInput, ListenerApp, SocketDoor } from "./app.ts";
+import type { AppInput, ListenerApp } from "./app.ts";
 import type { RegisteredRoute } from "../plugin/route.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, type H3Event } from "h3";
@@ -18,8 +18,8 @@ import { wantsPage } from "./request.ts";
 import type { RouteEvent } from "../plugin/route.ts";
 import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
-import { admission } from "./upgrades.ts";
 import type { Principal } from "../kit/types.ts";
+import type { SocketDoor } from "../websocket/websockets.ts";
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {
@@ -50,7 +50,7 @@ export function createRouter(input: AppInput): Router {
   return {
     fetch: (request) => app.fetch(request),
     direct: findDirect(table, input),
-    admit: admission(table, guard),
+    admit: async (req) => (await import("./upgrades.ts")).admission(table, guard)(req),
   };
 }
 

@@ -35,3 +35,10 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
   }
   return best;
 }
+
+/** The next step for a name that does not exist. */
+export function choose(name: string, known: readonly string[]): string {
+  const similar = nearest(name, known);
+  if (similar !== undefined) return `Did you mean "${similar}"?`;
+  return known.length === 0 ? "There are none yet; add it." : `There are: ${known.join(", ")}.`;
+}

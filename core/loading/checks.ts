@@ -7,7 +7,7 @@ import type { PathIssue } from "../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
 import { isCoreKey, sectionOf } from "./sections.ts";
-import { nearest } from "../kit/spelling.ts";
+import { choose, nearest } from "../kit/spelling.ts";
 
 /** In words, and the store to take. */
 const ABILITIES: Readonly<Record<StoreAbility, { readonly does: string; readonly take: string }>> =
@@ -145,13 +145,6 @@ function checkSelection(
 
 function hasPlugins(config: GatewayConfig): boolean {
   return Object.values(config.plugins).some((options) => options !== false);
-}
-
-/** The next step for a name that does not exist. */
-export function choose(name: string, known: readonly string[]): string {
-  const similar = nearest(name, known);
-  if (similar !== undefined) return `Did you mean "${similar}"?`;
-  return known.length === 0 ? "There are none yet; add it." : `There are: ${known.join(", ")}.`;
 }
 
 /** Sections that cannot be had: those of the core, and those that two plugins claim. */

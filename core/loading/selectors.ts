@@ -1,6 +1,6 @@
+import { choose } from "../kit/spelling.ts";
 import { matchesWildcard } from "../kit/wildcard.ts";
 import type { OptionSelector } from "../plugin/definitions.ts";
-import { choose } from "./checks.ts";
 import type { ConfigPath } from "../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 

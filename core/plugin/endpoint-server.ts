@@ -6,7 +6,7 @@ import type { GatewayConfig, EndpointConfig } from "../config/schema.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import type { GatewayHooks } from "./hooks.ts";
 import type { Listed, PrincipalFilters } from "./filters.ts";
-import type { Backlog } from "./backlog.ts";
+import type { Backlog } from "../kit/backlog.ts";
 import type { Server } from "../call/server.ts";
 import { defineService, type Service } from "../kit/service.ts";
 import type { Store } from "../store/store.ts";

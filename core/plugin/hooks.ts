@@ -1,6 +1,6 @@
 import { GatewayError, type ErrorCode } from "../kit/errors.ts";
 import type { GuessBound } from "./authentication.ts";
-import type { Cut } from "./backlog.ts";
+import type { Cut } from "../kit/backlog.ts";
 import type { ServerStatus } from "../call/server.ts";
 import type { Json, Principal } from "../kit/types.ts";
 import type { PluginEvent } from "./plugin-event.ts";

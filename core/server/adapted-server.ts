@@ -1,13 +1,12 @@
 import { Answer } from "../call/answer.ts";
 import { amendCall, type Call } from "../call/call.ts";
 import { makeCatalogue } from "../call/catalogue.ts";
-import { librariesOf } from "../call/libraries.ts";
 import type { Catalogue } from "../call/server.ts";
 import type { ManagedServer } from "../call/server-type.ts";
 import type { LibraryRules, ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { SafeKeys } from "../kit/safe-keys.ts";
-import type { Json, Tool } from "../kit/types.ts";
+import type { Json, Principal, Tool } from "../kit/types.ts";
 import type { Logger } from "pino";
 import { toResult } from "./content.ts";
 import { Successor } from "./successor.ts";
@@ -92,6 +91,16 @@ function narrowCall(call: Call, rule: LibraryRules[string] | undefined): Call | 
   // Never sent: many services read an empty list as everything.
   if (libraries.length === 0) return Answer.result(toResult(empty));
   return amendCall(call, { args: { ...call.args, [argument]: libraries } });
+}
+
+/**
+ * The libraries that a principal may read, by its claim `libraries`; `undefined` for one without a set, who may read none.
+ *
+ * @example const isReadable = librariesOf(call.principal)?.includes(library) ?? false;
+ */
+export function librariesOf({ claims }: Principal): readonly string[] | undefined {
+  const libraries: unknown = claims?.["libraries"];
+  return Array.isArray(libraries) ? libraries.filter((uid) => typeof uid === "string") : undefined;
 }
 
 /** What a caller asks for can only narrow the set; its order stays. */

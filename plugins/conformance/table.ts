@@ -35,7 +35,8 @@ export function summaryOf(report: Report): string {
     .map((outcome) => `${countOf(results, outcome)} ${outcome}`)
     .join(", ");
   if (!levels) return `${verdictOf(report)}: ${counts}.`;
-  if (levels.reached === 0) return `Below level 1, so not deployable (R060): ${counts}.`;
+  if (levels.reached === 0)
+    return `Below level 1, which every runtime needs to be deployed: ${counts}.`;
   const wanted = isConformant(report) ? "" : `, level ${levels.asked} was asked for`;
   return `Level ${levels.reached} reached${wanted}: ${counts}.`;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
 import { createGateway } from "../../core/index.ts";
@@ -35,6 +36,19 @@ it("issue 40 line 2: with mcp, servers, tasks and keys off it loads no plugin", 
   } finally {
     await gateway.close();
   }
+});
+
+it("issue 40 line 2: web sockets are loaded when a handshake comes for a route that takes one, and not before", () => {
+  const late = ["core/websocket/websockets.ts", "core/http/upgrades.ts"];
+  const lines = [...importGraph(["core"], new Map())].flatMap(([file, imports]) =>
+    imports.some((path) => late.includes(path))
+      ? (readFileSync(file, "utf8").match(
+          /^.*\b(?:from|import\() ?"[^"]*\/(?:websockets|upgrades)\.ts".*$/gm,
+        ) ?? [])
+      : [],
+  );
+  const early = lines.filter((line) => !/^import type |\bimport\(/.test(line));
+  expect([lines.length > 4, early]).toEqual([true, []]);
 });
 
 it("issue 40 line 2: the report of lines has every room of core once", () => {

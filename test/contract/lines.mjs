@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 export const GROUPS = {
   kit: ["kit"],
   kernel: ["call", "config", "plugin", "server", "http", "loading", "gateway"],
-  "store, which the kernel stands on": ["store"],
+  "what the kernel stands on, or loads when it is asked for": ["store", "websocket"],
   batteries: ["file", "process", "workers", "build", "cli", "testing", "sdk"],
 };
 

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput } from "../../core/index.ts";
-import type { Cut } from "../../core/plugin/backlog.ts";
+import type { Cut } from "../../core/kit/backlog.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 

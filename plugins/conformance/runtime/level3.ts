@@ -42,10 +42,10 @@ async function demandStream({ subject, options }: Scene): Promise<void> {
     return status ? [status.state] : [];
   });
   const path = states.join(", ");
-  demand(states.includes("working"), `Expected the state working on the way, got ${path} (R041).`);
-  demand(states.at(-1) === "completed", `Expected completed at the end, got ${path} (R041).`);
+  demand(states.includes("working"), `Expected the state working on the way, got ${path}.`);
+  demand(states.at(-1) === "completed", `Expected completed at the end, got ${path}.`);
   const artifacts = events.filter(({ artifactUpdate }) => artifactUpdate);
-  demand(artifacts.length > 0, "There was no TaskArtifactUpdateEvent (R042).");
+  demand(artifacts.length > 0, "There was no TaskArtifactUpdateEvent.");
 }
 
 async function demandMemory({ subject, options }: Scene): Promise<void> {

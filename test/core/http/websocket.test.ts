@@ -7,6 +7,7 @@ import {
   type RouteOptions,
   type Socket,
 } from "../../../core/index.ts";
+import { Authenticators } from "propylon/kit";
 import { leakedResources, openResources } from "../../../core/testing/handles.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { ask, exchange, parseAnswer } from "./wire.ts";
@@ -250,6 +251,34 @@ describe("a route with websocket: true", () => {
     expect(closed).toHaveLength(2);
     mute.terminate();
     expect(await leakedResources(before)).toEqual([]);
+  });
+
+  it("ends what a handshake opens that was waiting when the shutdown came", async () => {
+    let letIn = (): void => {};
+    let tell = (): void => {};
+    const asked = new Promise<void>((resolve) => (tell = resolve));
+    const waiting = new Promise<void>((resolve) => (letIn = resolve));
+    const door = definePlugin({
+      name: "door",
+      setup: (gateway) =>
+        gateway.add(Authenticators, {
+          name: "door",
+          async authenticate() {
+            tell();
+            await waiting;
+            return { id: "ada", kind: "user", roles: new Set(["caller"]) };
+          },
+        }),
+    });
+    const plugins = [echo().plugin, door];
+    const { gateway, url } = await setupGateway({ plugins, client: false });
+    const socket = new WebSocket(`${url.replace(/^http/, "ws")}/echo`);
+    const code = closeOf(socket);
+    await asked;
+    const closed = gateway.close({ grace: 5_000 });
+    letIn();
+    expect(await code).toBe(1001);
+    await closed;
   });
 
   it("closes the connection of a plugin that fails, at once or later, and serves on", async () => {

@@ -1,4 +1,4 @@
-import { Backlog } from "../../../core/plugin/backlog.ts";
+import { Backlog } from "../../../core/kit/backlog.ts";
 import { Leases } from "../../../core/plugin/leases.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import { once } from "node:events";

@@ -116,7 +116,7 @@ describe("the table", () => {
       "  1  FAILED   R1    health",
       "                    Expected x.",
       "",
-      "Below level 1, so not deployable (R060): 1 passed, 1 failed, 0 skipped.",
+      "Below level 1, which every runtime needs to be deployed: 1 passed, 1 failed, 0 skipped.",
     ]);
   });
 

@@ -125,7 +125,7 @@ const DEFECTS: Readonly<
   "no-trace": [2, { R070: expect.stringContaining("failed: The trace id was in no span") }],
   "stream-unserved": [3, { R073: "failed: Expected text/event-stream, got application/json." }],
   "stream-without-working": [3, { R073: expect.stringContaining("Expected the state working") }],
-  "stream-without-artifact": [3, { R073: "failed: There was no TaskArtifactUpdateEvent (R042)." }],
+  "stream-without-artifact": [3, { R073: "failed: There was no TaskArtifactUpdateEvent." }],
   "streaming-untold": [3, { R074: 'failed: capabilities was {"streaming":false}.' }],
   forgets: [
     3,

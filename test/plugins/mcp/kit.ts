@@ -1,5 +1,5 @@
 import type { Call } from "../../../core/call/call.ts";
-import { Backlog } from "../../../core/plugin/backlog.ts";
+import { Backlog } from "../../../core/kit/backlog.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { Store } from "../../../core/store/store.ts";
 import { Leases } from "../../../core/plugin/leases.ts";

@@ -4,10 +4,9 @@ import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
 import type { Leases } from "../plugin/leases.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { Admission, Custody, SocketDoor } from "./app.ts";
+import type { Principal } from "../kit/types.ts";
 import type { Socket } from "../plugin/route.ts";
-import type { Backlog, Unread } from "../plugin/backlog.ts";
-import { refuseUpgrade } from "./failure.ts";
+import type { Backlog, Unread } from "../kit/backlog.ts";
 
 /** How often a peer has to show that it is there. One that missed a whole round is gone. */
 const PING_MS = 30_000;
@@ -21,6 +20,28 @@ const POLICY_VIOLATION = 1008;
 
 /** Bytes that may be on their way without being looked at. */
 const UNNOTED = 64 * 1024;
+
+/** A WebSocket handshake that may go on, and who takes the connection. */
+export interface Admission {
+  readonly plugin: string;
+  readonly path: string;
+  readonly principal: Principal;
+  readonly url: URL;
+  /** Values of the path's parameters, percent-decoded. */
+  readonly params: Readonly<Record<string, string>>;
+  readonly accept: (socket: Socket) => void;
+}
+
+/** The WebSocket paths of a listener. */
+export interface SocketDoor {
+  /**
+   * Decides about a handshake whose Host and Origin were checked.
+   * @throws {GatewayError} `not_found`, `unauthorized`, `forbidden`, `read_only`
+   */
+  admit(req: IncomingMessage): Promise<Admission>;
+  /** Whether a plugin still accepts connections on a path. */
+  has(where: Pick<Admission, "plugin" | "path">): boolean;
+}
 
 /** One open connection. */
 interface Connection {
@@ -37,21 +58,26 @@ export interface WebSocketHandshake {
   readonly head: Buffer;
 }
 
+/** What the connections of a listener stand on. */
+export interface WebSocketsOptions {
+  /** Largest message in bytes; a larger one closes the connection with 1009. */
+  readonly limit: number;
+  readonly leases: Leases;
+  readonly backlog: Backlog;
+  /** Answers a handshake in HTTP. */
+  readonly refuse: (req: IncomingMessage, socket: NetSocket, error: GatewayError) => void;
+}
+
 /** The WebSocket connections of a listener: handshake, liveness, end. `ws` is imported with the first one. */
 export class WebSockets {
-  readonly #limit: number;
-  readonly #leases: Leases;
-  readonly #backlog: Backlog;
+  readonly #options: WebSocketsOptions;
   readonly #open = new Set<Connection>();
   #server: Promise<WebSocketServer> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
 
-  /** @param limit largest message in bytes; a larger one closes the connection with 1009 */
-  constructor(limit: number, { leases, backlog }: Custody) {
-    this.#limit = limit;
-    this.#leases = leases;
-    this.#backlog = backlog;
+  constructor(options: WebSocketsOptions) {
+    this.#options = options;
   }
 
   /**
@@ -60,8 +86,8 @@ export class WebSockets {
    * @throws {GatewayError} `unauthorized` when the credential was withdrawn since the handshake came
    */
   async accept({ req, socket, head }: WebSocketHandshake, admission: Admission): Promise<void> {
-    const server = await (this.#server ??= createServer(this.#limit));
-    this.#leases.refuseWithdrawn(admission.principal);
+    const server = await (this.#server ??= createServer(this.#options));
+    this.#options.leases.refuseWithdrawn(admission.principal);
     server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
   }
 
@@ -86,7 +112,7 @@ export class WebSockets {
     // A broken frame or a reset: `close` follows, and nobody is left to tell.
     socket.on("error", () => {});
     socket.on("pong", () => (connection.alive = true));
-    const release = this.#leases.open(
+    const release = this.#options.leases.open(
       admission.principal,
       (reason) =>
         void goAway(socket, CLOSE_MS, { code: POLICY_VIOLATION, reason: cutText(reason) }),
@@ -94,10 +120,10 @@ export class WebSockets {
     const unread = unreadOf(socket, admission.principal.ref);
     socket.once("close", () => {
       release();
-      this.#backlog.forget(unread);
+      this.#options.backlog.forget(unread);
       this.#leave(connection);
     });
-    admission.accept(plainSocket(socket, admission, () => this.#backlog.note(unread)));
+    admission.accept(plainSocket(socket, admission, () => this.#options.backlog.note(unread)));
   }
 
   #leave(connection: Connection): void {
@@ -116,12 +142,12 @@ export class WebSockets {
   }
 }
 
-async function createServer(maxPayload: number): Promise<WebSocketServer> {
+async function createServer({ limit, refuse }: WebSocketsOptions): Promise<WebSocketServer> {
   const ws = await import("ws");
   const server = new ws.WebSocketServer({
     noServer: true,
     clientTracking: false,
-    maxPayload,
+    maxPayload: limit,
     // A chunk of 64 KiB may hold 10,000 messages: each has a turn of the event loop of its own.
     allowSynchronousEvents: false,
     // Compression keeps 300 KB per connection, and what it saves of short JSON is little.
@@ -130,7 +156,7 @@ async function createServer(maxPayload: number): Promise<WebSocketServer> {
     handleProtocols: (offered) => (offered.has("propylon") ? "propylon" : false),
   });
   server.on("wsClientError", ({ message }, socket, req) =>
-    refuseUpgrade(
+    refuse(
       req,
       socket as NetSocket,
       new GatewayError("bad_request", `This is not a WebSocket handshake: ${message}.`, {
