@@ -3,14 +3,14 @@ import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
 import { listOptions } from "../config/options.ts";
-import type { CheckedPlugin } from "../loading/plugin-module.ts";
+import type { CheckedPlugin } from "../gateway/check/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isOfGateway } from "../gateway/scope.ts";
 import { valueLines, valuesBelow } from "./config-values.ts";
 import { checkHere, loadHere } from "./source.ts";
-import { choose, isLocalPlugin } from "../loading/checks.ts";
-import { FIRST_PARTY } from "../loading/first-party.ts";
+import { choose, isLocalPlugin } from "../gateway/check/checks.ts";
+import { FIRST_PARTY } from "../gateway/check/first-party.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { STAGES } from "../call/stages.ts";
 

@@ -1,13 +1,13 @@
 import { dirname, resolve } from "node:path";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
+import { check, type CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import { type Digests, digestsOf, isSame } from "./digests.ts";
 import { draftEdits } from "./draft.ts";
 import { loadConfig, readMerged, type LoadedConfig, type LoadOptions } from "./load.ts";
-import type { ConfigSource, WatchOptions } from "../loading/config-source.ts";
+import type { ConfigSource, WatchOptions } from "../gateway/check/config-source.ts";
 import { ConfigWatcher } from "./watch.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 import { environmentFiles } from "../config/variables.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
 

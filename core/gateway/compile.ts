@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import type { Authenticator } from "../plugin/authentication.ts";
 import type { Guesses } from "../http/guesses.ts";
 import { createChain } from "../http/authenticator.ts";
-import { checkComposed } from "../loading/checks.ts";
+import { checkComposed } from "./check/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";

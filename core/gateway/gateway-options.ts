@@ -1,7 +1,7 @@
 import type { Config } from "../config/config.ts";
-import type { PluginResolver } from "../loading/plugin-module.ts";
-import type { ConfigSource } from "../loading/config-source.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import type { PluginResolver } from "./check/plugin-module.ts";
+import type { ConfigSource } from "./check/config-source.ts";
+import { PluginSource } from "./check/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";

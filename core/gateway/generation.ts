@@ -2,7 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Answer } from "../call/answer.ts";
 import type { Compiled } from "./compile.ts";
 import type { Places } from "../config/config.ts";
-import type { PlacedSelector } from "../loading/selectors.ts";
+import type { PlacedSelector } from "./check/selectors.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Credits } from "../http/authenticator.ts";
 import { setTimer } from "../kit/timers.ts";

@@ -4,7 +4,7 @@ import type { CallInput } from "../call/call.ts";
 import { createAudit, toPluginMutation } from "../http/audit.ts";
 import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
-import type { ConfigSource } from "../loading/config-source.ts";
+import type { ConfigSource } from "./check/config-source.ts";
 import type { Backlog } from "../plugin/backlog.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";

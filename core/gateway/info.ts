@@ -3,7 +3,7 @@ import { makePrincipal } from "../call/principal.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
 import { writeConfig } from "../config/written.ts";
 import type { Principal } from "../kit/types.ts";
-import type { ConfigSource } from "../loading/config-source.ts";
+import type { ConfigSource } from "./check/config-source.ts";
 import type { GatewayDescription } from "../plugin/description.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Generation } from "./generation.ts";

@@ -1,6 +1,6 @@
 import { blame, readAdded } from "./setup.ts";
-import { SPELLINGS } from "../loading/clients.ts";
-import { unserved } from "../loading/check.ts";
+import { SPELLINGS } from "./check/clients.ts";
+import { unserved } from "./check/check.ts";
 import { invalidConfig, type PathIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
 import { ENTRY_TYPES, type ServerConfig } from "../config/server-schema.ts";

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { isLocalPlugin } from "../loading/checks.ts";
-import type { CheckedConfig } from "../loading/check.ts";
+import { isLocalPlugin } from "./check/checks.ts";
+import type { CheckedConfig } from "./check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { ZodType, output as ZodOutput } from "zod";
 import { endpointSchema, listenerSchema } from "../config/schema.ts";

@@ -1,5 +1,5 @@
 import { invalidConfig } from "../config/issue.ts";
-import { type Selectable, type UnknownName, unknownNames } from "../loading/selectors.ts";
+import { type Selectable, type UnknownName, unknownNames } from "./check/selectors.ts";
 import { readRef } from "../call/principal.ts";
 import type { Logger } from "pino";
 import type { Server } from "../call/server.ts";

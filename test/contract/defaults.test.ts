@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { firstPartyPlugins } from "../../core/loading/first-party.ts";
+import { firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
 import { STORE_PLUGINS, TYPE_PLUGINS } from "../../core/plugin/defaults.ts";
 
 /** Which plugin has what. */

@@ -12,7 +12,6 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["process", "store"],
   ["plugin"],
   ["server", "http"],
-  ["loading"],
   ["gateway"],
   ["file"],
   ["workers", "build"],

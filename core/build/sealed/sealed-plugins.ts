@@ -1,10 +1,10 @@
 import { plugins } from "virtual:gateway/plugins";
-import { pluginOf, type PluginResolver } from "../../loading/plugin-module.ts";
+import { pluginOf, type PluginResolver } from "../../gateway/check/plugin-module.ts";
 import { GatewayError } from "../../kit/errors.ts";
 import { isDefault } from "../../plugin/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
-/** In place of core/loading/resolve.ts in a build: the plugins are those that it was made with. */
+/** In place of core/gateway/check/resolve.ts in a build: the plugins are those that it was made with. */
 class SealedPlugins implements PluginResolver {
   readonly names = Object.keys(plugins).filter((name) => !isDefault(name));
   /** None is read from disk. */

@@ -6,7 +6,7 @@ import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../plugins/agents/pallas/pallas.ts";
 import { readPython } from "../../../plugins/agents/pallas/python.ts";
 import { checkNames } from "../../../core/config/names.ts";
-import { parseConfig } from "../../../core/loading/parse.ts";
+import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { createGateway } from "../../../core/index.ts";
 import { pino } from "pino";

@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.ts";
-import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
+import type { Config } from "../../config/config.ts";
+import type { ConfigDraft, ConfigEdit } from "../../config/edit.ts";
 import type { CheckedConfig } from "./check.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 

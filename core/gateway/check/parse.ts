@@ -1,11 +1,11 @@
 import type { z } from "zod";
-import { Config, placeIssue, Places } from "../config/config.ts";
-import { explainIssues, type ZodIssue } from "../config/explain.ts";
-import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../config/issue.ts";
-import { checkNames, isPlainObject } from "../config/names.ts";
-import { configSchema, type GatewayConfigInput } from "../config/schema.ts";
-import { ENTRY_TYPES } from "../config/server-schema.ts";
-import type { Shape } from "../config/shape.ts";
+import { Config, placeIssue, Places } from "../../config/config.ts";
+import { explainIssues, type ZodIssue } from "../../config/explain.ts";
+import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../../config/issue.ts";
+import { checkNames, isPlainObject } from "../../config/names.ts";
+import { configSchema, type GatewayConfigInput } from "../../config/schema.ts";
+import { ENTRY_TYPES } from "../../config/server-schema.ts";
+import type { Shape } from "../../config/shape.ts";
 import {
   commonOptions,
   inputShape,
@@ -13,8 +13,8 @@ import {
   ownOptions,
   readGroups,
   withDefaults,
-} from "../config/written.ts";
-import { TYPE_PLUGINS } from "../plugin/defaults.ts";
+} from "../../config/written.ts";
+import { TYPE_PLUGINS } from "../../plugin/defaults.ts";
 import { coerceExpanded, hideExpanded } from "./coerce.ts";
 import { COMMON_ENTRY, type EntryType, shapeOf, shapeWith } from "./jsonschema.ts";
 import type { PluginResolver } from "./plugin-module.ts";

@@ -1,7 +1,7 @@
-import { matchesWildcard } from "../kit/wildcard.ts";
-import type { OptionSelector } from "../plugin/definitions.ts";
+import { matchesWildcard } from "../../kit/wildcard.ts";
+import type { OptionSelector } from "../../plugin/definitions.ts";
 import { choose } from "./checks.ts";
-import type { ConfigPath } from "../config/issue.ts";
+import type { ConfigPath } from "../../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 
 /** Tools that are looked for in the lists of servers: that is done each time one is told. */
