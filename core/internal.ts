@@ -55,7 +55,7 @@ export {
   abortError,
   abortableOf,
   type Abortable,
-} from "./call/cancellation.ts";
+} from "./kit/cancellation.ts";
 export { answerInputs, contains, needsInput } from "./call/bridge.ts";
 export { toResult } from "./server/content.ts";
 export { blobContent, fromContent, toContent } from "./kit/blocks.ts";
@@ -96,12 +96,12 @@ export {
   restorePrincipal,
   keptPrincipalSchema,
   type KeptPrincipal,
-} from "./call/kept.ts";
+} from "./kit/kept.ts";
 
 // Servers
 export { librariesOf } from "./call/libraries.ts";
 export { maskerOf, maskSaid } from "./config/mask.ts";
-export { maskArguments } from "./config/secret-text.ts";
+export { maskArguments } from "./kit/secret-text.ts";
 export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";
 export { LeftOutLog } from "./server/left-out.ts";
@@ -112,7 +112,7 @@ export { EMPTY_CATALOGUE } from "./call/server.ts";
 
 // Logins
 export { PERSON_ROLES, type PersonRole } from "./kit/roles.ts";
-export { readRef } from "./call/principal.ts";
+export { readRef } from "./kit/principal.ts";
 export { JWT } from "./config/auth.ts";
 export { type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
 export { readBasic, readBearer, readUnprovenClaims } from "./http/authorization.ts";

@@ -18,5 +18,5 @@ export { choose } from "../gateway/check/checks.ts";
 export { transportOf } from "../gateway/check/clients.ts";
 export { nearest } from "../kit/spelling.ts";
 export { usableName } from "../config/names.ts";
-export { freePort, isPortFree } from "../http/port.ts";
-export { childEnvironment } from "../process/environment.ts";
+export { freePort, isPortFree } from "../kit/port.ts";
+export { childEnvironment } from "../kit/environment.ts";

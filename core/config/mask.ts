@@ -1,5 +1,5 @@
 import { isPlainObject } from "./names.ts";
-import { isSecretName, MASK, maskArguments, maskUrls, maskWords } from "./secret-text.ts";
+import { isSecretName, MASK, maskArguments, maskUrls, maskWords } from "../kit/secret-text.ts";
 
 /** Maps of which every value is a secret: they carry credentials under any name. */
 const SECRET_MAPS: ReadonlySet<string> = new Set(["env", "headers"]);

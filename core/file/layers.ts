@@ -5,7 +5,7 @@ import { type ConfigText, placeIssue, Places, type Part } from "../config/config
 import { isText } from "./file-names.ts";
 import { invalidConfig, type ConfigIssue, type PathIssue } from "../config/issue.ts";
 import { isPlainObject } from "../config/names.ts";
-import { maskUrls } from "../config/secret-text.ts";
+import { maskUrls } from "../kit/secret-text.ts";
 import { expand, type Environment } from "../config/variables.ts";
 import type { GatewayError } from "../kit/errors.ts";
 import { nearest } from "../kit/spelling.ts";

@@ -6,7 +6,7 @@ import type { PluginServer } from "../server/plugin-server.ts";
 import { ReshapedServer } from "../server/reshaped-server.ts";
 import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
-import type { InFlightSet } from "../call/cancellation.ts";
+import type { InFlightSet } from "../kit/cancellation.ts";
 import {
   createDeadline,
   type Abortion,

@@ -28,7 +28,7 @@ import { Points } from "./points.ts";
 import { Reshapes } from "../plugin/reshapes.ts";
 import { ReshapedServer, reshapeServers } from "../server/reshaped-server.ts";
 import { composePipeline, createEntry, createTerminal, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/cancellation.ts";
+import type { InFlightSet } from "../kit/cancellation.ts";
 import {
   answerOf,
   combinePrincipalFilters,

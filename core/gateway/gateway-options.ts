@@ -3,7 +3,7 @@ import type { PluginResolver } from "./check/plugin-module.ts";
 import type { ConfigSource } from "./check/config-source.ts";
 import { PluginSource } from "./check/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { comesAlong, isDefault } from "../plugin/defaults.ts";
+import { comesAlong, isDefault } from "../config/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 import type { Seat } from "./seat.ts";

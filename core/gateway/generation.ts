@@ -8,7 +8,7 @@ import type { Credits } from "../http/authenticator.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { attempt, type Abortion } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/cancellation.ts";
+import type { InFlightSet } from "../kit/cancellation.ts";
 import type { Scope } from "./scope.ts";
 import type { Service } from "../kit/service.ts";
 import type { CallRunner } from "../plugin/endpoint-server.ts";

@@ -1,5 +1,5 @@
-import { restorePrincipal, type KeptPrincipal } from "../call/kept.ts";
-import { makePrincipal } from "../call/principal.ts";
+import { restorePrincipal, type KeptPrincipal } from "../kit/kept.ts";
+import { makePrincipal } from "../kit/principal.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
 import { writeConfig } from "../config/written.ts";
 import type { Principal } from "../kit/types.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Logger } from "pino";
-import { InFlightSet } from "../call/cancellation.ts";
+import { InFlightSet } from "../kit/cancellation.ts";
 import type { Abortion } from "../call/pipeline.ts";
 import { droppedBetween, uncheckedCredentials } from "../http/authenticator.ts";
 import type { Config } from "../config/config.ts";

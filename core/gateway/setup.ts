@@ -10,7 +10,7 @@ import { type EndpointServer, EndpointServers } from "../plugin/endpoint-server.
 import type { Added, Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
-import { AUTH_PLUGIN, chosen, isDefault } from "../plugin/defaults.ts";
+import { AUTH_PLUGIN, chosen, isDefault } from "../config/defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "../plugin/hooks.ts";
 import { createRegistry } from "./metrics.ts";

@@ -1,5 +1,5 @@
 import { type Authenticator, type Credentials, EVERYBODY } from "../plugin/authentication.ts";
-import { AUTH_PLUGIN } from "../plugin/defaults.ts";
+import { AUTH_PLUGIN } from "../config/defaults.ts";
 import { JWT, KEYS } from "../config/auth.ts";
 import type { PathIssue } from "../config/issue.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -8,7 +8,7 @@ import { readBearer } from "./authorization.ts";
 import { AuthenticatorChain } from "./chain.ts";
 import type { Guesses } from "./guesses.ts";
 import type { Principal } from "../kit/types.ts";
-import { originOf } from "../call/principal.ts";
+import { originOf } from "../kit/principal.ts";
 import { readAuthenticator } from "../plugin/kernel-points.ts";
 import { TrustedProxies } from "./proxies.ts";
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { Cancellation } from "../call/cancellation.ts";
+import { Cancellation } from "../kit/cancellation.ts";
 import { clientGone, toGatewayError } from "../kit/errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, type H3Event } from "h3";
 import type { Logger } from "pino";
 import { createAudit, toMutation } from "./audit.ts";
-import { Actor, noteActor } from "../call/actor.ts";
+import { Actor, noteActor } from "../kit/actor.ts";
 import type { Credentials } from "../plugin/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
 import { GatewayError, toEnvelope } from "../kit/errors.ts";

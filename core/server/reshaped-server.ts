@@ -6,7 +6,7 @@ import type { EntryKind, LeftOut } from "../call/left-out-entry.ts";
 import type { Catalogue, Server } from "../call/server.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
-import { abortError } from "../call/cancellation.ts";
+import { abortError } from "../kit/cancellation.ts";
 import { isPlainObject } from "../config/names.ts";
 import { setTimer } from "../kit/timers.ts";
 import { PluginServer } from "./plugin-server.ts";

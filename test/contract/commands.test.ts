@@ -8,7 +8,7 @@ import { Command } from "commander";
 import { expect, it, onTestFinished } from "vitest";
 import { addCommand } from "../../core/cli/program.ts";
 import { firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
-import { DEFAULT_PLUGINS } from "../../core/plugin/defaults.ts";
+import { DEFAULT_PLUGINS } from "../../core/config/defaults.ts";
 import { COMMANDS } from "../../plugins/commands.ts";
 import { startPropylon } from "../core/cli/propylon.ts";
 import { PATIENCE } from "../fixtures/ci.ts";

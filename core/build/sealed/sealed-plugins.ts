@@ -1,7 +1,7 @@
 import { plugins } from "virtual:gateway/plugins";
 import { pluginOf, type PluginResolver } from "../../gateway/check/plugin-module.ts";
 import { GatewayError } from "../../kit/errors.ts";
-import { isDefault } from "../../plugin/defaults.ts";
+import { isDefault } from "../../config/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 
 /** In place of core/gateway/check/resolve.ts in a build: the plugins are those that it was made with. */

@@ -5,7 +5,7 @@ import {
   schemeOf,
   STORE_PLUGINS,
   TYPE_PLUGINS,
-} from "../../plugin/defaults.ts";
+} from "../../config/defaults.ts";
 import { checkParts, checkWithPlugins, findStore, readsAuth, storeIssues } from "./checks.ts";
 import { credentialsIn } from "../../http/authenticator.ts";
 import type { Config } from "../../config/config.ts";

@@ -14,7 +14,7 @@ import {
   readGroups,
   withDefaults,
 } from "../../config/written.ts";
-import { TYPE_PLUGINS } from "../../plugin/defaults.ts";
+import { TYPE_PLUGINS } from "../../config/defaults.ts";
 import { coerceExpanded, hideExpanded } from "./coerce.ts";
 import { COMMON_ENTRY, type EntryType, shapeOf, shapeWith } from "./jsonschema.ts";
 import type { PluginResolver } from "./plugin-module.ts";

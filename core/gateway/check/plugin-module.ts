@@ -1,5 +1,5 @@
 import { GatewayError, isGatewayError, toGatewayError } from "../../kit/errors.ts";
-import { isDefault } from "../../plugin/defaults.ts";
+import { isDefault } from "../../config/defaults.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 import type { PathIssue } from "../../config/issue.ts";
 import type { PluginNeeds } from "../../plugin/definitions.ts";
