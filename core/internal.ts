@@ -20,7 +20,7 @@ export type { StandIn } from "./plugin/authentication.ts";
 export type { ComposedGateway, Contribution } from "./plugin/point.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";
 export type { GatewayWarning, PluginWarning } from "./plugin/description.ts";
-export { listenerUrl } from "./http/allowed-hosts.ts";
+export { listenerUrl } from "./kit/addresses.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { isZodSchema } from "./kit/zod-schema.ts";
 export type { OptionReference } from "./plugin/definitions.ts";
@@ -100,7 +100,7 @@ export {
 
 // Servers
 export { librariesOf } from "./call/libraries.ts";
-export { maskerOf, maskSaid } from "./config/mask.ts";
+export { maskerOf, maskSaid } from "./kit/mask.ts";
 export { maskArguments } from "./kit/secret-text.ts";
 export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";

@@ -1,4 +1,4 @@
-import { maskConfig } from "../config/mask.ts";
+import { maskConfig } from "../kit/mask.ts";
 import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isPlainObject } from "./names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import type { ConfigPath, PathIssue } from "./issue.ts";
 import { pathText } from "./issue.ts";
 import type { Places } from "./config.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { pathText, type ConfigPath, type PathIssue } from "./issue.ts";
-import { isPlainObject } from "./names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./schema.ts";
 import { entryCommon } from "./server-schema.ts";
 import type { Shape } from "./shape.ts";

@@ -4,7 +4,7 @@ import { readCode } from "../config/code.ts";
 import { type ConfigText, placeIssue, Places, type Part } from "../config/config.ts";
 import { isText } from "./file-names.ts";
 import { invalidConfig, type ConfigIssue, type PathIssue } from "../config/issue.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { maskUrls } from "../kit/secret-text.ts";
 import { expand, type Environment } from "../config/variables.ts";
 import type { GatewayError } from "../kit/errors.ts";

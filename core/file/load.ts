@@ -7,9 +7,9 @@ import type { Environment } from "../config/variables.ts";
 import { environmentName, expand, readEnvironment } from "../config/variables.ts";
 import { CONFIG_NAMES } from "./file-names.ts";
 import type { ConfigIssue, PathIssue } from "../config/issue.ts";
-import { checkNames, isPlainObject } from "../config/names.ts";
+import { checkNames, clientKeys, parseValue } from "../gateway/check/parse.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { readLayers, type LayeredText } from "./layers.ts";
-import { clientKeys, parseValue } from "../gateway/check/parse.ts";
 import type { PluginResolver } from "../gateway/check/plugin-module.ts";
 import { PluginSource } from "../gateway/check/resolve.ts";
 

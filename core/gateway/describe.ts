@@ -1,5 +1,5 @@
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
-import { listenerUrl } from "../http/allowed-hosts.ts";
+import { listenerUrl } from "../kit/addresses.ts";
 import { chosen } from "../config/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
 import type { Generation } from "./generation.ts";

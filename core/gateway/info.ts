@@ -1,6 +1,6 @@
 import { restorePrincipal, type KeptPrincipal } from "../kit/kept.ts";
 import { makePrincipal } from "../kit/principal.ts";
-import { maskGatewayConfig } from "../config/mask.ts";
+import { maskGatewayConfig } from "../config/shown.ts";
 import { writeConfig } from "../config/written.ts";
 import type { Principal } from "../kit/types.ts";
 import type { ConfigSource } from "./check/config-source.ts";

@@ -2,7 +2,7 @@ import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
 import { actorOf, type Actor } from "../kit/actor.ts";
 import { originOf } from "../kit/principal.ts";
-import { maskText } from "../config/mask.ts";
+import { maskText } from "../kit/mask.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { Json } from "../kit/types.ts";

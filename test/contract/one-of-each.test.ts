@@ -26,7 +26,7 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     "core/http/allowed-hosts.ts",
   ],
   "host without its brackets": [/hostname\.replace|replace\(\/\^\\\[/, "core/kit/addresses.ts"],
-  "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/http/allowed-hosts.ts"],
+  "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/kit/addresses.ts"],
   "address to listen on": [/"Address to bind\."/, "core/config/schema.ts"],
   "choice of the body of an error": [/application\/problem\+json/, "core/kit/errors.ts"],
   "reader of JSON pointers": [/"~1"/, "core/kit/json-pointer.ts"],

@@ -5,9 +5,9 @@ import {
   schemeOf,
   STORE_PLUGINS,
   TYPE_PLUGINS,
+  credentialsIn,
 } from "../../config/defaults.ts";
 import { checkParts, checkWithPlugins, findStore, readsAuth, storeIssues } from "./checks.ts";
-import { credentialsIn } from "../../http/authenticator.ts";
 import type { Config } from "../../config/config.ts";
 import { invalidConfig, type PathIssue } from "../../config/issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
@@ -17,7 +17,7 @@ import type { PluginNeeds, StoreKind } from "../../plugin/definitions.ts";
 import type { AnyPlugin } from "../../plugin/plugin.ts";
 import type { GatewayConfig } from "../../config/schema.ts";
 import { pluginsOf, validatePart } from "./parse.ts";
-import { isPlainObject } from "../../config/names.ts";
+import { isPlainObject } from "../../kit/json.ts";
 import { SPELLINGS } from "./clients.ts";
 import { ENTRY_TYPES } from "../../config/server-schema.ts";
 import { nearest } from "../../kit/spelling.ts";

@@ -1,7 +1,12 @@
 import { JWT, KEYS } from "../../config/auth.ts";
-import { hasCredentials, uncheckedCredentials } from "../../http/authenticator.ts";
+import {
+  hasCredentials,
+  uncheckedCredentials,
+  AUTH_PLUGIN,
+  schemeOf,
+  STORE_PLUGINS,
+} from "../../config/defaults.ts";
 import { isLoopback } from "../../kit/addresses.ts";
-import { AUTH_PLUGIN, schemeOf, STORE_PLUGINS } from "../../config/defaults.ts";
 import type { OptionReference, StoreAbility, StoreKind } from "../../plugin/definitions.ts";
 import type { PathIssue } from "../../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";

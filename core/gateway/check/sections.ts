@@ -4,7 +4,7 @@ import type { Places } from "../../config/config.ts";
 import { loadIssue, type PluginResolver } from "./plugin-module.ts";
 import { configObject } from "../../config/schema.ts";
 import { nearest } from "../../kit/spelling.ts";
-import { isPlainObject } from "../../config/names.ts";
+import { isPlainObject } from "../../kit/json.ts";
 
 /** A top-level key of a config that a plugin claims. */
 export interface Section {
