@@ -7,9 +7,7 @@ import { importGraph } from "./imports.ts";
  */
 export const FLOORS: readonly (readonly string[])[] = [
   ["kit"],
-  ["call"],
-  ["config"],
-  ["process", "store"],
+  ["call", "config", "process", "store"],
   ["plugin"],
   ["server", "http"],
   ["gateway"],
