@@ -113,7 +113,7 @@ export { EMPTY_CATALOGUE } from "./call/server.ts";
 // Logins
 export { PERSON_ROLES, type PersonRole } from "./kit/roles.ts";
 export { readRef } from "./kit/principal.ts";
-export { JWT } from "./config/auth.ts";
+export { JWT } from "./config/defaults.ts";
 export { type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
 export { readBasic, readBearer, readUnprovenClaims } from "./http/authorization.ts";
 export { createSecret, hasChecksum, randomText } from "./kit/secret.ts";
@@ -168,5 +168,6 @@ export { replaceFile, sweepTemporary } from "./kit/replace-file.ts";
 // Credentials of the config
 export type { Bearer } from "./http/authorization.ts";
 export { type AuthenticatorDefinition, EVERYBODY } from "./plugin/authentication.ts";
-export { credentialsSchema, KEYS } from "./config/auth.ts";
+export { credentialsSchema } from "./config/auth.ts";
+export { KEYS } from "./config/defaults.ts";
 export { RSA_ALGORITHMS } from "./config/rsa-algorithm.ts";

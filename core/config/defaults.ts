@@ -1,4 +1,3 @@
-import { JWT, KEYS } from "./auth.ts";
 import type { PathIssue } from "./issue.ts";
 import type { GatewayConfig } from "./schema.ts";
 
@@ -13,6 +12,20 @@ export const DEFAULT_PLUGINS: readonly string[] = ["keys", "servers", "mcp", "ta
  * with credentials is refused without it.
  */
 export const AUTH_PLUGIN = "keys";
+
+/**
+ * Name of the authenticator of `auth.apiKey` and `auth.keys`. It knows keys, and no people.
+ *
+ * @example const others = authenticators.filter(({ name }) => name !== KEYS);
+ */
+export const KEYS = "keys";
+
+/**
+ * Name of the authenticator of `auth.jwt`; no other issuer has it.
+ *
+ * @example const name = qualifiedId(JWT, "ada"); // jwt:ada
+ */
+export const JWT = "jwt";
 
 /**
  * Server types of plugins that come with Propylon: an entry of `servers` with such a `type` brings its plugin along, unless another

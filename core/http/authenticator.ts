@@ -1,6 +1,5 @@
 import { type Authenticator, type Credentials, EVERYBODY } from "../plugin/authentication.ts";
-import { AUTH_PLUGIN, hasCredentials } from "../config/defaults.ts";
-import { JWT, KEYS } from "../config/auth.ts";
+import { AUTH_PLUGIN, hasCredentials, JWT, KEYS } from "../config/defaults.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { readBearer } from "./authorization.ts";

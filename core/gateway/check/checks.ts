@@ -1,5 +1,6 @@
-import { JWT, KEYS } from "../../config/auth.ts";
 import {
+  JWT,
+  KEYS,
   hasCredentials,
   uncheckedCredentials,
   AUTH_PLUGIN,
