@@ -20,7 +20,7 @@ export type { StandIn } from "./plugin/authentication.ts";
 export type { ComposedGateway, Contribution } from "./plugin/point.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";
 export type { GatewayWarning, PluginWarning } from "./plugin/description.ts";
-export { listenerUrl } from "./http/allowed-hosts.ts";
+export { listenerUrl } from "./kit/addresses.ts";
 export { RESERVED_SERVERS } from "./config/names.ts";
 export { isZodSchema } from "./kit/zod-schema.ts";
 export type { OptionReference } from "./plugin/definitions.ts";
@@ -55,7 +55,7 @@ export {
   abortError,
   abortableOf,
   type Abortable,
-} from "./call/cancellation.ts";
+} from "./kit/cancellation.ts";
 export { answerInputs, contains, needsInput } from "./call/bridge.ts";
 export { toResult } from "./server/content.ts";
 export { blobContent, fromContent, toContent } from "./kit/blocks.ts";
@@ -96,12 +96,12 @@ export {
   restorePrincipal,
   keptPrincipalSchema,
   type KeptPrincipal,
-} from "./call/kept.ts";
+} from "./kit/kept.ts";
 
 // Servers
 export { librariesOf } from "./server/adapted-server.ts";
-export { maskerOf, maskSaid } from "./config/mask.ts";
-export { maskArguments } from "./config/secret-text.ts";
+export { maskerOf, maskSaid } from "./kit/mask.ts";
+export { maskArguments } from "./kit/secret-text.ts";
 export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";
 export { LeftOutLog } from "./server/left-out.ts";
@@ -112,8 +112,8 @@ export { EMPTY_CATALOGUE } from "./call/server.ts";
 
 // Logins
 export { PERSON_ROLES, type PersonRole } from "./kit/roles.ts";
-export { readRef } from "./call/principal.ts";
-export { JWT } from "./config/auth.ts";
+export { readRef } from "./kit/principal.ts";
+export { JWT } from "./config/defaults.ts";
 export { type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
 export { readBasic, readBearer, readUnprovenClaims } from "./http/authorization.ts";
 export { createSecret, hasChecksum, randomText } from "./kit/secret.ts";
@@ -168,5 +168,6 @@ export { replaceFile, sweepTemporary } from "./kit/replace-file.ts";
 // Credentials of the config
 export type { Bearer } from "./http/authorization.ts";
 export { type AuthenticatorDefinition, EVERYBODY } from "./plugin/authentication.ts";
-export { credentialsSchema, KEYS } from "./config/auth.ts";
+export { credentialsSchema } from "./config/auth.ts";
+export { KEYS } from "./config/defaults.ts";
 export { RSA_ALGORITHMS } from "./config/rsa-algorithm.ts";

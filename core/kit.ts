@@ -23,7 +23,7 @@ export { perGeneration } from "./gateway/per-generation.ts";
 export { VERSION } from "./kit/version.ts";
 
 // Who calls
-export { createPrincipal } from "./call/principal.ts";
+export { createPrincipal } from "./kit/principal.ts";
 export { admits } from "./http/guard.ts";
 export { ROLES } from "./kit/roles.ts";
 export {
@@ -36,7 +36,7 @@ export {
 // Calls
 export type { CallSources } from "./kit/types.ts";
 export { amendCall } from "./call/call.ts";
-export { addSignal, Cancellation } from "./call/cancellation.ts";
+export { addSignal, Cancellation } from "./kit/cancellation.ts";
 export { traceOf } from "./call/trace.ts";
 export {
   endOf,

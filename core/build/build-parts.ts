@@ -1,12 +1,12 @@
 import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { isLocalPlugin } from "../loading/checks.ts";
+import { isLocalPlugin } from "../gateway/check/checks.ts";
 import { withContainer } from "../file/container.ts";
 import { findConfig, loadConfig } from "../file/load.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
+import { check, type CheckedConfig } from "../gateway/check/check.ts";
 import { isCode, isText } from "../file/file-names.ts";
-import { FIRST_PARTY } from "../loading/first-party.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { FIRST_PARTY } from "../gateway/check/first-party.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";

@@ -17,7 +17,10 @@ const within = (path: string): string => join(MODULES, "core", `${path}.${SUFFIX
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([
-  [within("loading/resolve"), `export * from ${quote(within("build/sealed/sealed-plugins"))};`],
+  [
+    within("gateway/check/resolve"),
+    `export * from ${quote(within("build/sealed/sealed-plugins"))};`,
+  ],
   [within("config/code"), `export * from ${quote(within("build/sealed/sealed-code"))};`],
   [within("kit/version"), `export const VERSION = ${quote(VERSION)};`],
 ]);

@@ -9,8 +9,8 @@ import type {
   Tool,
 } from "../kit/types.ts";
 import type { Answer } from "./answer.ts";
-import { type Cancellation, addSignal } from "./cancellation.ts";
-import { createPrincipal } from "./principal.ts";
+import { type Cancellation, addSignal } from "../kit/cancellation.ts";
+import { createPrincipal } from "../kit/principal.ts";
 
 /**
  * One request on its way through the pipeline. Immutable: a middleware that changes

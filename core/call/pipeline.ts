@@ -7,7 +7,7 @@ import {
   ownCancellation,
   type InFlightSet,
   type Slotted,
-} from "./cancellation.ts";
+} from "../kit/cancellation.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Server } from "./server.ts";

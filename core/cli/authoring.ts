@@ -1,7 +1,7 @@
 import type { CommandDefinition, CommandInput } from "../plugin/command.ts";
 import { relative } from "node:path";
 import type { BuildRequest } from "../build/build.ts";
-import { isDefault } from "../plugin/defaults.ts";
+import { isDefault } from "../config/defaults.ts";
 
 /** Flags of `check`. */
 interface CheckFlags {

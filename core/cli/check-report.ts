@@ -1,6 +1,6 @@
 import { issuesOf, issueText, type ConfigIssue } from "../config/issue.ts";
 import type { Config } from "../config/config.ts";
-import type { CheckedConfig } from "../loading/check.ts";
+import type { CheckedConfig } from "../gateway/check/check.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { dryRun } from "../gateway/dry-run.ts";

@@ -1,19 +1,19 @@
-import { maskConfig } from "../config/mask.ts";
+import { maskConfig } from "../kit/mask.ts";
 import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
 import { listOptions } from "./plugin-options.ts";
-import type { CheckedPlugin } from "../loading/plugin-module.ts";
+import { type CheckedPlugin } from "../gateway/check/plugin-module.ts";
 import type { PluginComposition } from "../gateway/composition.ts";
+import { drawChart } from "../gateway/chart.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isOfGateway } from "../gateway/scope.ts";
 import { valueLines, valuesBelow } from "./config-values.ts";
 import { checkHere, loadHere } from "./source.ts";
-import { isLocalPlugin } from "../loading/checks.ts";
+import { isLocalPlugin } from "../gateway/check/checks.ts";
 import { choose } from "../kit/spelling.ts";
-import { FIRST_PARTY } from "../loading/first-party.ts";
+import { FIRST_PARTY } from "../gateway/check/first-party.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { STAGES } from "../call/stages.ts";
 
 /** An option of a plugin with what it is set to. */
 interface OptionInForce {
@@ -224,40 +224,5 @@ function routeText({
 
 /** Prints the composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. */
 export async function graph(file: string | undefined): Promise<void> {
-  console.log(mermaid((await composeConfig(file)).plugins));
-}
-
-/**
- * The text of the chart. Every label is quoted and no id is a word of Mermaid's own, of which there are many: `call` is one.
- */
-export function mermaid(plugins: readonly PluginComposition[]): string {
-  const id = new Map(plugins.map((plugin, index) => [plugin.name, `plugin_${index}`]));
-  const stages = STAGES.filter((stage) => plugins.some((plugin) => plugin.stages.includes(stage)));
-  const chain = ["calls_in", ...stages.map((stage) => `stage_${stage}`), "servers_out"];
-  return [
-    "flowchart LR",
-    '  calls_in(["calls"])',
-    ...stages.map((stage) => `  stage_${stage}["${stage}"]`),
-    '  servers_out[("servers")]',
-    `  ${chain.join(" --> ")}`,
-    ...plugins.map(({ name }) => `  ${id.get(name)}{{"${quoted(name)}"}}`),
-    ...plugins.flatMap(({ name, stages: joined }) =>
-      joined.map((stage) => `  ${id.get(name)} -.- stage_${stage}`),
-    ),
-    ...plugins.flatMap(({ name, injects }) =>
-      injects.flatMap(({ service, from }) =>
-        from !== undefined && id.has(from)
-          ? [`  ${id.get(from)} -- "${quoted(service)}" --> ${id.get(name)}`]
-          : [],
-      ),
-    ),
-    ...plugins.flatMap(({ name, servers }) =>
-      servers.length === 0 ? [] : [`  ${id.get(name)} --> servers_out`],
-    ),
-  ].join("\n");
-}
-
-/** Text between quotes, which may hold anything but quotes, and entities. */
-function quoted(text: string): string {
-  return text.replaceAll("#", "#35;").replaceAll('"', "#quot;").replaceAll(/\s+/g, " ");
+  console.log(drawChart((await composeConfig(file)).plugins));
 }

@@ -1,6 +1,6 @@
 import { type Config, writeConfig } from "../config/config.ts";
 import { pathText, placeText } from "../config/issue.ts";
-import { maskGatewayConfig } from "../config/mask.ts";
+import { maskGatewayConfig } from "../config/shown.ts";
 import { originsOf, type ConfigValue } from "../config/origin.ts";
 
 /**

@@ -1,4 +1,5 @@
-import { isPlainObject, OBJECT_NAMES } from "../config/names.ts";
+import { OBJECT_NAMES } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { withContainer } from "../file/container.ts";
 

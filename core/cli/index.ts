@@ -14,8 +14,8 @@ export { askPlugin, askPluginLines, type PluginRequest } from "./plugin-client.t
 export { isHttpUrl, readCount } from "./program.ts";
 export type { Running, StartOptions } from "./open-gateway.ts";
 export { runGateway, start } from "./start.ts";
-export { transportOf } from "../loading/clients.ts";
+export { transportOf } from "../gateway/check/clients.ts";
 export { choose, nearest } from "../kit/spelling.ts";
 export { usableName } from "../config/names.ts";
-export { freePort, isPortFree } from "../http/port.ts";
-export { childEnvironment } from "../process/environment.ts";
+export { freePort, isPortFree } from "../kit/port.ts";
+export { childEnvironment } from "../kit/environment.ts";

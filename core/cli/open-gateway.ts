@@ -1,4 +1,4 @@
-import type { CheckedConfig } from "../loading/check.ts";
+import type { CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigFile } from "../file/config-file.ts";
 import type { ConfigIssue } from "../config/issue.ts";

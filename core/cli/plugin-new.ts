@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, extname, join, relative, resolve } from "node:path";
 import { findConfig } from "../file/load.ts";
-import { FIRST_PARTY } from "../loading/first-party.ts";
+import { FIRST_PARTY } from "../gateway/check/first-party.ts";
 import { draftConfig } from "../file/write.ts";
 import { GatewayError } from "../kit/errors.ts";
 

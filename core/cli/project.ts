@@ -1,8 +1,8 @@
-import { checkDefinition } from "../loading/check.ts";
+import { checkDefinition } from "../gateway/check/check.ts";
 import { dirname } from "node:path";
-import { FIRST_PARTY } from "../loading/first-party.ts";
+import { FIRST_PARTY } from "../gateway/check/first-party.ts";
 import { readPluginKeys } from "../file/load.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 import type { CommandDefinition } from "../plugin/command.ts";
 import { failureText } from "./exit.ts";
 

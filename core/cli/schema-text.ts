@@ -1,6 +1,6 @@
 import { ConfigFile } from "../file/config-file.ts";
-import { configJsonSchema } from "../loading/jsonschema.ts";
-import { firstPartyPlugins } from "../loading/first-party.ts";
+import { configJsonSchema } from "../gateway/check/jsonschema.ts";
+import { firstPartyPlugins } from "../gateway/check/first-party.ts";
 
 /** Prints the JSON Schema of the config with the plugins that come with Propylon; with a config, also with its other ones. */
 export async function schema(config: string | undefined): Promise<void> {

@@ -1,11 +1,11 @@
 import { ConfigFile } from "../file/config-file.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
+import { check, type CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import { findConfig, loadConfig } from "../file/load.ts";
-import { parseConfig } from "../loading/parse.ts";
+import { parseConfig } from "../gateway/check/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 import { RESERVED_SERVERS } from "../config/names.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { withContainer } from "../file/container.ts";
 import { applyFlags, type ServeFlags } from "./flags.ts";

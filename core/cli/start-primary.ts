@@ -3,11 +3,9 @@ import { ConfigWatcher } from "../file/watch.ts";
 import type { ConfigFile } from "../file/config-file.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import { reloadError } from "../gateway/changes.ts";
-import { openDriver } from "../gateway/open-store.ts";
 import { writeLines } from "../config/log.ts";
-import { MemoryDriver } from "../store/memory.ts";
-import type { StoreDriver } from "../store/driver.ts";
 import { Primary, type ReadConfig } from "../workers/primary.ts";
+import { openOwnStore } from "../workers/own-store.ts";
 import { workerCount } from "../workers/role.ts";
 import { EXIT } from "./exit.ts";
 import { keyOf, type LoadedStart, type StartOptions } from "./open-gateway.ts";
@@ -33,7 +31,7 @@ export async function startPrimary(
   const { config } = checked;
   const store = await openOwnStore(checked, { cwd, log });
   const primary = new Primary({
-    count: workerCount(config.values),
+    count: workerCount(config.values.workers),
     log,
     store,
     config: { text },
@@ -65,17 +63,6 @@ export async function startPrimary(
   if (file && options.watch) await watch(primary, file);
   const summary = await primary.summarise();
   if (summary) writeSummary(summary, config.values.log, log, keyOf(options, config));
-}
-
-/** The store that workers share through this process; nothing where several processes can use that of the config anyway. */
-async function openOwnStore(
-  checked: LoadedStart["checked"],
-  where: { readonly cwd: string; readonly log: Logger },
-): Promise<StoreDriver | undefined> {
-  const driver = await openDriver(checked, where);
-  if (!driver?.shared) return driver ?? new MemoryDriver();
-  await driver.close();
-  return undefined;
 }
 
 async function readConfig(file: ConfigFile): Promise<ReadConfig> {

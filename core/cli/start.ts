@@ -29,7 +29,7 @@ export async function start(options: StartOptions): Promise<void> {
   const log = await createLogger(config.values.log);
   for (const warning of warnings) log.warn(issueText(warning));
   if (file) await sweepTemporary(file.path);
-  if (workerCount(config.values) > 1) {
+  if (workerCount(config.values.workers) > 1) {
     const { startPrimary } = await import("./start-primary.ts");
     return startPrimary(loaded, { options, log, isStarted });
   }

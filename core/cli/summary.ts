@@ -5,12 +5,13 @@ import type { GatewayConfig } from "../config/schema.ts";
 import type { Summary } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
-import type { ServerStatus } from "../call/server.ts";
 import { claudeCommand, clientName } from "./client-hint.ts";
 import { setTimer } from "../kit/timers.ts";
 import { VERSION } from "../kit/version.ts";
 
-const UNSETTLED: ReadonlySet<ServerStatus["state"]> = new Set(["idle", "connecting"]);
+type DescribedServer = GatewayDescription["servers"][number];
+
+const UNSETTLED: ReadonlySet<DescribedServer["status"]["state"]> = new Set(["idle", "connecting"]);
 
 /** Resolves when no server is still making its first connection, at the latest after a time in milliseconds. */
 export async function whenSettled(gateway: Gateway, limit: number): Promise<void> {
@@ -111,7 +112,7 @@ export function summaryText(summary: Summary, key: string): string {
     servers.map((server) => [
       server.name,
       server.status.state,
-      `${countsOf(server)}${placeOf(server.status)}`,
+      `${countsOf(server)}${placeOf(server)}`,
     ]),
   );
   section("Routes", routeRows(routes));
@@ -133,7 +134,7 @@ export function summaryText(summary: Summary, key: string): string {
 }
 
 /** Where a server runs that one gateway runs for all. */
-function placeOf({ placement }: ServerStatus): string {
+function placeOf({ status: { placement } }: DescribedServer): string {
   if (!placement) return "";
   const moved = placement.moves > 0 ? `, moved ${placement.moves} times` : "";
   if (placement.here) return `, runs here for all gateways${moved}`;
@@ -158,12 +159,7 @@ function routeRows(routes: GatewayDescription["routes"]): string[][] {
   return [...rows, ["*", "/_meta ...", `${management.length} of management`, doorOf(isOpen)]];
 }
 
-function countsOf({
-  status,
-  tools,
-  resources,
-  prompts,
-}: GatewayDescription["servers"][number]): string {
+function countsOf({ status, tools, resources, prompts }: DescribedServer): string {
   const count = (number: number, noun: string): string =>
     `${number} ${noun}${number === 1 ? "" : "s"}`;
   const parts = [

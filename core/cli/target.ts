@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { CONFIG_NAMES } from "../file/file-names.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
-import { listenerUrl } from "../http/allowed-hosts.ts";
+import { listenerUrl } from "../kit/addresses.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { parseDuration } from "../kit/units.ts";
 import { clientName, keyVariable } from "./client-hint.ts";
@@ -61,7 +61,7 @@ export async function describeTarget(target: string | undefined): Promise<Descri
   // Without a config the defaults are what runs, e.g. for propylon -- npx some-server.
   if (file === undefined) return { ...unknown, url: "http://127.0.0.1:8080/mcp" };
   const config = await configOf(file);
-  const { hasCredentials } = await import("../http/authenticator.ts");
+  const { hasCredentials } = await import("../config/defaults.ts");
   const { name, publicUrl, endpoints, auth, plugins } = config.values;
   return {
     name: clientName(name),

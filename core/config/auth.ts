@@ -84,17 +84,3 @@ export const authSchema = z.strictObject({
       "Whether reading the management API takes credentials too, once any are configured. Changing always does.",
     ),
 });
-
-/**
- * Name of the authenticator of `auth.apiKey` and `auth.keys`. It knows keys, and no people.
- *
- * @example const others = authenticators.filter(({ name }) => name !== KEYS);
- */
-export const KEYS = "keys";
-
-/**
- * Name of the authenticator of `auth.jwt`; no other issuer has it.
- *
- * @example const name = qualifiedId(JWT, "ada"); // jwt:ada
- */
-export const JWT = "jwt";

@@ -1,6 +1,6 @@
 import { pathText, type ConfigIssue, type ConfigPath, type PathIssue } from "./issue.ts";
-import { maskText } from "./mask.ts";
-import { isPlainObject } from "./names.ts";
+import { maskText } from "../kit/mask.ts";
+import { isPlainObject } from "../kit/json.ts";
 import type { GatewayConfig, GatewayConfigInput } from "./schema.ts";
 import type { Expanded } from "./variables.ts";
 import { z } from "zod";

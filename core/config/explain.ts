@@ -1,10 +1,16 @@
 import type { z } from "zod";
-import { isPlainObject } from "./names.ts";
-import type { ConfigPath, PathIssue } from "./issue.ts";
-import { pathText } from "./issue.ts";
+import { isPlainObject } from "../kit/json.ts";
+import { type ConfigPath, type PathIssue, pathText } from "./issue.ts";
 import type { Places } from "./config.ts";
-import type { Shape } from "./shape.ts";
-import { companionsOf, descriptionAt, keysAt, literalsAt, marksAt, placesOf } from "./shape.ts";
+import {
+  type Shape,
+  companionsOf,
+  descriptionAt,
+  keysAt,
+  literalsAt,
+  marksAt,
+  placesOf,
+} from "./shape.ts";
 import { nearest } from "../kit/spelling.ts";
 import { valueAt } from "./value-at.ts";
 

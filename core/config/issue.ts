@@ -1,5 +1,4 @@
-import { GatewayError } from "../kit/errors.ts";
-import type { Place } from "../kit/errors.ts";
+import { GatewayError, type Place } from "../kit/errors.ts";
 import { isObject } from "../kit/json.ts";
 
 /** A place inside a config: object keys and array indexes from the top. */

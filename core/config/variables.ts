@@ -1,9 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { ConfigPath, PathIssue } from "./issue.ts";
+import { type ConfigPath, type PathIssue, pathText } from "./issue.ts";
 import { parseVariables } from "../kit/parse-variables.ts";
-import { pathText } from "./issue.ts";
-import { isPlainObject } from "./names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { nearest } from "../kit/spelling.ts";
 
 /** Variables by name. */

@@ -1,21 +1,20 @@
 import { dirname, resolve } from "node:path";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
+import { check, type CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import { type Digests, digestsOf, isSame } from "./digests.ts";
 import { draftEdits } from "./draft.ts";
 import { loadConfig, readMerged, type LoadedConfig, type LoadOptions } from "./load.ts";
-import type { ConfigSource, WatchOptions } from "../loading/config-source.ts";
+import type { ConfigSource, WatchOptions } from "../gateway/check/config-source.ts";
 import { ConfigWatcher } from "./watch.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { type PluginResolver } from "../gateway/check/plugin-module.ts";
+import { findAtHand, type GatewayOptions } from "../gateway/gateway-options.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 import { environmentFiles } from "../config/variables.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
 
 /** How to read a {@link ConfigFile}; everything has a default. */
-export interface ConfigFileOptions extends Omit<LoadOptions, "text" | "resolver"> {
-  /** Plugins at hand, by their key in the config's `plugins`; looked at before files and packages. */
-  readonly plugins?: Readonly<Record<string, AnyPlugin>>;
-}
+export interface ConfigFileOptions
+  extends Omit<LoadOptions, "text" | "resolver">, Pick<GatewayOptions, "plugins"> {}
 
 /** A config that was read from a file, checked with its plugins. */
 export interface LoadedFile extends LoadedConfig, CheckedConfig {
@@ -26,8 +25,10 @@ export interface LoadedFile extends LoadedConfig, CheckedConfig {
 export class ConfigFile implements ConfigSource {
   /** Absolute path. */
   readonly path: string;
+  /** Finds plugins at hand before files and packages. */
+  readonly plugins: PluginResolver;
   readonly #options: ConfigFileOptions;
-  readonly #plugins: PluginSource;
+  readonly #source: PluginSource;
   /** What the files held when they were last read. */
   #seen: Digests = new Map();
   /** Files that were looked for when it was last read, also where that failed. */
@@ -38,7 +39,8 @@ export class ConfigFile implements ConfigSource {
   constructor(path: string, options: ConfigFileOptions = {}) {
     this.path = resolve(path);
     this.#options = options;
-    this.#plugins = new PluginSource(this.cwd);
+    this.#source = new PluginSource(this.cwd);
+    this.plugins = findAtHand(options.plugins, this.#source);
   }
 
   /** Folder of the file; what relative paths in the config start from. */
@@ -50,7 +52,7 @@ export class ConfigFile implements ConfigSource {
   get files(): readonly string[] {
     const real = this.#options.environment ?? process.env;
     const variables = environmentFiles(this.cwd, real);
-    return [...new Set([this.path, ...this.#layers, ...variables, ...this.#plugins.files])];
+    return [...new Set([this.path, ...this.#layers, ...variables, ...this.#source.files])];
   }
 
   /** Values of the config that came from the environment, to be masked wherever it is shown. */
@@ -68,18 +70,7 @@ export class ConfigFile implements ConfigSource {
 
   /** Keys of plugins whose package was installed again; see {@link PluginSource.replaced}. */
   get replaced(): readonly string[] {
-    return this.#plugins.replaced;
-  }
-
-  /** Names of the plugins at hand, and of those that come along. */
-  get names(): readonly string[] {
-    return [...Object.keys(this.#options.plugins ?? {}), ...this.#plugins.names];
-  }
-
-  /** The plugin behind a config key; see {@link PluginSource.resolve}. */
-  async resolve(key: string): Promise<AnyPlugin> {
-    const { plugins } = this.#options;
-    return plugins && Object.hasOwn(plugins, key) ? plugins[key]! : this.#plugins.resolve(key);
+    return this.#source.replaced;
   }
 
   /**
@@ -106,7 +97,7 @@ export class ConfigFile implements ConfigSource {
     const { environment, adjust } = this.#options;
     const files = new Set<string>();
     const loaded = await loadConfig(this.path, {
-      resolver: this,
+      resolver: this.plugins,
       files,
       ...(environment && { environment }),
       ...(adjust && { adjust }),
@@ -115,7 +106,7 @@ export class ConfigFile implements ConfigSource {
       // A draft may have other layers; it is not read again.
       if (text === undefined) this.#layers = files;
     });
-    const checked = await check(loaded.config, this);
+    const checked = await check(loaded.config, this.plugins);
     this.#latest = { ...loaded, ...checked };
     return this.#latest;
   }

@@ -1,4 +1,4 @@
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { readDuration, readPort } from "../config/env.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
 import { pathText, type ConfigPath } from "../config/issue.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { valueAt, withValue } from "../config/value-at.ts";
 import { plainServers } from "./laid.ts";
 import { isOverride, type LayeredText } from "./layers.ts";

@@ -1,7 +1,7 @@
 import type { ConfigIssue } from "../config/issue.ts";
 import { type ConfigText, Places, type ConfigLayer, type LineOf } from "../config/config.ts";
 import { DOUBLED, parseText } from "./document.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { PartScanner, type ScannedText } from "./part-scanner.ts";
 
 /** A language that is read by its own parser, and found in by the {@link PartScanner}. */

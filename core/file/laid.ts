@@ -1,6 +1,6 @@
 import type { Part } from "../config/config.ts";
 import type { ConfigPath } from "../config/issue.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { valueAt, withValue } from "../config/value-at.ts";
 
 /** A value with the places of its parts. */

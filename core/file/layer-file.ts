@@ -4,7 +4,7 @@ import type { ConfigText } from "../config/config.ts";
 import { CONFIG_NAMES, isCode, isText } from "./file-names.ts";
 import { parseFormat } from "./formats.ts";
 import { invalidConfig, type ConfigIssue } from "../config/issue.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { digestOf } from "../kit/digest.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 

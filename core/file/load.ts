@@ -1,17 +1,16 @@
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { GatewayError } from "../kit/errors.ts";
-import { dropSettings, translateClients } from "../loading/clients.ts";
+import { dropSettings, translateClients } from "../gateway/check/clients.ts";
 import { placeIssue, type Config } from "../config/config.ts";
-import type { Environment } from "../config/variables.ts";
-import { environmentName, expand, readEnvironment } from "../config/variables.ts";
+import { type Environment, environmentName, expand, readEnvironment } from "../config/variables.ts";
 import { CONFIG_NAMES } from "./file-names.ts";
 import type { ConfigIssue, PathIssue } from "../config/issue.ts";
-import { checkNames, isPlainObject } from "../config/names.ts";
+import { checkNames, clientKeys, parseValue } from "../gateway/check/parse.ts";
+import { isPlainObject } from "../kit/json.ts";
 import { readLayers, type LayeredText } from "./layers.ts";
-import { clientKeys, parseValue } from "../loading/parse.ts";
-import type { PluginResolver } from "../loading/plugin-module.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import type { PluginResolver } from "../gateway/check/plugin-module.ts";
+import { PluginSource } from "../gateway/check/resolve.ts";
 
 /** How to load; everything has a default. */
 export interface LoadOptions {

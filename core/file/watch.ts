@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as setTimeoutAsync } from "node:timers/promises";
 import { digestsOf, isSame, type Digests } from "./digests.ts";
-import type { ConfigWatch, WatchOptions } from "../loading/config-source.ts";
+import type { ConfigWatch, WatchOptions } from "../gateway/check/config-source.ts";
 import { setTicker, setTimer } from "../kit/timers.ts";
 
 /** How long a file must stay as it is to be read, in milliseconds. */

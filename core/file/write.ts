@@ -9,8 +9,7 @@ import { carryEdit } from "./carry.ts";
 import { digestOf } from "../kit/digest.ts";
 import { isCode, isEditable } from "./file-names.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
-import type { ConfigPath } from "../config/issue.ts";
-import { pathText } from "../config/issue.ts";
+import { type ConfigPath, pathText } from "../config/issue.ts";
 import { parseYaml } from "./yaml.ts";
 import { replaceFile } from "../kit/replace-file.ts";
 

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { Logger } from "pino";
-import type { ConfigSource, ConfigWatch, WatchTimes } from "../loading/config-source.ts";
-import type { CheckedConfig } from "../loading/check.ts";
+import type { ConfigSource, ConfigWatch, WatchTimes } from "./check/config-source.ts";
+import type { CheckedConfig } from "./check/check.ts";
 import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
 import type { ReloadPlan } from "../plugin/management-service.ts";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";

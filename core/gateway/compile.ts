@@ -5,7 +5,7 @@ import type { Logger } from "pino";
 import type { Authenticator } from "../plugin/authentication.ts";
 import type { Guesses } from "../http/guesses.ts";
 import { createChain } from "../http/authenticator.ts";
-import { checkComposed } from "../loading/checks.ts";
+import { checkComposed } from "./check/checks.ts";
 import type { Config } from "../config/config.ts";
 import { invalidConfig } from "../config/issue.ts";
 import type { EndpointConfig, GatewayConfig } from "../config/schema.ts";
@@ -41,7 +41,7 @@ import {
   type Deadline,
   type StagedMiddleware,
 } from "../call/pipeline.ts";
-import type { InFlightSet } from "../call/cancellation.ts";
+import { type InFlightSet } from "../kit/cancellation.ts";
 import {
   answerOf,
   combinePrincipalFilters,

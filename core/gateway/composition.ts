@@ -1,5 +1,5 @@
 import type { Generation } from "./generation.ts";
-import { chosen } from "../plugin/defaults.ts";
+import { chosen } from "../config/defaults.ts";
 import { injections } from "./graph.ts";
 import type { Access } from "../plugin/route.ts";
 import { addedTo, isOfGateway, type Scope } from "./scope.ts";

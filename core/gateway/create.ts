@@ -1,7 +1,7 @@
 import { Gateway } from "./gateway.ts";
 import { createResolver, type GatewayOptions } from "./gateway-options.ts";
-import { check } from "../loading/check.ts";
-import { parseConfig } from "../loading/parse.ts";
+import { check } from "./check/check.ts";
+import { parseConfig } from "./check/parse.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
-import { listenerUrl } from "../http/allowed-hosts.ts";
-import { chosen } from "../plugin/defaults.ts";
+import { listenerUrl } from "../kit/addresses.ts";
+import { chosen } from "../config/defaults.ts";
 import { changeRefusal } from "../http/guard.ts";
 import type { Generation } from "./generation.ts";
 import type { Address } from "../http/listeners.ts";

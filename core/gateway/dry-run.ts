@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { CheckedConfig } from "../loading/check.ts";
+import type { CheckedConfig } from "./check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../kit/errors.ts";

@@ -1,9 +1,9 @@
 import type { Config } from "../config/config.ts";
-import type { PluginResolver } from "../loading/plugin-module.ts";
-import type { ConfigSource } from "../loading/config-source.ts";
-import { PluginSource } from "../loading/resolve.ts";
+import { type PluginResolver } from "./check/plugin-module.ts";
+import type { ConfigSource } from "./check/config-source.ts";
+import { PluginSource } from "./check/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { comesAlong, isDefault } from "../plugin/defaults.ts";
+import { comesAlong, isDefault } from "../config/defaults.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
 import type { Seat } from "./seat.ts";
@@ -61,18 +61,28 @@ export function createResolver(options: GatewayOptions): PluginResolver {
     comingAlong.set(key, found);
     return found;
   };
-  return {
-    names: [...Object.keys(plugins ?? {}), ...(file?.names ?? [])],
+  return findAtHand(plugins, {
+    names: file?.plugins.names ?? [],
     resolve(key) {
-      const plugin = plugins && Object.hasOwn(plugins, key) ? plugins[key] : undefined;
-      if (plugin) return plugin;
       if (!file && isDefault(key)) return comeAlong(key);
       if (resolvePlugin) return resolvePlugin(key);
-      if (file) return file.resolve(key);
+      if (file) return file.plugins.resolve(key);
       if (comesAlong(key)) return comeAlong(key);
       throw new GatewayError("not_found", `There is no plugin "${key}".`, {
         data: { path: `plugins.${key}` },
       });
     },
+  });
+}
+
+/** Finds plugins at hand, by their key, before those that another resolver finds. */
+export function findAtHand(
+  plugins: Readonly<Record<string, AnyPlugin>> = {},
+  others: PluginResolver,
+): PluginResolver {
+  return {
+    names: [...Object.keys(plugins), ...others.names],
+    resolve: (key) =>
+      (Object.hasOwn(plugins, key) ? plugins[key] : undefined) ?? others.resolve(key),
   };
 }

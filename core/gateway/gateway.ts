@@ -10,10 +10,10 @@ import { Guesses } from "../http/guesses.ts";
 import { type Address, Sockets } from "../http/listeners.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
-import { check, type CheckedConfig } from "../loading/check.ts";
-import { parseConfig } from "../loading/parse.ts";
-import type { PluginResolver } from "../loading/plugin-module.ts";
-import type { ConfigSource, ConfigWatch, WatchTimes } from "../loading/config-source.ts";
+import { check, type CheckedConfig } from "./check/check.ts";
+import { parseConfig } from "./check/parse.ts";
+import { type PluginResolver } from "./check/plugin-module.ts";
+import type { ConfigSource, ConfigWatch, WatchTimes } from "./check/config-source.ts";
 import { Backlog } from "../kit/backlog.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type {

@@ -1,4 +1,4 @@
-import { isDefault } from "../plugin/defaults.ts";
+import { isDefault } from "../config/defaults.ts";
 import { GatewayError, type Place } from "../kit/errors.ts";
 import { isOfGateway } from "./scope.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";

@@ -1,9 +1,9 @@
-import { restorePrincipal, type KeptPrincipal } from "../call/kept.ts";
-import { makePrincipal } from "../call/principal.ts";
-import { maskGatewayConfig } from "../config/mask.ts";
+import { restorePrincipal, type KeptPrincipal } from "../kit/kept.ts";
+import { makePrincipal } from "../kit/principal.ts";
+import { maskGatewayConfig } from "../config/shown.ts";
 import { writeConfig } from "../config/config.ts";
 import type { Principal } from "../kit/types.ts";
-import type { ConfigSource } from "../loading/config-source.ts";
+import type { ConfigSource } from "./check/config-source.ts";
 import type { GatewayDescription } from "../plugin/description.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Generation } from "./generation.ts";

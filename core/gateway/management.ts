@@ -1,4 +1,5 @@
-import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
+import { maskConfig, maskSaid, secretsOfEntry } from "../kit/mask.ts";
+import { maskGatewayConfig } from "../config/shown.ts";
 import { originsOf } from "../config/origin.ts";
 import { writeConfig, writeServer } from "../config/config.ts";
 import { GatewayError } from "../kit/errors.ts";

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import type { CheckedConfig } from "../loading/check.ts";
+import type { CheckedConfig } from "./check/check.ts";
 import type { Config } from "../config/config.ts";
-import { maskText } from "../config/mask.ts";
-import { findStore } from "../loading/checks.ts";
+import { maskText } from "../kit/mask.ts";
+import { findStore } from "./check/checks.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
 import type { StoreDriver } from "../store/driver.ts";
 import { GatewayStore } from "../store/gateway-store.ts";

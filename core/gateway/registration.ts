@@ -3,8 +3,13 @@ import type { DeadlineRule } from "../call/pipeline.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 import type { Logger } from "pino";
 import { GatewayError } from "../kit/errors.ts";
-import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "../plugin/route.ts";
-import type { Socket } from "../plugin/route.ts";
+import type {
+  RouteHandler,
+  RouteMethod,
+  RouteOptions,
+  WebSocketOptions,
+  Socket,
+} from "../plugin/route.ts";
 import { GuardedServer } from "../server/guarded-server.ts";
 import type {
   Handle,

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { isLocalPlugin } from "../loading/checks.ts";
-import type { CheckedConfig } from "../loading/check.ts";
+import { isLocalPlugin } from "./check/checks.ts";
+import type { CheckedConfig } from "./check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { ZodType, output as ZodOutput } from "zod";
 import { endpointSchema, listenerSchema } from "../config/schema.ts";
@@ -10,7 +10,7 @@ import { type EndpointServer, EndpointServers } from "../plugin/endpoint-server.
 import type { Added, Point } from "../plugin/point.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
-import { AUTH_PLUGIN, chosen, isDefault } from "../plugin/defaults.ts";
+import { AUTH_PLUGIN, chosen, isDefault } from "../config/defaults.ts";
 import { injections, orderPlugins } from "./graph.ts";
 import type { Changes } from "../plugin/hooks.ts";
 import { createRegistry } from "./metrics.ts";

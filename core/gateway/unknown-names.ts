@@ -1,6 +1,6 @@
 import { invalidConfig } from "../config/issue.ts";
-import { type Selectable, type UnknownName, unknownNames } from "../loading/selectors.ts";
-import { readRef } from "../call/principal.ts";
+import { type Selectable, type UnknownName, unknownNames } from "./check/selectors.ts";
+import { readRef } from "../kit/principal.ts";
 import type { Logger } from "pino";
 import type { Server } from "../call/server.ts";
 import type { Generation } from "./generation.ts";

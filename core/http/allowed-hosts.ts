@@ -1,7 +1,6 @@
-import { isIPv6 } from "node:net";
 import type { ListenerConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { isLoopback } from "../kit/addresses.ts";
+import { bracket, isLoopback, isUnspecified } from "../kit/addresses.ts";
 
 /** A name or address with or without a port; no wildcard inside a name. */
 const HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/;
@@ -54,7 +53,7 @@ export class Hosts {
     const lower = host.toLowerCase();
     if (this.#hosts.has(lower) || this.#names.has(withoutPort(lower))) return true;
     if (this.#everywhere === undefined || localAddress === undefined) return false;
-    return hostForms(literal(localAddress), this.#everywhere).includes(lower);
+    return hostForms(bracket(localAddress), this.#everywhere).includes(lower);
   }
 
   /**
@@ -96,42 +95,10 @@ export class Hosts {
   }
 }
 
-/** An address as it stands in a URL or Host header: IPv6 in brackets, IPv4 in IPv6 unwrapped. */
-function literal(address: string): string {
-  const bare = address
-    .toLowerCase()
-    .replace(/^::ffff:(?=\d+\.)/, "")
-    .replace(/%.*$/, "");
-  return isIPv6(bare) ? `[${bare}]` : bare;
-}
-
-/**
- * The URL of a listener, as this machine reaches it: nobody can connect to "every interface".
- *
- * @example const url = listenerUrl({ host: "0.0.0.0", port: 8080 }); // "http://localhost:8080"
- */
-export function listenerUrl({ host, port, tls }: ListenerPlace): string {
-  const name = isUnspecified(host) ? "localhost" : literal(host);
-  return `${tls ? "https" : "http"}://${name}:${port}`;
-}
-
-/** Where a listener is, by its config or as it was bound. */
-interface ListenerPlace {
-  readonly host: string;
-  readonly port: number;
-  /** Absent or false: plain HTTP. */
-  readonly tls?: unknown;
-}
-
-/** Whether an address means every interface. */
-function isUnspecified(address: string): boolean {
-  return address === "0.0.0.0" || address === "::";
-}
-
 function ownNames(address: string): string[] {
   const local = ["localhost", "127.0.0.1", "[::1]"];
   if (isUnspecified(address)) return local;
-  return isLoopback(address) ? [...local, literal(address)] : [literal(address)];
+  return isLoopback(address) ? [...local, bracket(address)] : [bracket(address)];
 }
 
 /** Clients leave the port out when it is the scheme's default. */

@@ -2,12 +2,16 @@ import type { IncomingMessage, RequestListener, Server, ServerOptions } from "no
 import type { Logger } from "pino";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { Check, Fact } from "../plugin/plugin-checks.ts";
-import type { RegisteredRoute, RegisteredSocket } from "../plugin/route.ts";
+import type {
+  RegisteredRoute,
+  RegisteredSocket,
+  NodeHandler,
+  PageHandler,
+} from "../plugin/route.ts";
 import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Backlog } from "../kit/backlog.ts";
-import type { NodeHandler, PageHandler } from "../plugin/route.ts";
 import type { SocketDoor } from "../websocket/websockets.ts";
 
 /** Makes the server of a listener that speaks plain HTTP, from what `createServer` of Node takes. */

@@ -1,13 +1,11 @@
-import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
-import { actorOf, type Actor } from "../call/actor.ts";
-import { originOf } from "../call/principal.ts";
-import { maskText } from "../config/mask.ts";
+import { actorOf, type Actor } from "../kit/actor.ts";
+import { originOf } from "../kit/principal.ts";
+import { maskText } from "../kit/mask.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Mutation } from "../plugin/hooks.ts";
 import type { Json } from "../kit/types.ts";
-import type { RouteEvent } from "../plugin/route.ts";
-import { isSecretName, MASK } from "../config/secret-text.ts";
+import { isSecretName, MASK } from "../kit/secret-text.ts";
 import { isObject } from "../kit/json.ts";
 
 /** Longest value that is kept of what a change is about, in characters: it is the caller's text. */
@@ -36,7 +34,8 @@ export interface PluginAction {
   readonly action: string;
   readonly target: Readonly<Record<string, string>>;
   readonly details: Json | undefined;
-  readonly on: RouteEvent | Call | undefined;
+  /** The request or call that it is done for. */
+  readonly on: object | undefined;
 }
 
 /** Writes the audit: one log line and the hook `mutation` each. */

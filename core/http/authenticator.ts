@@ -1,14 +1,12 @@
 import { type Authenticator, type Credentials, EVERYBODY } from "../plugin/authentication.ts";
-import { AUTH_PLUGIN } from "../plugin/defaults.ts";
-import { JWT, KEYS } from "../config/auth.ts";
-import type { PathIssue } from "../config/issue.ts";
+import { AUTH_PLUGIN, hasCredentials, JWT, KEYS } from "../config/defaults.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { readBearer } from "./authorization.ts";
 import { AuthenticatorChain } from "./chain.ts";
 import type { Guesses } from "./guesses.ts";
 import type { Principal } from "../kit/types.ts";
-import { originOf } from "../call/principal.ts";
+import { originOf } from "../kit/principal.ts";
 import { readAuthenticator } from "../plugin/kernel-points.ts";
 import { TrustedProxies } from "./proxies.ts";
 
@@ -19,46 +17,6 @@ const RESERVED: readonly string[] = [...OWN, "gateway"];
 const NAME = /^[a-z][a-z0-9-]{0,63}$/;
 
 type Auth = GatewayConfig["auth"];
-
-/** The options of the plugin that checks credentials. */
-export function credentialsIn({ apiKey, keys, jwt }: Auth): Pick<Auth, "apiKey" | "keys" | "jwt"> {
-  return { ...(apiKey !== undefined && { apiKey }), keys, ...(jwt && { jwt }) };
-}
-
-/** Whether the config alone, without a plugin of its own, tells callers apart. */
-export function hasCredentials(auth: Auth): boolean {
-  return membersOf(auth).length > 0;
-}
-
-/**
- * What is wrong with credentials that nothing checks. A gateway without them lets everyone in, so a config that has some never runs
- * without what reads them.
- *
- * @param checked names of the authenticators that do
- */
-export function uncheckedCredentials(auth: Auth, checked: readonly string[]): PathIssue[] {
-  return membersOf(auth)
-    .filter(({ by }) => !checked.includes(by))
-    .map(({ member }) => ({
-      path: ["auth", member],
-      at: "key",
-      message: `Nothing checks auth.${member}: the plugin keys is off, or another one has its name.`,
-      hint: `Leave out plugins.keys, or take auth.${member} out.`,
-    }));
-}
-
-/** The credentials that are there, with the authenticator of each. */
-function membersOf({
-  apiKey,
-  keys,
-  jwt,
-}: Auth): { readonly member: string; readonly by: string }[] {
-  return [
-    ...(apiKey === undefined ? [] : [{ member: "apiKey", by: KEYS }]),
-    ...(Object.keys(keys).length === 0 ? [] : [{ member: "keys", by: KEYS }]),
-    ...(jwt === undefined ? [] : [{ member: "jwt", by: JWT }]),
-  ];
-}
 
 /**
  * The chain of a generation: those who know the credentials of the config's `auth`, then the others, in the order of the plugins.

@@ -10,7 +10,7 @@ import { GatewayError } from "../kit/errors.ts";
 import type { Access } from "../plugin/route.ts";
 import type { Identity, Principal } from "../kit/types.ts";
 import type { PendingCheck, Guesses } from "./guesses.ts";
-import { makePrincipal, originOf, takeStamp } from "../call/principal.ts";
+import { makePrincipal, originOf, takeStamp } from "../kit/principal.ts";
 import type { TrustedProxies } from "./proxies.ts";
 import { admits } from "./guard.ts";
 

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { Logger } from "pino";
 import { GatewayError } from "../kit/errors.ts";
-import { InFlightSet, type Slotted } from "../call/cancellation.ts";
+import { InFlightSet, type Slotted } from "../kit/cancellation.ts";
 import { parserFailure, refuseSocket } from "./failure.ts";
 import { setTimer } from "../kit/timers.ts";
 

@@ -1,14 +1,13 @@
 import type { ServerResponse } from "node:http";
-import { Cancellation } from "../call/cancellation.ts";
+import { Cancellation } from "../kit/cancellation.ts";
 import { clientGone, toGatewayError } from "../kit/errors.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
 import type { PathTable } from "./path-table.ts";
 import { logFault } from "./refusal.ts";
-import type { DirectHandler, DirectRequest } from "../plugin/route.ts";
+import type { DirectHandler, DirectRequest, RegisteredRoute } from "../plugin/route.ts";
 import { shapeOf } from "./route-table.ts";
-import type { RegisteredRoute } from "../plugin/route.ts";
 
 /**
  * Finds who answers a request without the router: a route `POST /:a/:b` that offers a way around it, for callers only, who are

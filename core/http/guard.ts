@@ -5,7 +5,7 @@ import {
   isRefusal,
   isThrottled,
 } from "../plugin/authentication.ts";
-import { createPrincipal } from "../call/principal.ts";
+import { createPrincipal } from "../kit/principal.ts";
 import { principalOf } from "./stand-in.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";

@@ -20,7 +20,8 @@ import {
   unknownOrigin,
 } from "./failure.ts";
 import { Pipelines } from "./pipelines.ts";
-import { Hosts, listenerUrl } from "./allowed-hosts.ts";
+import { Hosts } from "./allowed-hosts.ts";
+import { listenerUrl } from "../kit/addresses.ts";
 import { wantsPage } from "./request.ts";
 import { ABOUT_TO_END, sendLiveness, sendReadiness } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";

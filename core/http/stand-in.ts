@@ -1,7 +1,11 @@
-import type { Authentication, Credentials, StandIn } from "../plugin/authentication.ts";
-import { isRefusal } from "../plugin/authentication.ts";
+import {
+  type Authentication,
+  type Credentials,
+  type StandIn,
+  isRefusal,
+} from "../plugin/authentication.ts";
 import type { Principal } from "../kit/types.ts";
-import { makePrincipal, originOf, stampOf } from "../call/principal.ts";
+import { makePrincipal, originOf, stampOf } from "../kit/principal.ts";
 
 /**
  * Who a request is from that something stands in for. The credential is asked again each time, so that the rights are those of this

@@ -1,5 +1,5 @@
 import { lookup } from "node:dns";
-import { BlockList, isIP, type LookupFunction } from "node:net";
+import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
 import { GatewayError } from "./errors.ts";
 
 /** Networks that are not the public Internet (IANA special-purpose registries), or speak for one that is not. */
@@ -156,6 +156,38 @@ export function isLoopback(host: string): boolean {
   const address = unbracket(host);
   const family = familyOf(address);
   return family !== undefined && LOOPBACK.check(address, family);
+}
+
+/** Whether an address means every interface. */
+export function isUnspecified(address: string): boolean {
+  return address === "0.0.0.0" || address === "::";
+}
+
+/** An address as it stands in a URL or Host header: IPv6 in brackets, IPv4 in IPv6 unwrapped. */
+export function bracket(address: string): string {
+  const bare = address
+    .toLowerCase()
+    .replace(/^::ffff:(?=\d+\.)/, "")
+    .replace(/%.*$/, "");
+  return isIPv6(bare) ? `[${bare}]` : bare;
+}
+
+/**
+ * The URL of a listener, as this machine reaches it: nobody can connect to "every interface".
+ *
+ * @example const url = listenerUrl({ host: "0.0.0.0", port: 8080 }); // "http://localhost:8080"
+ */
+export function listenerUrl({ host, port, tls }: ListenerPlace): string {
+  const name = isUnspecified(host) ? "localhost" : bracket(host);
+  return `${tls ? "https" : "http"}://${name}:${port}`;
+}
+
+/** Where a listener is, by its config or as it was bound. */
+interface ListenerPlace {
+  readonly host: string;
+  readonly port: number;
+  /** Absent or false: plain HTTP. */
+  readonly tls?: unknown;
 }
 
 /** Adds an address or a CIDR block to a list; `false` for a text that is neither. */

@@ -1,5 +1,6 @@
-import type { JsonScan, Member } from "./json-grammar.ts";
 import {
+  type JsonScan,
+  type Member,
   DEEPEST,
   VALUE,
   VALUE_OR_END,

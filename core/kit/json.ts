@@ -15,6 +15,13 @@ export function isObject(value: unknown): value is Json {
   return !(value instanceof ExactNumber);
 }
 
+/** Whether a value is an object literal, i.e. neither an array nor an instance of a class. */
+export function isPlainObject(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
 /**
  * A value of a stranger's JSON as text; `""` where there is none. `String()` of `{ "toString": 1 }` throws.
  *

@@ -1,5 +1,5 @@
 import type { Call } from "../call/call.ts";
-import type { KeptPrincipal } from "../call/kept.ts";
+import type { KeptPrincipal } from "../kit/kept.ts";
 import type { Timeouts } from "../call/pipeline.ts";
 import type { Server } from "../call/server.ts";
 import type { GatewayConfig } from "../config/schema.ts";

@@ -1,6 +1,6 @@
 import { GatewayError } from "../kit/errors.ts";
 import type { Authenticator, AuthenticatorDefinition, FindCredential } from "./authentication.ts";
-import { AUTH_PLUGIN } from "./defaults.ts";
+import { AUTH_PLUGIN } from "../config/defaults.ts";
 import type { Check } from "./plugin-checks.ts";
 import { type Contribution, definePoint, type Point } from "./point.ts";
 import type { PageHandler } from "./route.ts";

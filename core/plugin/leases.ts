@@ -1,7 +1,7 @@
 import { GatewayError } from "../kit/errors.ts";
 import { setTimer } from "../kit/timers.ts";
 import type { Principal } from "../kit/types.ts";
-import { wasMadeBefore, stampNow } from "../call/principal.ts";
+import { wasMadeBefore, stampNow } from "../kit/principal.ts";
 
 /** A request that began with a credential may still be on its way so long after the credential is gone, in milliseconds. */
 const STRAGGLER_MS = 300_000;

@@ -14,9 +14,8 @@ import type { DeadlineRule } from "../call/pipeline.ts";
 import type { Point } from "./point.ts";
 import type { GatewayHooks, PluginHook } from "./hooks.ts";
 import type { Server } from "../call/server.ts";
-import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions } from "./route.ts";
+import type { RouteHandler, RouteMethod, RouteOptions, WebSocketOptions, Socket } from "./route.ts";
 import type { Inject, Injected } from "../kit/service.ts";
-import type { Socket } from "./route.ts";
 import type { Stage } from "../call/stages.ts";
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { H3Event } from "h3";
 import type { GatewayError } from "../kit/errors.ts";
-import type { Cancellation } from "../call/cancellation.ts";
+import type { Cancellation } from "../kit/cancellation.ts";
 import type { Role } from "../kit/roles.ts";
 import type { Principal } from "../kit/types.ts";
 

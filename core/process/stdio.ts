@@ -4,7 +4,7 @@ import { GatewayError } from "../kit/errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
 import { readInTurns } from "../kit/chunks.ts";
 import { LineFramer } from "./lines.ts";
-import { secretsOfEntry } from "../config/mask.ts";
+import { secretsOfEntry } from "../kit/mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
 
 /** Unsent input of a child that does not read, in UTF-16 units, above which it is given up. */

@@ -1,7 +1,7 @@
 import type { Call, CallInput } from "../call/call.ts";
 import { randomUUID } from "node:crypto";
-import { createPrincipal, makePrincipal } from "../call/principal.ts";
-import { addSignal, Cancellation } from "../call/cancellation.ts";
+import { createPrincipal, makePrincipal } from "../kit/principal.ts";
+import { addSignal, Cancellation } from "../kit/cancellation.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Server } from "../call/server.ts";
 import { cleanTrace, withoutClaims } from "../call/trace.ts";

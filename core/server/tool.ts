@@ -1,6 +1,6 @@
 import type { Call } from "../call/call.ts";
 import type { Logger } from "pino";
-import { Actor, noteActor } from "../call/actor.ts";
+import { Actor, noteActor } from "../kit/actor.ts";
 import { Answer } from "../call/answer.ts";
 import { compileInput, compileOutput, type CompiledSchema } from "./arguments.ts";
 import { toResult } from "./content.ts";

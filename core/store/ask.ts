@@ -3,7 +3,7 @@ import { parseExact, writeJson } from "../kit/exact-json.ts";
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { GatewayError, toGatewayError } from "../kit/errors.ts";
-import { restoreError } from "../call/kept.ts";
+import { restoreError } from "../kit/kept.ts";
 import { pause } from "../kit/timers.ts";
 import {
   type AskMessage,

@@ -9,7 +9,7 @@ import {
   type CallToolResult,
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
-import { freePort } from "../http/port.ts";
+import { freePort } from "../kit/port.ts";
 import type { Json, Tool } from "../kit/types.ts";
 import { pause } from "../kit/timers.ts";
 

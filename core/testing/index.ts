@@ -1,6 +1,6 @@
 export { connectClient, connectModernClient, type ClientOptions } from "./client.ts";
 export { team, user } from "./as.ts";
-export { freePort } from "../http/port.ts";
+export { freePort } from "../kit/port.ts";
 export {
   setupGateway,
   type GatewaySetup,

@@ -1,4 +1,3 @@
-import type { GatewayConfig } from "../config/schema.ts";
 import type { WorkerStatus } from "../plugin/description.ts";
 import type { Failure } from "./channel.ts";
 
@@ -65,8 +64,11 @@ export interface InForce {
   readonly timeouts: ProcessTimeouts;
 }
 
-/** How long the end of a process takes. */
-export type ProcessTimeouts = Pick<GatewayConfig["timeouts"], "grace" | "notice">;
+/** How long the end of a process takes, in milliseconds. */
+export interface ProcessTimeouts {
+  readonly grace: number;
+  readonly notice: number;
+}
 
 /** A config that all are to apply, or none. */
 export interface Round {

@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import type { GatewayConfig } from "../config/schema.ts";
 
 /** Set in the environment of a worker: its number. */
 export const WORKER_VARIABLE = "PROPYLON_WORKER";
@@ -10,6 +9,6 @@ export function isWorker(): boolean {
 }
 
 /** How many processes a config wants. */
-export function workerCount({ workers }: Pick<GatewayConfig, "workers">): number {
+export function workerCount(workers: number | "auto"): number {
   return workers === "auto" ? availableParallelism() : workers;
 }

@@ -1,6 +1,5 @@
 import { GatewayError, type Server } from "propylon";
-import type { NamedKind } from "./known-lists.ts";
-import { isKnown } from "./known-lists.ts";
+import { type NamedKind, isKnown } from "./known-lists.ts";
 import { type Fault, RPC, toFault } from "./protocol.ts";
 import type { View } from "./view.ts";
 

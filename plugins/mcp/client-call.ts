@@ -23,13 +23,10 @@ import {
   toRpcError,
 } from "propylon/internal";
 import type { EndpointContext } from "./context.ts";
-import type { Forward } from "./forward.ts";
-import { isFault, otherMeta } from "./forward.ts";
-import type { Fault } from "./protocol.ts";
-import { RPC } from "./protocol.ts";
+import { type Forward, isFault, otherMeta } from "./forward.ts";
+import { type Fault, RPC } from "./protocol.ts";
 import { ProgressOrder } from "./progress.ts";
-import type { Reply, ReplyOwner } from "./reply.ts";
-import { notification } from "./reply.ts";
+import { type Reply, type ReplyOwner, notification } from "./reply.ts";
 
 /** A request on its way to a server, as its client sent it. */
 export interface ClientRequest {

@@ -9,16 +9,27 @@ import {
   takeBody,
 } from "propylon/internal";
 import { EndpointContext } from "./context.ts";
-import type { ClientMessage, Request } from "./client-message.ts";
-import { classify, headerValue, readableId, readClientMessage } from "./client-message.ts";
+import {
+  type ClientMessage,
+  type Request,
+  classify,
+  headerValue,
+  readableId,
+  readClientMessage,
+} from "./client-message.ts";
 import { LegacyFace } from "./legacy.ts";
 import { EndpointState } from "./endpoint-state.ts";
 import { ModernFace } from "./modern.ts";
 import { sendPage } from "./page.ts";
-import type { Fault } from "./protocol.ts";
-import { closedFault, CREDENTIAL_GONE, DRAINING, isModernVersion, RPC } from "./protocol.ts";
-import type { Accepts } from "./reply.ts";
-import { readAccept, sendFault } from "./reply.ts";
+import {
+  type Fault,
+  closedFault,
+  CREDENTIAL_GONE,
+  DRAINING,
+  isModernVersion,
+  RPC,
+} from "./protocol.ts";
+import { type Accepts, readAccept, sendFault } from "./reply.ts";
 
 /**
  * One MCP endpoint towards clients, both eras on one path. It outlives reloads: sessions and

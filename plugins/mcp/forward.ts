@@ -2,9 +2,8 @@ import type { CallMethod, Json, Principal } from "propylon";
 import { isObject } from "propylon/kit";
 import { withoutClaims } from "propylon/internal";
 import type { Request } from "./client-message.ts";
-import type { Fault } from "./protocol.ts";
+import { type Fault, META_PREFIX, RPC } from "./protocol.ts";
 import { absent } from "./absent.ts";
-import { META_PREFIX, RPC } from "./protocol.ts";
 import type { View } from "./view.ts";
 import type { Route } from "./view-draft.ts";
 

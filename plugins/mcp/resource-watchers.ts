@@ -1,7 +1,6 @@
 import { type Json, type Server, toGatewayError } from "propylon";
 import { invalid } from "./forward.ts";
-import type { Fault } from "./protocol.ts";
-import { RPC } from "./protocol.ts";
+import { type Fault, RPC } from "./protocol.ts";
 import type { Route } from "./view-draft.ts";
 
 /** One resource that is watched. */

@@ -4,8 +4,14 @@ import { type Answer, type Call, GatewayError, type Json } from "propylon";
 import { type ServerEvent, setTimer, writeJson } from "propylon/kit";
 import { abortableOf, abortError, declaresTasks } from "propylon/internal";
 import type { Dropped } from "./dropped.ts";
-import { type ClientInfo, encodeCall, encodeOwn } from "./envelope.ts";
-import { mirrorArguments, type Mirrors, needsTask } from "./envelope.ts";
+import {
+  type ClientInfo,
+  encodeCall,
+  encodeOwn,
+  mirrorArguments,
+  type Mirrors,
+  needsTask,
+} from "./envelope.ts";
 import { Exchange, type ExchangeOwner, Oversize, Pending } from "./exchange.ts";
 import { Gaps } from "./gaps.ts";
 import { Inbound } from "./inbound.ts";

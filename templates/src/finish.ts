@@ -1,8 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Failure } from "./failure.ts";
-import type { Interruption } from "./interruption.ts";
-import { exitCodeOf } from "./interruption.ts";
+import { type Interruption, exitCodeOf } from "./interruption.ts";
 
 /** Package managers that can be asked for. */
 export const MANAGERS = ["npm", "pnpm", "yarn", "bun"] as const;

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 /** Schemas of what an operator writes, and of the program that examines others: no stranger chooses their size. */
 const OWN =
-  /^core\/(?:config|loading)\/|\/options\.ts$|^plugins\/conformance\/|\/web\/|^core\/kit\/(?:bounded-record|headers)\.ts$|^plugins\/admin\/panel\/schema\.ts$|^plugins\/servers\/(?:entry|server-auth)\.ts$/;
+  /^core\/(?:config|gateway\/check)\/|\/options\.ts$|^plugins\/conformance\/|\/web\/|^core\/kit\/(?:bounded-record|headers)\.ts$|^plugins\/admin\/panel\/schema\.ts$|^plugins\/servers\/(?:entry|server-auth)\.ts$/;
 
 /** What is checked once, of the operator or the program itself. */
 const ONCE: ReadonlySet<string> = new Set([

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { firstPartyPlugins } from "../../core/loading/first-party.ts";
-import { STORE_PLUGINS, TYPE_PLUGINS } from "../../core/plugin/defaults.ts";
+import { firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
+import { STORE_PLUGINS, TYPE_PLUGINS } from "../../core/config/defaults.ts";
 
 /** Which plugin has what. */
 async function ownersOf(member: "serverTypes" | "stores"): Promise<ReadonlyMap<string, string>> {

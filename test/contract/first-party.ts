@@ -1,4 +1,4 @@
-import { FIRST_PARTY, importFirstParty } from "../../core/loading/first-party.ts";
+import { FIRST_PARTY, importFirstParty } from "../../core/gateway/check/first-party.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 
 /** Options without which a plugin would not run alone. */

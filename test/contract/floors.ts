@@ -7,13 +7,10 @@ import { importGraph } from "./imports.ts";
  */
 export const FLOORS: readonly (readonly string[])[] = [
   ["kit"],
-  ["call"],
-  ["config"],
-  ["process", "store"],
+  ["call", "config", "process", "store"],
   ["plugin"],
   ["server", "websocket"],
   ["http"],
-  ["loading"],
   ["gateway"],
   ["file", "sdk"],
   ["workers", "build"],

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 /** What a gateway made in code is made of; the rest of core stands above it or beside it. */
 export const GROUPS = {
   kit: ["kit"],
-  kernel: ["call", "config", "plugin", "server", "http", "loading", "gateway"],
+  kernel: ["call", "config", "plugin", "server", "http", "gateway"],
   "what the kernel stands on, or loads when it is asked for": ["store", "websocket"],
   batteries: ["file", "process", "workers", "build", "cli", "testing", "sdk"],
 };

@@ -18,21 +18,21 @@ const code = new Map(
 const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "exponential backoff": [/\* 2 \*\*|\*= 2\b|Math\.pow\(2/, "core/kit/backoff.ts"],
   "writer of server-sent events": [/`(?:event|data): |"(?:event|data): "/, "core/kit/sse-body.ts"],
-  "environment of a child": [/\bPATHEXT\b|"LC_ALL"/, "core/process/environment.ts"],
-  "key of an owner": [/\$\{(?:\w+\.)?kind\}:\$\{(?:\w+\.)?id\}/, "core/call/principal.ts"],
+  "environment of a child": [/\bPATHEXT\b|"LC_ALL"/, "core/kit/environment.ts"],
+  "key of an owner": [/\$\{(?:\w+\.)?kind\}:\$\{(?:\w+\.)?id\}/, "core/kit/principal.ts"],
   "test for loopback": [/[!=]== "(?:localhost|::1)"/, "core/kit/addresses.ts"],
   "list of the names of this machine": [
     /"localhost", "127\.0\.0\.1"/,
     "core/http/allowed-hosts.ts",
   ],
   "host without its brackets": [/hostname\.replace|replace\(\/\^\\\[/, "core/kit/addresses.ts"],
-  "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/http/allowed-hosts.ts"],
+  "test for every interface": [/[!=]== "(?:0\.0\.0\.0|::|\[::\])"/, "core/kit/addresses.ts"],
   "address to listen on": [/"Address to bind\."/, "core/config/schema.ts"],
   "choice of the body of an error": [/application\/problem\+json/, "core/kit/errors.ts"],
   "reader of JSON pointers": [/"~1"/, "core/kit/json-pointer.ts"],
   "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
   "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
-  "principal that is written down": [/\(\?:anonymous\|key\|user/, "core/call/kept.ts"],
+  "principal that is written down": [/\(\?:anonymous\|key\|user/, "core/kit/kept.ts"],
   "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
   // What is apart: builds, and their stand-in for what is missing; a kit and an exporter that take other codes for it, too.
   "import of what may be missing": [

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 /** The one file that makes a `ref` of a kind and an id. */
-const MAKER = "core/call/principal.ts";
+const MAKER = "core/kit/principal.ts";
 
 /** What a reader of `Principal.id` looks like; the linter has no rule for members of a type. */
 const READS = [

@@ -1,6 +1,6 @@
 import { configSchema } from "../../core/config/schema.ts";
 import { joinOptions, listOptions, type PluginOption } from "../../core/cli/plugin-options.ts";
-import { isCoreKey, sectionOf } from "../../core/loading/sections.ts";
+import { isCoreKey, sectionOf } from "../../core/gateway/check/sections.ts";
 import type { Shape } from "../../core/config/shape.ts";
 import type { AnyPlugin } from "../../core/index.ts";
 import { page, table } from "./page.ts";

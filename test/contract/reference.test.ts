@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { firstPartyPlugins } from "../../core/loading/first-party.ts";
+import { firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
 import { ERROR_STATUS } from "../../core/kit/errors.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import gating from "../../plugins/gating/index.ts";

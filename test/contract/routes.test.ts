@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { FIRST_PARTY } from "../../core/loading/first-party.ts";
+import { FIRST_PARTY } from "../../core/gateway/check/first-party.ts";
 import { runningRoutes } from "./running-routes.ts";
 
 const PAGES = fileURLToPath(new URL("../../docs/plugins", import.meta.url));

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { FIRST_PARTY } from "../../core/loading/first-party.ts";
+import { FIRST_PARTY } from "../../core/gateway/check/first-party.ts";
 import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
 import a2aClient from "../../plugins/a2a-client/index.ts";

@@ -2,8 +2,7 @@ import { readFile } from "node:fs/promises";
 import { jetstream, jetstreamManager, type JetStreamManager, type JsMsg } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { taskSchema, textOf } from "propylon/contract";
-import type { ExecutionEvent } from "../fixtures/runtime/types.ts";
-import type { Orders } from "../fixtures/runtime/types.ts";
+import type { ExecutionEvent, Orders } from "../fixtures/runtime/types.ts";
 import {
   checkHistory,
   type DeadLetterSeen,

@@ -2,8 +2,13 @@ import type { Json } from "propylon";
 import { isObject } from "propylon/kit";
 import { isSameHost } from "propylon/internal";
 import type { ApiDocument } from "./document.ts";
-import { isSelected, operationsOf, type Operation, type Parameter } from "./operations.ts";
-import type { OperationFilter } from "./operations.ts";
+import {
+  isSelected,
+  operationsOf,
+  type Operation,
+  type Parameter,
+  type OperationFilter,
+} from "./operations.ts";
 import type { OutputSchemas } from "./output.ts";
 import { broken, parseUrl } from "./references.ts";
 import { operationTools, type ApiTools } from "./tool.ts";

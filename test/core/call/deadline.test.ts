@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
 import type { Deadline } from "../../../core/internal.ts";
 import { Answer } from "../../../core/call/answer.ts";
-import { Cancellation, addSignal, InFlightSet } from "../../../core/call/cancellation.ts";
+import { Cancellation, addSignal, InFlightSet } from "../../../core/kit/cancellation.ts";
 import {
   composePipeline,
   createDeadline,

@@ -1,4 +1,4 @@
-import { abortError, Cancellation, InFlightSet } from "../../../core/call/cancellation.ts";
+import { abortError, Cancellation, InFlightSet } from "../../../core/kit/cancellation.ts";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {

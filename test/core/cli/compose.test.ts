@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { mermaid } from "../../../core/cli/composed.ts";
+import { drawChart } from "../../../core/gateway/chart.ts";
 import { STAGES } from "../../../core/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { useCommands, type Finished } from "./propylon.ts";
@@ -159,7 +159,7 @@ describe("graph", () => {
       servers: [{ name, tools: ["t"] }],
       metrics: [],
     });
-    const lines = mermaid([plugin("end"), plugin('call "x" #1\n', "end")])
+    const lines = drawChart([plugin("end"), plugin('call "x" #1\n', "end")])
       .split("\n")
       .slice(1);
     const shape = /^ {2}\w+(?:\(\["[^"]*"\]\)|\[\("[^"]*"\)\]|\["[^"]*"\]|\{\{"[^"]*"\}\})$/;

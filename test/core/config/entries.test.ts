@@ -12,9 +12,9 @@ import {
   durationSchema,
   toGatewayError,
 } from "../../../core/index.ts";
-import { check } from "../../../core/loading/check.ts";
+import { check } from "../../../core/gateway/check/check.ts";
 import { loadConfig } from "../../../core/file/load.ts";
-import { parseConfig } from "../../../core/loading/parse.ts";
+import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { stringify } from "yaml";
-import { isPlainObject } from "../../../core/config/names.ts";
+import { isPlainObject } from "../../../core/kit/json.ts";
 import type { GatewayConfig } from "../../../core/config/schema.ts";
 import { writeConfig } from "../../../core/config/config.ts";
 import { loadConfig } from "../../../core/file/load.ts";

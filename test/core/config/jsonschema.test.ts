@@ -2,8 +2,8 @@ import { Validator } from "@cfworker/json-schema";
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
-import { firstPartyPlugins } from "../../../core/loading/first-party.ts";
+import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
+import { firstPartyPlugins } from "../../../core/gateway/check/first-party.ts";
 import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 
 const accepts = (schema: object, value: unknown): boolean =>

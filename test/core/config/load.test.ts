@@ -5,7 +5,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { findConfig, loadConfig } from "../../../core/file/load.ts";
-import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
+import { maskConfig } from "../../../core/kit/mask.ts";
+import { maskGatewayConfig } from "../../../core/config/shown.ts";
 import type { GatewayError } from "../../../core/kit/errors.ts";
 
 let folder: string;

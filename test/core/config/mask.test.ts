@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { maskConfig, maskGatewayConfig } from "../../../core/config/mask.ts";
+import { maskConfig } from "../../../core/kit/mask.ts";
+import { maskGatewayConfig } from "../../../core/config/shown.ts";
 
 const digest = (seed: number): Buffer => createHash("sha256").update(String(seed)).digest();
 /** Keys and tokens as programs make them. */

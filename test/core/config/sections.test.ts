@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-import { configJsonSchema } from "../../../core/loading/jsonschema.ts";
+import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { findTarget } from "../../../core/cli/target.ts";
-import { check } from "../../../core/loading/check.ts";
+import { check } from "../../../core/gateway/check/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
 import { loadConfig } from "../../../core/file/load.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../core/file/load.ts";
-import type { WatchOptions } from "../../../core/loading/config-source.ts";
+import type { WatchOptions } from "../../../core/gateway/check/config-source.ts";
 import { ConfigWatcher } from "../../../core/file/watch.ts";
 import { replaceFile } from "../../../core/kit/replace-file.ts";
 import { toGatewayError, type GatewayError } from "../../../core/kit/errors.ts";

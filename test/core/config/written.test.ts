@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { Management } from "propylon/kit";
-import { parseConfig } from "../../../core/loading/parse.ts";
+import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { writeConfig } from "../../../core/config/config.ts";
 import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";

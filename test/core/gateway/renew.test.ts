@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
-import { originOf } from "../../../core/call/principal.ts";
+import { originOf } from "../../../core/kit/principal.ts";
 import { createPrincipal, digestOf } from "../../../core/kit.ts";
 import { Authenticators } from "propylon/kit";
 import { keepPrincipal } from "../../../core/internal.ts";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Hosts, listenerUrl } from "../../../core/http/allowed-hosts.ts";
+import { Hosts } from "../../../core/http/allowed-hosts.ts";
+import { listenerUrl } from "../../../core/kit/addresses.ts";
 import { isLoopback } from "../../../core/kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isMuchWork } from "../../../core/kit/json.ts";
-import { parseJson } from "../../../core/kit/json.ts";
+import { isMuchWork, parseJson } from "../../../core/kit/json.ts";
 import { Answer } from "../../../core/index.ts";
 
 const MANY = 100_000;

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { requireProgram } from "../../fixtures/programs.ts";
-import { childEnvironment } from "../../../core/process/environment.ts";
+import { childEnvironment } from "../../../core/kit/environment.ts";
 import { children, descriptors, fixture, record } from "./kit.ts";
 
 const child = fixture("child.mjs");

@@ -8,7 +8,7 @@ import {
   type StreamEvent,
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
-import type { RunningTask, TaskFilter } from "../../../plugins/a2a/index.ts";
+import type { RunningTask, TaskFilter } from "../../../plugins/a2a/service.ts";
 import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** A server with a tool that says what it is told, and one that waits. */

@@ -6,7 +6,7 @@ import {
   type StreamEvent,
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
-import type { RunningTask } from "../../../plugins/a2a/index.ts";
+import type { RunningTask } from "../../../plugins/a2a/service.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 

@@ -14,7 +14,7 @@ import {
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
 import { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
 import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";
-import type { ChatMessage } from "../../../plugins/agents/index.ts";
+import type { ChatMessage } from "../../../plugins/agents/model.ts";
 import { ALICE } from "./kit.ts";
 
 const make = (): LiveTask =>

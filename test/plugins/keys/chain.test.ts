@@ -6,7 +6,7 @@ import { createChain } from "./kit.ts";
 import { AuthenticatorChain } from "../../../core/http/chain.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
-import { makePrincipal, originOf } from "../../../core/call/principal.ts";
+import { makePrincipal, originOf } from "../../../core/kit/principal.ts";
 import type { Authenticator } from "../../../core/plugin/authentication.ts";
 import {
   configSchema,

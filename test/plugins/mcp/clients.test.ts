@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, legacyClient, sdk2Client, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

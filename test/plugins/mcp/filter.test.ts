@@ -4,8 +4,7 @@ import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { View } from "../../../plugins/mcp/view.ts";
 import type { Listed } from "../../../core/plugin/filters.ts";
-import { FakeServer, legacyClient, sdk2Client, serve, text } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, legacyClient, sdk2Client, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

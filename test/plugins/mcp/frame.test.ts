@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { afterEach, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { blankLineBreaks } from "../../../plugins/mcp/stream.ts";
-import { FakeServer, openSession, post, serve } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, openSession, post, serve, type Served } from "./kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 let served: Served | undefined;

@@ -3,8 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError } from "../../../core/kit/errors.ts";
 import { PATIENCE, rounds } from "../../fixtures/ci.ts";
-import { FakeServer, openSession, post, postModern, serve, text } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, openSession, post, postModern, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
-import { FakeServer, postModern, serve, text } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, postModern, serve, text, type Served } from "./kit.ts";
 import { outliving } from "./kept.ts";
 
 /** All of them in `npm run campaign -- names`. */

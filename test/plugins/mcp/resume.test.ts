@@ -11,8 +11,7 @@ import { Journals } from "../../../plugins/mcp/journal.ts";
 import type { HttpReply } from "../../../plugins/mcp/reply.ts";
 import { Session } from "../../../plugins/mcp/session.ts";
 import { until } from "../../fixtures/until.ts";
-import { FakeServer, openSession, serve } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, openSession, serve, type Served } from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

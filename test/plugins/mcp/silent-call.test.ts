@@ -1,7 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { Answer } from "../../../core/call/answer.ts";
-import { FakeServer, post, postModern, serve, text } from "./kit.ts";
-import type { Served } from "./kit.ts";
+import { FakeServer, post, postModern, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

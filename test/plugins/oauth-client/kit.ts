@@ -1,5 +1,5 @@
 import { expect, onTestFinished } from "vitest";
-import { createPrincipal } from "../../../core/call/principal.ts";
+import { createPrincipal } from "../../../core/kit/principal.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
-import { createPrincipal } from "../../../core/call/principal.ts";
+import { createPrincipal } from "../../../core/kit/principal.ts";
 import { LoginAccounts } from "../../../plugins/oauth-client/accounts.ts";
 import type { AccountTokens } from "../../../plugins/oauth-client/tokens.ts";
 

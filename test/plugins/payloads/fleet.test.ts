@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { maskGatewayConfig } from "../../../core/config/mask.ts";
+import { maskGatewayConfig } from "../../../core/config/shown.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import payloads, { type PayloadStore } from "../../../plugins/payloads/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";

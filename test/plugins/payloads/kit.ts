@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
-import { Payloads, type PayloadStore } from "../../../plugins/payloads/index.ts";
+import { Payloads, type PayloadStore } from "../../../plugins/payloads/service.ts";
 
 /** Hands the store to a test, as another plugin gets it. */
 export function holder(): {

@@ -2,9 +2,8 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { setupGateway, connectClient } from "../../../core/testing/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
-import { connectClient } from "../../../core/testing/index.ts";
 
 const TEXT = "ä1".repeat(40_000);
 

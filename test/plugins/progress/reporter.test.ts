@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Progress } from "../../../core/index.ts";
-import type { AgentEvent } from "../../../plugins/agents/index.ts";
+import type { AgentEvent } from "../../../plugins/progress/service.ts";
 import { Reporter } from "../../../plugins/progress/reporter.ts";
 
 const RUN: AgentEvent[] = [

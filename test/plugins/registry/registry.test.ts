@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
-import { Agents, type AgentInfo } from "../../../plugins/agents/index.ts";
+import { Agents, type AgentInfo } from "../../../plugins/agents/service.ts";
 import registry from "../../../plugins/registry/index.ts";
 import { strictProblems, toStrictServer } from "../../../plugins/registry/entry.ts";
 

@@ -1,11 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEvent } from "../../../core/call/server.ts";
-import type { Clock } from "../../../plugins/servers/clock.ts";
+import { type Clock, SYSTEM_CLOCK } from "../../../plugins/servers/clock.ts";
 import type { Upstream } from "../../../plugins/servers/upstream.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { rpc, type Running, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
-import { SYSTEM_CLOCK } from "../../../plugins/servers/clock.ts";
 
 const use = closing();
 

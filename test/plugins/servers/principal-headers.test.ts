@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import fc from "fast-check";
 import { expect, it, onTestFinished } from "vitest";
 import { createGateway } from "../../../core/index.ts";
-import { createPrincipal } from "../../../core/call/principal.ts";
+import { createPrincipal } from "../../../core/kit/principal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { ServerCredentials } from "../../../plugins/servers/personal.ts";
 

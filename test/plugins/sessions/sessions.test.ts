@@ -6,7 +6,7 @@ import { isOwn, ownOriginOf } from "../../../plugins/sessions/origin.ts";
 import { BrowserSessions } from "../../../plugins/sessions/sessions.ts";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { authOf, KEYS, startSessions } from "./kit.ts";
-import type { SessionsService } from "../../../plugins/sessions/index.ts";
+import type { SessionsService } from "../../../plugins/sessions/service.ts";
 
 testPlugin(sessions, { config: {}, changed: { maxSessions: 5 } });
 

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin } from "../../../core/index.ts";
-import { Sessions } from "../../../plugins/sessions/index.ts";
+import { Sessions } from "../../../plugins/sessions/service.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 

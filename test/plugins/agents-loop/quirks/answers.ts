@@ -1,5 +1,4 @@
-import { chunk, completion, DONE, pieces, said, stream, whole } from "./quirk.ts";
-import type { Outcome, Quirk } from "./quirk.ts";
+import { chunk, completion, DONE, pieces, said, stream, whole, type Outcome, type Quirk } from "./quirk.ts";
 
 const YES: Outcome = { text: "Yes.", end: "finished" };
 const THOUGHT: Outcome = { text: "[The model thought, and gave no answer.]", end: "finished" };

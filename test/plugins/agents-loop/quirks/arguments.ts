@@ -1,5 +1,4 @@
-import { call, calls, cut, pieces, said, told } from "./quirk.ts";
-import type { Quirk } from "./quirk.ts";
+import { call, calls, cut, pieces, said, told, type Quirk } from "./quirk.ts";
 
 const READ_X = calls('read {"path":"x"}');
 const X = '{"path":"x"}';

@@ -1,6 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { chunk, completion, DONE, sent, stream, whole } from "./quirk.ts";
-import type { Outcome, Quirk } from "./quirk.ts";
+import { chunk, completion, DONE, sent, stream, whole, type Outcome, type Quirk } from "./quirk.ts";
 
 const YES: Outcome = { text: "Yes.", end: "finished" };
 const message = { role: "assistant", content: "Yes." };

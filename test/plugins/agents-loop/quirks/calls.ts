@@ -1,5 +1,4 @@
-import { call, calls, chunk, completion, cut, DONE, pieces, said, stream, whole } from "./quirk.ts";
-import type { Quirk } from "./quirk.ts";
+import { call, calls, chunk, completion, cut, DONE, pieces, said, stream, whole, type Quirk } from "./quirk.ts";
 
 const READ_X = calls('read {"path":"x"}');
 const BOTH = calls('read {"path":"x"}', 'list {"dir":"y"}');

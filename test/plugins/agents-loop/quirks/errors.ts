@@ -1,5 +1,4 @@
-import { chunk, completion, DONE, HELLO, sent, stream, whole } from "./quirk.ts";
-import type { Outcome, Quirk, Reply } from "./quirk.ts";
+import { chunk, completion, DONE, HELLO, sent, stream, whole, type Outcome, type Quirk, type Reply } from "./quirk.ts";
 
 const message = { role: "assistant", content: "Yes." };
 

@@ -1,5 +1,4 @@
-import { calls, stream, told, whole } from "./quirk.ts";
-import type { Outcome, Quirk } from "./quirk.ts";
+import { calls, stream, told, whole, type Outcome, type Quirk } from "./quirk.ts";
 
 const YES: Outcome = { text: "Yes.", end: "finished" };
 const READ_X = calls('read {"path":"x"}');

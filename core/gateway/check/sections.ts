@@ -1,10 +1,10 @@
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import { pathText, placeText, type ConfigPath, type PathIssue } from "../config/issue.ts";
-import type { Places } from "../config/config.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
+import { pathText, placeText, type ConfigPath, type PathIssue } from "../../config/issue.ts";
+import type { Places } from "../../config/config.ts";
 import { loadIssue, type PluginResolver } from "./plugin-module.ts";
-import { configObject } from "../config/schema.ts";
-import { nearest } from "../kit/spelling.ts";
-import { isPlainObject } from "../config/names.ts";
+import { configObject } from "../../config/schema.ts";
+import { nearest } from "../../kit/spelling.ts";
+import { isPlainObject } from "../../kit/json.ts";
 
 /** A top-level key of a config that a plugin claims. */
 export interface Section {

@@ -1,5 +1,5 @@
-import type { Config } from "../config/config.ts";
-import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
+import type { Config } from "../../config/config.ts";
+import type { ConfigDraft, ConfigEdit } from "../../config/edit.ts";
 import type { CheckedConfig } from "./check.ts";
 import type { PluginResolver } from "./plugin-module.ts";
 
@@ -28,7 +28,9 @@ export interface ConfigWatch {
 }
 
 /** What a gateway reads its config from again and again, and writes it back to: a file with its plugins. */
-export interface ConfigSource extends PluginResolver {
+export interface ConfigSource {
+  /** Finds its plugins. */
+  readonly plugins: PluginResolver;
   /** Absolute path. */
   readonly path: string;
   /** Folder of the file; what relative paths in the config start from. */

@@ -1,5 +1,5 @@
-import { GatewayError, isGatewayError } from "../kit/errors.ts";
-import type { CallHead, Principal } from "../kit/types.ts";
+import { GatewayError, isGatewayError } from "./errors.ts";
+import type { CallHead, Principal } from "./types.ts";
 
 /**
  * The part of an `AbortSignal` that the core's own stages and upstreams use.

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InFlightSet, type Slotted } from "../../../core/call/cancellation.ts";
+import { InFlightSet, type Slotted } from "../../../core/kit/cancellation.ts";
 import { Pending, type Awaited } from "../../../plugins/servers/exchange.ts";
 
 describe("Roster", () => {

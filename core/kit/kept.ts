@@ -1,8 +1,8 @@
-import { ROLES } from "../kit/roles.ts";
-import { boundedRecord } from "../kit/bounded-record.ts";
+import { ROLES } from "./roles.ts";
+import { boundedRecord } from "./bounded-record.ts";
 import { z } from "zod";
-import type { Principal } from "../kit/types.ts";
-import { ERROR_STATUS, type ErrorCode, GatewayError } from "../kit/errors.ts";
+import type { Principal } from "./types.ts";
+import { ERROR_STATUS, type ErrorCode, GatewayError } from "./errors.ts";
 import { createPrincipal, originOf, readRef } from "./principal.ts";
 
 /**

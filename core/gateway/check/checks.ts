@@ -1,13 +1,19 @@
-import { JWT, KEYS } from "../config/auth.ts";
-import { hasCredentials, uncheckedCredentials } from "../http/authenticator.ts";
-import { isLoopback } from "../kit/addresses.ts";
-import { AUTH_PLUGIN, schemeOf, STORE_PLUGINS } from "../plugin/defaults.ts";
-import type { OptionReference, StoreAbility, StoreKind } from "../plugin/definitions.ts";
-import type { PathIssue } from "../config/issue.ts";
+import {
+  JWT,
+  KEYS,
+  hasCredentials,
+  uncheckedCredentials,
+  AUTH_PLUGIN,
+  schemeOf,
+  STORE_PLUGINS,
+} from "../../config/defaults.ts";
+import { isLoopback } from "../../kit/addresses.ts";
+import type { OptionReference, StoreAbility, StoreKind } from "../../plugin/definitions.ts";
+import type { PathIssue } from "../../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
-import type { GatewayConfig, ListenerConfig } from "../config/schema.ts";
+import type { GatewayConfig, ListenerConfig } from "../../config/schema.ts";
 import { isCoreKey, sectionOf } from "./sections.ts";
-import { choose, nearest } from "../kit/spelling.ts";
+import { choose, nearest } from "../../kit/spelling.ts";
 
 /** In words, and the store to take. */
 const ABILITIES: Readonly<Record<StoreAbility, { readonly does: string; readonly take: string }>> =

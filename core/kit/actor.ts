@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { Principal } from "../kit/types.ts";
+import type { Principal } from "./types.ts";
 
 /** Who makes a request or call, as the core knows it, whatever a plugin has written on the object since. */
 export class Actor {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { ConfigPath, PathIssue } from "../config/issue.ts";
-import type { Part, Places } from "../config/config.ts";
-import { valueAt, withValue } from "../config/value-at.ts";
+import type { ConfigPath, PathIssue } from "../../config/issue.ts";
+import type { Part, Places } from "../../config/config.ts";
+import { valueAt, withValue } from "../../config/value-at.ts";
 
 /**
  * The value with texts that came from variables read as the numbers and booleans that its schema wants there: a variable is text,

@@ -1,7 +1,7 @@
-import { choose } from "../kit/spelling.ts";
-import { matchesWildcard } from "../kit/wildcard.ts";
-import type { OptionSelector } from "../plugin/definitions.ts";
-import type { ConfigPath } from "../config/issue.ts";
+import { choose } from "../../kit/spelling.ts";
+import { matchesWildcard } from "../../kit/wildcard.ts";
+import { type OptionSelector } from "../../plugin/definitions.ts";
+import { type ConfigPath } from "../../config/issue.ts";
 import type { CheckedPlugin } from "./plugin-module.ts";
 
 /** Tools that are looked for in the lists of servers: that is done each time one is told. */

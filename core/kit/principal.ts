@@ -1,5 +1,5 @@
-import { GatewayError } from "../kit/errors.ts";
-import type { Identity, Principal } from "../kit/types.ts";
+import { GatewayError } from "./errors.ts";
+import type { Identity, Principal } from "./types.ts";
 
 /** A closed set, and none holds a colon: the first colon of a ref ends the kind, whatever the id holds. */
 const KINDS: ReadonlySet<string> = new Set<Principal["kind"]>([

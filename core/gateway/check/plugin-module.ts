@@ -1,8 +1,8 @@
-import { GatewayError, isGatewayError, toGatewayError } from "../kit/errors.ts";
-import { isDefault } from "../plugin/defaults.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { PathIssue } from "../config/issue.ts";
-import type { PluginNeeds } from "../plugin/definitions.ts";
+import { GatewayError, isGatewayError, toGatewayError } from "../../kit/errors.ts";
+import { isDefault } from "../../config/defaults.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
+import type { PathIssue } from "../../config/issue.ts";
+import type { PluginNeeds } from "../../plugin/definitions.ts";
 
 /** Finds the plugins of a config. */
 export interface PluginResolver {

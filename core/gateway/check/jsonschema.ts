@@ -1,11 +1,11 @@
 import { z } from "zod";
-import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
 import { SPELLINGS } from "./clients.ts";
-import { configSchema } from "../config/schema.ts";
-import { ENTRY_TYPES, entryCommon, serverSchema } from "../config/server-schema.ts";
-import { inputShape } from "../config/config.ts";
+import { configSchema } from "../../config/schema.ts";
+import { ENTRY_TYPES, entryCommon, serverSchema } from "../../config/server-schema.ts";
+import { inputShape } from "../../config/config.ts";
 import { isCoreKey, sectionOf, type Section } from "./sections.ts";
-import type { Shape } from "../config/shape.ts";
+import type { Shape } from "../../config/shape.ts";
 
 /** A JSON Schema object of draft 2020-12. */
 export type JsonSchema = Record<string, unknown>;

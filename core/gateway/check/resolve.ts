@@ -2,16 +2,15 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { resolveModulePath } from "exsolve";
-import { GatewayError, isGatewayError } from "../kit/errors.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
+import { GatewayError, isGatewayError } from "../../kit/errors.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
 import { isLocalPlugin } from "./checks.ts";
-import type { CodeModule } from "../config/code.ts";
-import { codeIssue, importCode } from "../config/code.ts";
-import { digestFiles } from "../config/file-digest.ts";
+import { type CodeModule, codeIssue, importCode } from "../../config/code.ts";
+import { digestFiles } from "../../config/file-digest.ts";
 import { FIRST_PARTY, importFirstParty } from "./first-party.ts";
-import { placeText } from "../config/issue.ts";
+import { placeText } from "../../config/issue.ts";
 import { pluginOf, type PluginResolver } from "./plugin-module.ts";
-import { nearest } from "../kit/spelling.ts";
+import { nearest } from "../../kit/spelling.ts";
 
 const BARE_NAME = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/;
 

@@ -5,22 +5,22 @@ import {
   schemeOf,
   STORE_PLUGINS,
   TYPE_PLUGINS,
-} from "../plugin/defaults.ts";
+  credentialsIn,
+} from "../../config/defaults.ts";
 import { checkParts, checkWithPlugins, findStore, readsAuth, storeIssues } from "./checks.ts";
-import { credentialsIn } from "../http/authenticator.ts";
-import type { Config } from "../config/config.ts";
-import { invalidConfig, type PathIssue } from "../config/issue.ts";
+import type { Config } from "../../config/config.ts";
+import { invalidConfig, type PathIssue } from "../../config/issue.ts";
 import { type CheckedPlugin, loadIssue, type PluginResolver } from "./plugin-module.ts";
-import { GatewayError, isGatewayError, toGatewayError } from "../kit/errors.ts";
-import { VERSION } from "../kit/version.ts";
-import type { PluginNeeds, StoreKind } from "../plugin/definitions.ts";
-import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { GatewayConfig } from "../config/schema.ts";
+import { GatewayError, isGatewayError, toGatewayError } from "../../kit/errors.ts";
+import { VERSION } from "../../kit/version.ts";
+import type { PluginNeeds, StoreKind } from "../../plugin/definitions.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
+import type { GatewayConfig } from "../../config/schema.ts";
 import { pluginsOf, validatePart } from "./parse.ts";
-import { isPlainObject } from "../config/names.ts";
+import { isPlainObject } from "../../kit/json.ts";
 import { SPELLINGS } from "./clients.ts";
-import { ENTRY_TYPES } from "../config/server-schema.ts";
-import { nearest } from "../kit/spelling.ts";
+import { ENTRY_TYPES } from "../../config/server-schema.ts";
+import { nearest } from "../../kit/spelling.ts";
 
 /** A config with its plugins, in which nothing is wrong as far as that shows before they are set up. */
 export interface CheckedConfig {

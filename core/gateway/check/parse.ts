@@ -1,22 +1,23 @@
 import type { z } from "zod";
 import {
-  Config,
-  placeIssue,
-  Places,
   commonOptions,
+  Config,
   inputShape,
   noteRead,
   ownOptions,
+  placeIssue,
+  Places,
   readGroups,
   withDefaults,
-} from "../config/config.ts";
-import { explainIssues, type ZodIssue } from "../config/explain.ts";
-import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../config/issue.ts";
-import { checkNames, isPlainObject } from "../config/names.ts";
-import { configSchema, type GatewayConfigInput } from "../config/schema.ts";
-import { ENTRY_TYPES } from "../config/server-schema.ts";
-import type { Shape } from "../config/shape.ts";
-import { TYPE_PLUGINS } from "../plugin/defaults.ts";
+} from "../../config/config.ts";
+import { TYPE_PLUGINS } from "../../config/defaults.ts";
+import { explainIssues, type ZodIssue } from "../../config/explain.ts";
+import { invalidConfig, pathText, type ConfigPath, type PathIssue } from "../../config/issue.ts";
+import { OBJECT_NAMES, RESERVED_SERVERS, substitute } from "../../config/names.ts";
+import { configSchema, type GatewayConfigInput } from "../../config/schema.ts";
+import { ENTRY_TYPES } from "../../config/server-schema.ts";
+import type { Shape } from "../../config/shape.ts";
+import { isPlainObject } from "../../kit/json.ts";
 import { coerceExpanded, hideExpanded } from "./coerce.ts";
 import { COMMON_ENTRY, type EntryType, shapeOf, shapeWith } from "./jsonschema.ts";
 import type { PluginResolver } from "./plugin-module.ts";
@@ -248,4 +249,53 @@ function validate<T, V>(
   }));
   const issues = explainIssues(found, whole, shapeOfAll(), places);
   return { issues: issues.map((issue) => hideExpanded(issue, places)) };
+}
+
+/** Maps by names that people give, and what such a name is called. */
+const NAMED = {
+  servers: "server",
+  mcpServers: "server",
+  endpoints: "endpoint",
+  listeners: "listener",
+} as const;
+
+/** Names in a config, as it was written, that cannot be used. */
+export function checkNames(config: unknown): PathIssue[] {
+  if (!isPlainObject(config)) return [];
+  const wrong = Object.entries(NAMED).flatMap(([block, kind]) =>
+    namesOf(config, block)
+      .filter((name) => (kind === "server" ? RESERVED_SERVERS : OBJECT_NAMES).has(name))
+      .map((name) => reserved(kind, block, name)),
+  );
+  return [...wrong, ...prototypes(config, [])];
+}
+
+function namesOf(config: Readonly<Record<string, unknown>>, block: string): string[] {
+  const named = Object.hasOwn(config, block) ? config[block] : undefined;
+  return isPlainObject(named) ? Object.keys(named) : [];
+}
+
+function reserved(kind: string, block: string, name: string): PathIssue {
+  const isPath = /[a-z]/i.test(name) && !OBJECT_NAMES.has(name);
+  return {
+    path: [block, name],
+    at: "key",
+    message: isPath
+      ? `The ${kind} name "${name}" is reserved for a path of the gateway.`
+      : `"${name}" cannot be the name of ${/^[ae]/.test(kind) ? "an" : "a"} ${kind}.`,
+    hint: `Choose another name, e.g. "${substitute(kind, name)}".`,
+  };
+}
+
+/** The key `__proto__`, wherever else it stands: most code would set a prototype with it. */
+function prototypes(value: unknown, path: ConfigPath): PathIssue[] {
+  if (Array.isArray(value)) return value.flatMap((item, at) => prototypes(item, [...path, at]));
+  if (!isPlainObject(value)) return [];
+  return Object.entries(value).flatMap(([key, item]) => {
+    const at = [...path, key];
+    const isKnown = path.length === 1 && Object.hasOwn(NAMED, String(path[0]));
+    if (key !== "__proto__" || isKnown) return prototypes(item, at);
+    const message = "The key __proto__ cannot be used.";
+    return [{ path: at, at: "key" as const, message, hint: "Choose another name." }];
+  });
 }

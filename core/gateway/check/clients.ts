@@ -1,8 +1,8 @@
-import type { ConfigPath, PathIssue } from "../config/issue.ts";
-import type { Places } from "../config/config.ts";
-import { configObject } from "../config/schema.ts";
-import { nearest } from "../kit/spelling.ts";
-import { isPlainObject } from "../config/names.ts";
+import type { ConfigPath, PathIssue } from "../../config/issue.ts";
+import type { Places } from "../../config/config.ts";
+import { configObject } from "../../config/schema.ts";
+import { nearest } from "../../kit/spelling.ts";
+import { isPlainObject } from "../../kit/json.ts";
 
 /** A config whose `mcpServers` block and other clients' spellings became plain `servers`. */
 export interface Translated {

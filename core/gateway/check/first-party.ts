@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { AnyPlugin } from "../../plugin/plugin.ts";
 import { pluginOf } from "./plugin-module.ts";
 
 /** Where the package exports the plugins that come with it. */
