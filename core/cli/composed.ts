@@ -4,7 +4,7 @@ import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
 import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
-import type { PluginComposition } from "../gateway/composition.ts";
+import { composition, type PluginComposition } from "../gateway/composition.ts";
 import { dryRun } from "../gateway/dry-run.ts";
 import { isOfGateway } from "../gateway/scope.ts";
 import { valueLines, valuesBelow } from "./config-values.ts";
@@ -49,7 +49,7 @@ async function composeConfig(path: string | undefined): Promise<Composed> {
   const checked = await checkHere(config, cwd);
   const gateway = await dryRun(checked, cwd);
   try {
-    const plugins = gateway.composition().map((plugin) => ({
+    const plugins = composition(gateway).map((plugin) => ({
       ...plugin,
       options: optionsInForce(
         checked.plugins.find(({ key }) => key === plugin.key),

@@ -1,3 +1,4 @@
+import type { Gateway } from "./gateway.ts";
 import type { Generation } from "./generation.ts";
 import { chosen } from "../plugin/defaults.ts";
 import { injections } from "./graph.ts";
@@ -41,7 +42,9 @@ export interface PluginComposition {
 }
 
 /** Tells what every plugin brings, in the order of their set-up. */
-export function composition({ scopes, compiled }: Generation): readonly PluginComposition[] {
+export function composition({
+  current: { scopes, compiled },
+}: Pick<Gateway, "current">): readonly PluginComposition[] {
   return chosen(scopes).map((scope, index) => ({
     key: scope.key,
     name: scope.name,

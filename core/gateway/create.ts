@@ -1,7 +1,8 @@
-import { Gateway } from "./gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { createResolver, type GatewayOptions } from "./gateway-options.ts";
 import { check } from "../loading/check.ts";
 import { parseConfig } from "../loading/parse.ts";
+import { startManaged } from "./start-managed.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 
 /**
@@ -20,5 +21,5 @@ export async function createGateway(
 ): Promise<Gateway> {
   const resolver = createResolver(options);
   const checked = await check(await parseConfig(config, resolver), resolver);
-  return Gateway.start(checked, options);
+  return startManaged(checked, options);
 }

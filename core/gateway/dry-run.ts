@@ -3,7 +3,9 @@ import type { CheckedConfig } from "../loading/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../kit/errors.ts";
-import { Gateway } from "./gateway.ts";
+import { composition } from "./composition.ts";
+import type { Gateway } from "./gateway.ts";
+import { startManaged } from "./start-managed.ts";
 import { nameTaken } from "./server-types.ts";
 
 /**
@@ -20,7 +22,7 @@ export async function dryRun(
 ): Promise<Gateway> {
   const checked = { config: options.connect ? config : withoutServers(config), ...rest };
   const log = pino({ enabled: false });
-  const gateway = await Gateway.start(checked, { cwd, dryRun: true, log });
+  const gateway = await startManaged(checked, { cwd, dryRun: true, log });
   const taken = options.connect ? undefined : findTaken(gateway, config);
   if (taken === undefined) return gateway;
   await gateway.close({ grace: 0 });
@@ -31,9 +33,9 @@ export async function dryRun(
 function findTaken(gateway: Gateway, config: Config): GatewayError | undefined {
   const name = [...gateway.servers.keys()].find((each) => config.values.servers[each]?.enabled);
   if (name === undefined) return undefined;
-  const owner = gateway
-    .composition()
-    .find((plugin) => plugin.name === name || plugin.servers.some((each) => each.name === name));
+  const owner = composition(gateway).find(
+    (plugin) => plugin.name === name || plugin.servers.some((each) => each.name === name),
+  );
   return nameTaken(config, name, [owner?.name ?? name]);
 }
 

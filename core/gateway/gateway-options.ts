@@ -4,8 +4,12 @@ import type { ConfigSource } from "../loading/config-source.ts";
 import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
+import type { Management } from "../plugin/management-service.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
+import type { GatewayWarning } from "../plugin/description.ts";
 import type { Logger } from "pino";
+import type { Changing } from "./changes.ts";
+import type { Generation } from "./generation.ts";
 import type { Seat } from "./seat.ts";
 
 /**
@@ -28,8 +32,17 @@ export interface GatewayOptions {
   readonly dryRun?: boolean;
 }
 
-/** What `propylon start` gives besides, in a worker. */
+/** What the management reaches of a gateway: always the current generation. */
+export interface Managed extends Changing {
+  readonly generations: readonly Generation[];
+  readonly evict: Management["evict"];
+  warnings(): readonly GatewayWarning[];
+}
+
+/** What is given besides, by what puts a gateway together. */
 export interface StartedWith extends GatewayOptions {
+  /** Loads its management, for the first who asks; absent: it has none. */
+  readonly manage?: (gateway: Managed) => Promise<Management>;
   /** Its place among the workers; absent: it is alone. */
   readonly seat?: Seat;
 }

@@ -29,7 +29,6 @@ import { Leases } from "../plugin/leases.ts";
 import type { Point } from "../plugin/point.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./changes.ts";
-import { composition, type PluginComposition } from "./composition.ts";
 import { describeGateway, type EndpointAddress } from "./describe.ts";
 import { HookEmitter } from "./emitter.ts";
 import { evict } from "./evict.ts";
@@ -39,7 +38,6 @@ import { createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
 import { callLocally } from "./local-call.ts";
 import { createInfo } from "./info.ts";
-import { createManagement } from "./management.ts";
 import { openStore } from "./open-store.ts";
 import { ServerPool } from "./pool.ts";
 import { appOf, Candidate, emptyGeneration, Retirement } from "./reload.ts";
@@ -87,14 +85,13 @@ export class Gateway {
   readonly scopeHost: ScopeHost;
   /** What it is, as every plugin sees it. */
   readonly info: GatewayInfo;
-  /** What manages it: reload, plan, edit, reconnect, evict. */
-  readonly management: Management;
   /** @internal */
   readonly retirement: Retirement;
   /** What serves new work; a field, since every call reads it. @internal */
   current: Generation;
   /** The same as {@link draining}; a field, since every call reads it. @internal */
   isDraining = false;
+  readonly #manage: StartedWith["manage"];
   readonly #resolver: PluginResolver;
   readonly #untap: () => void;
   /** @internal */
@@ -125,8 +122,8 @@ export class Gateway {
     const { backlog } = this;
     this.sockets = new Sockets(log, { leases, backlog, createServer: seat?.createServer });
     this.info = createInfo(this);
-    this.management = createManagement(this);
     this.scopeHost = createScopeHost(this);
+    this.#manage = options.manage;
     this.#resolver = createResolver(options);
     this.current = emptyGeneration(first, log);
     const isHeard = (): boolean => hooks.hears("log:line");
@@ -360,9 +357,14 @@ export class Gateway {
     return collectWarnings(this.current, this.seat);
   }
 
-  /** What every plugin brings, in the order of their set-up. */
-  composition(): readonly PluginComposition[] {
-    return composition(this.current);
+  /**
+   * What manages it: reload, plan, edit, reconnect, evict. A plugin gets it by `inject`.
+   *
+   * @example await (await gateway.manage()).reload();
+   */
+  async manage(): Promise<Management> {
+    if (this.#manage) return this.#manage(this);
+    throw new GatewayError("not_found", "The gateway was made without a management.");
   }
 
   /**

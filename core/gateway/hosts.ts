@@ -29,10 +29,10 @@ export interface Hosting {
   readonly backlog: Backlog;
   readonly store: GatewayStore;
   readonly info: GatewayInfo;
-  readonly management: Management;
   readonly current: Generation;
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
+  manage(): Promise<Management>;
   readonly point: ScopeHost["point"];
 }
 
@@ -67,13 +67,13 @@ function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
 
 /** The gateway as its plugins see it. */
 export function createScopeHost(gateway: Hosting): ScopeHost {
-  const { log, cwd, file, hooks, kept, info, management } = gateway;
+  const { log, cwd, file, hooks, kept, info } = gateway;
   const write = createAudit(log, (mutation) => hooks.emit("mutation", mutation));
   return {
     log,
     cwd,
     info,
-    management,
+    manage: () => gateway.manage(),
     placeOf: (path) =>
       placeText(gateway.current.places.place({ path, message: "", hint: "" }).place),
     endpointHost: (plugin) => createEndpointHost(gateway, plugin),

@@ -2,20 +2,12 @@ import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../conf
 import { originsOf } from "../config/origin.ts";
 import { writeConfig, writeServer } from "../config/written.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { GatewayWarning } from "../plugin/description.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";
-import { type Changing, edit, planEdit, planReload, reload, versionOf } from "./changes.ts";
+import type { Managed } from "./gateway-options.ts";
+import type { Changing } from "./changes.ts";
+import { edit, planEdit, planReload, reload, versionOf } from "./config-changes.ts";
 import type { Generation } from "./generation.ts";
 import { renderMetrics, renderTogether } from "./metrics.ts";
-import type { Seat } from "./seat.ts";
-
-/** What management reaches of a gateway: always the current generation. */
-export interface Managed extends Changing {
-  readonly generations: readonly Generation[];
-  warnings(): readonly GatewayWarning[];
-  readonly seat: Seat | undefined;
-  readonly evict: Management["evict"];
-}
 
 /** The gateway as those who manage it reach it. */
 export function createManagement(gateway: Managed): Management {

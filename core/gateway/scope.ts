@@ -71,7 +71,8 @@ export interface Scope extends Registrations {
 export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> & {
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
-  readonly management: Management;
+  /** Loads the management. */
+  manage(): Promise<Management>;
   readonly placeOf: Files["placeOf"];
   readonly log: Logger;
   /** The gateway as the endpoints that a plugin serves see it. */
@@ -101,7 +102,7 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
 
 /** Services of the gateway itself, by id: made for each plugin that injects one. */
 const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
-  [Management.id, (_, host) => host.management],
+  [Management.id, (_, host) => host.manage()],
   [Lists.id, (_, host): Lists => ({ changed: () => host.relist() })],
   [
     Database.id,
@@ -139,12 +140,12 @@ export function isOfGateway(id: string): boolean {
  *
  * @throws {GatewayError} `invalid` for one that it cannot have and does not call optional
  */
-export function ownService(
+export async function ownService(
   { id, optional }: { readonly id: string; readonly optional: boolean },
   scope: Scope,
   host: ScopeHost,
-): unknown {
-  const service = OWN.get(id)!(scope, host);
+): Promise<unknown> {
+  const service = await OWN.get(id)!(scope, host);
   if (service !== undefined || optional) return service;
   throw new GatewayError("invalid", "A plugin that is there by default has no metrics.", {
     hint: "Inject optional(Metrics), or count in another plugin.",

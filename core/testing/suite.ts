@@ -122,7 +122,7 @@ function offered(
 }
 
 async function metricNames(gateway: Gateway): Promise<readonly string[]> {
-  return (await gateway.management.metrics())
+  return (await (await gateway.manage()).metrics())
     .split("\n")
     .filter((line) => line.startsWith("# TYPE "));
 }

@@ -1,5 +1,6 @@
 import { dirname } from "node:path";
 import { expect, it } from "vitest";
+import { composition } from "../../core/gateway/composition.ts";
 import { createGateway } from "../../core/index.ts";
 import { roomOf, roomsOfCore } from "./floors.ts";
 import { importGraph } from "./imports.ts";
@@ -31,7 +32,7 @@ it("issue 40 line 2: with mcp, servers, tasks and keys off it loads no plugin", 
   const gateway = await createGateway({ listeners: { main: { port: 0 } }, plugins: off });
   try {
     await gateway.listen();
-    expect(gateway.composition()).toEqual([]);
+    expect(composition(gateway)).toEqual([]);
   } finally {
     await gateway.close();
   }

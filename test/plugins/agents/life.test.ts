@@ -133,7 +133,7 @@ plugins:
     expect((await ask(coder, "coder", MESSAGE)).text).toBe("first");
     await write("harper.md", "Second.");
     await write("coder.ts", 'export default { run: () => "second" };');
-    expect((await gateway.management.reload()).plugins.changed).toEqual(["agents"]);
+    expect((await (await gateway.manage()).reload()).plugins.changed).toEqual(["agents"]);
     await ask(harper, "harper", MESSAGE);
     expect(model.requests[0]!.body["messages"]).toContainEqual({
       role: "system",

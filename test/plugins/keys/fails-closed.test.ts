@@ -267,7 +267,7 @@ describe("a gateway that runs", () => {
 
   it("stays as it is when a reload, a plan or an edit switches keys off", async () => {
     const { gateway, url, file, text } = await running();
-    const { management } = gateway;
+    const management = await gateway.manage();
     await writeFile(file, text + OFF);
     await expect(management.plan()).rejects.toThrow(UNCHECKED);
     await expectAsBefore(url);
@@ -294,7 +294,7 @@ describe("a gateway that runs", () => {
   it("stays as it is when keys cannot be set up with what is new", async () => {
     const { gateway, url, file, text } = await running();
     await writeFile(file, text.replace(/auth:.*/, `auth: { apiKey: ${KEY}, jwt: {} }`));
-    await expect(gateway.management.reload()).rejects.toMatchObject({
+    await expect((await gateway.manage()).reload()).rejects.toMatchObject({
       message: expect.stringContaining("exactly one of secret"),
       place: { path: "auth", line: 3 },
     });

@@ -67,7 +67,7 @@ it("9: a key that leaves the config takes the rights of a page that is open", as
   await signIn(KEYS.ops);
   await page.locator('tr[data-server="drafts"]').waitFor();
   await writeFile(file, config(LOOK));
-  await gateway.management.reload();
+  await (await gateway.manage()).reload();
   // Nobody touches the page: the end of its stream tells it.
   await page.getByLabel("Key or token").waitFor({ timeout: PATIENCE * 5_000 });
   expect(await page.locator('tr[data-server="drafts"]').count()).toBe(0);
