@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { dryRun } from "../gateway/dry-run.ts";
+import { dryRun } from "../management/dry-run.ts";
 import { EXIT } from "./exit.ts";
 import { checkHere, loadHere } from "./source.ts";
 import { whenSettled } from "./summary.ts";

@@ -14,6 +14,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["server", "http"],
   ["loading"],
   ["gateway"],
+  ["management"],
   ["file"],
   ["workers", "build"],
   ["cli", "testing"],

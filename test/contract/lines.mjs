@@ -6,7 +6,7 @@ export const GROUPS = {
   kit: ["kit"],
   kernel: ["call", "config", "plugin", "server", "http", "loading", "gateway"],
   "store, which the kernel stands on": ["store"],
-  batteries: ["file", "process", "workers", "build", "cli", "testing"],
+  batteries: ["management", "file", "process", "workers", "build", "cli", "testing"],
 };
 
 /** Files, lines, and lines that are neither blank nor comments. */

@@ -1,7 +1,7 @@
 import type { CheckedConfig } from "../loading/check.ts";
 import type { Management } from "../plugin/management-service.ts";
-import { Gateway } from "./gateway.ts";
-import type { Managed, StartedWith } from "./gateway-options.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import type { Managed, StartedWith } from "../gateway/gateway-options.ts";
 
 /** Makes a gateway of a config that was checked. Its management is loaded for the first who asks; it does not know the way itself. */
 export function startManaged(checked: CheckedConfig, options: StartedWith): Promise<Gateway> {

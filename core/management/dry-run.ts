@@ -4,9 +4,9 @@ import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../kit/errors.ts";
 import { composition } from "./composition.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import { startManaged } from "./start-managed.ts";
-import { nameTaken } from "./server-types.ts";
+import { nameTaken } from "../gateway/server-types.ts";
 
 /**
  * Sets a config up without opening a port, to find out what only shows between parts, or what the whole is made of. Close what

@@ -1,5 +1,5 @@
-import type { Gateway } from "./gateway.ts";
-import { createResolver, type GatewayOptions } from "./gateway-options.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import { createResolver, type GatewayOptions } from "../gateway/gateway-options.ts";
 import { check } from "../loading/check.ts";
 import { parseConfig } from "../loading/parse.ts";
 import { startManaged } from "./start-managed.ts";

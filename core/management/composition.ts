@@ -1,9 +1,9 @@
-import type { Gateway } from "./gateway.ts";
-import type { Generation } from "./generation.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import type { Generation } from "../gateway/generation.ts";
 import { chosen } from "../plugin/defaults.ts";
-import { injections } from "./graph.ts";
+import { injections } from "../gateway/graph.ts";
 import type { Access } from "../plugin/route.ts";
-import { addedTo, isOfGateway, type Scope } from "./scope.ts";
+import { addedTo, isOfGateway, type Scope } from "../gateway/scope.ts";
 import { Endpoints, Listeners, ServerTypes } from "../plugin/config-points.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 import type { Tool } from "../kit/types.ts";
