@@ -1,7 +1,8 @@
 import type { Config } from "../config/config.ts";
 import { pathText, placeText } from "../config/issue.ts";
 import { maskGatewayConfig } from "../config/mask.ts";
-import { originsOf, type ConfigValue } from "../config/origin.ts";
+import { originsOf } from "../management/origin.ts";
+import type { ConfigValue } from "../plugin/management-service.ts";
 import { writeConfig } from "../config/written.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
-import { originsOf } from "../config/origin.ts";
+import { originsOf } from "./origin.ts";
 import { writeConfig, writeServer } from "../config/written.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";
