@@ -5,6 +5,7 @@ import { PluginSource } from "../loading/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { Management } from "../plugin/management-service.ts";
+import type { Audit } from "../plugin/kernel-services.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
 import type { Logger } from "pino";
@@ -32,19 +33,28 @@ export interface GatewayOptions {
   readonly dryRun?: boolean;
 }
 
-/** What the management reaches of a gateway: always the current generation. */
+/** What `propylon start` gives besides, in a worker. */
+export interface StartedWith extends GatewayOptions {
+  /** Its place among the workers; absent: it is alone. */
+  readonly seat?: Seat;
+}
+
+/** What a gateway is made with. */
+export interface Assembled extends StartedWith {
+  readonly services: UpperServices;
+}
+
+/** Services that stand above a gateway. What puts it together gives them, and each is loaded for the first plugin that asks. */
+export interface UpperServices {
+  management(gateway: Managed): Promise<Management>;
+  audit(gateway: Managed, plugin: string): Promise<Audit>;
+}
+
+/** What the services above a gateway reach of it: always the current generation. */
 export interface Managed extends Changing {
   readonly generations: readonly Generation[];
   readonly evict: Management["evict"];
   warnings(): readonly GatewayWarning[];
-}
-
-/** What is given besides, by what puts a gateway together. */
-export interface StartedWith extends GatewayOptions {
-  /** Loads its management, for the first who asks; absent: it has none. */
-  readonly manage?: (gateway: Managed) => Promise<Management>;
-  /** Its place among the workers; absent: it is alone. */
-  readonly seat?: Seat;
 }
 
 /** Folder that relative paths in the config start from. */

@@ -32,7 +32,7 @@ import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./chang
 import { describeGateway, type EndpointAddress } from "./describe.ts";
 import { HookEmitter } from "./emitter.ts";
 import { evict } from "./evict.ts";
-import { checkAlone, createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
+import { checkAlone, createResolver, cwdOf, type Assembled } from "./gateway-options.ts";
 import type { Generation, SourceFiles } from "./generation.ts";
 import { createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
@@ -83,6 +83,8 @@ export class Gateway {
   readonly sockets: Sockets;
   /** @internal */
   readonly scopeHost: ScopeHost;
+  /** @internal */
+  readonly services: Assembled["services"];
   /** What it is, as every plugin sees it. */
   readonly info: GatewayInfo;
   /** @internal */
@@ -91,7 +93,6 @@ export class Gateway {
   current: Generation;
   /** The same as {@link draining}; a field, since every call reads it. @internal */
   isDraining = false;
-  readonly #manage: StartedWith["manage"];
   readonly #resolver: PluginResolver;
   readonly #untap: () => void;
   /** @internal */
@@ -101,7 +102,7 @@ export class Gateway {
   #closing: Promise<void> | undefined;
 
   /** Use `createGateway`. */
-  private constructor(first: Config, options: StartedWith, log: Logger) {
+  private constructor(first: Config, options: Assembled, log: Logger) {
     const { file, dryRun = false, seat } = options;
     const { leases } = this;
     const hooks = new HookEmitter(log);
@@ -123,7 +124,7 @@ export class Gateway {
     this.sockets = new Sockets(log, { leases, backlog, createServer: seat?.createServer });
     this.info = createInfo(this);
     this.scopeHost = createScopeHost(this);
-    this.#manage = options.manage;
+    this.services = options.services;
     this.#resolver = createResolver(options);
     this.current = emptyGeneration(first, log);
     const isHeard = (): boolean => hooks.hears("log:line");
@@ -131,7 +132,7 @@ export class Gateway {
   }
 
   /** What `createGateway` does with a config that was checked. @internal */
-  static async start(checked: CheckedConfig, options: StartedWith): Promise<Gateway> {
+  static async start(checked: CheckedConfig, options: Assembled): Promise<Gateway> {
     const { config } = checked;
     checkAlone(config, options);
     const log = options.log ?? (await createLogger(config.values.log));
@@ -362,9 +363,8 @@ export class Gateway {
    *
    * @example await (await gateway.manage()).reload();
    */
-  async manage(): Promise<Management> {
-    if (this.#manage) return this.#manage(this);
-    throw new GatewayError("not_found", "The gateway was made without a management.");
+  manage(): Promise<Management> {
+    return this.services.management(this);
   }
 
   /**

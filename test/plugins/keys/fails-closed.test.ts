@@ -14,7 +14,7 @@ import { digestOf } from "../../../core/kit.ts";
 import { Authenticators } from "propylon/kit";
 import { EVERYBODY } from "../../../core/internal.ts";
 import { buildGateway } from "../../../core/build/build.ts";
-import { Gateway } from "../../../core/gateway/gateway.ts";
+import { startManaged } from "../../../core/management/start-managed.ts";
 import { check } from "../../../core/loading/check.ts";
 import { parseConfig } from "../../../core/loading/parse.ts";
 import { PluginSource } from "../../../core/loading/resolve.ts";
@@ -231,7 +231,7 @@ describe("keys", () => {
     const config = await parseConfig({ auth: { apiKey: KEY }, log: { level: "silent" } }, source);
     const checked = await check(config, source);
     const plugins = checked.plugins.filter(({ key }) => key !== "keys");
-    await expect(Gateway.start({ ...checked, plugins }, {})).rejects.toThrow(UNCHECKED);
+    await expect(startManaged({ ...checked, plugins }, {})).rejects.toThrow(UNCHECKED);
   });
 
   it("takes no credentials in its own place, so that they stand in one", async () => {
