@@ -3,6 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
+import { collectWarnings } from "../gateway/warnings.ts";
 import { dryRun } from "../management/dry-run.ts";
 import { EXIT } from "./exit.ts";
 import { checkHere, loadHere } from "./source.ts";
@@ -84,7 +85,7 @@ async function findRunning(
 
 function report(gateway: Gateway, config: Config, findings: Findings): void {
   const { servers } = gateway.describe();
-  for (const { code, ...warning } of gateway.warnings()) {
+  for (const { code, ...warning } of collectWarnings(gateway)) {
     const issue = config.place({ ...warning, at: "key" });
     (code === "left_out" ? findings.problems : findings.warnings).push(issue);
   }

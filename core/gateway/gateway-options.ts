@@ -7,7 +7,6 @@ import { comesAlong, isDefault } from "../plugin/defaults.ts";
 import type { Management } from "../plugin/management-service.ts";
 import type { Audit } from "../plugin/kernel-services.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
-import type { GatewayWarning } from "../plugin/description.ts";
 import type { Logger } from "pino";
 import type { Changing } from "./changes.ts";
 import type { Generation } from "./generation.ts";
@@ -54,7 +53,6 @@ export interface UpperServices {
 export interface Managed extends Changing {
   readonly generations: readonly Generation[];
   readonly evict: Management["evict"];
-  warnings(): readonly GatewayWarning[];
 }
 
 /** Folder that relative paths in the config start from. */

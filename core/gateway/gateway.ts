@@ -23,7 +23,7 @@ import type {
   Management,
   ReloadPlan,
 } from "../plugin/management-service.ts";
-import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
+import type { GatewayDescription } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { Leases } from "../plugin/leases.ts";
 import type { Point } from "../plugin/point.ts";
@@ -44,7 +44,6 @@ import { appOf, Candidate, emptyGeneration, Retirement } from "./reload.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Seat } from "./seat.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
-import { collectWarnings } from "./warnings.ts";
 
 /**
  * The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`.
@@ -351,11 +350,6 @@ export class Gateway {
   /** What runs, as data for a start-up summary. */
   describe(): GatewayDescription {
     return describeGateway(this.current, this.addresses, this.seat);
-  }
-
-  /** What works but should not stay so: what plugins and endpoints complain about, and what the config leaves open. */
-  warnings(): readonly GatewayWarning[] {
-    return collectWarnings(this.current, this.seat);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import { originsOf } from "./origin.ts";
+import { collectWarnings } from "../gateway/warnings.ts";
 import { writeConfig, writeServer } from "../config/written.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";
@@ -15,7 +16,7 @@ export function createManagement(gateway: Managed): Management {
   const compiled = (): Generation["compiled"] => gateway.current.compiled;
   return {
     configFile: file?.path,
-    warnings: () => gateway.warnings(),
+    warnings: () => collectWarnings(gateway),
     metrics: async () =>
       gateway.seat
         ? renderTogether(await gateway.seat.metrics())

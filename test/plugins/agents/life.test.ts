@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/gateway/warnings.ts";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +56,7 @@ describe("an agent that cannot work", () => {
 
   it("says so when the gateway is checked, with its place", async () => {
     const { gateway } = await setupTeam({ agents: { harper: { model: "other/x" } } });
-    expect(gateway.warnings()).toEqual([
+    expect(collectWarnings(gateway)).toEqual([
       expect.objectContaining({
         path: ["plugins", "agents", "agents", "harper"],
         message: expect.stringContaining('The agent "harper" cannot work: Model "other/x"'),

@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/gateway/warnings.ts";
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
@@ -106,8 +107,7 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
   await page.getByText("Add the plugin sessions").waitFor();
   expect(await page.locator("button, input, a").count()).toBe(0);
   const found = (): string[] =>
-    gateway
-      .warnings()
+    collectWarnings(gateway)
       .filter(({ path }) => path.join(".") === "plugins.ui")
       .map(({ hint }) => hint);
   expect(found()).toEqual(["Add sessions: {} to plugins."]);
@@ -116,7 +116,7 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
 it("9: there is no warning of that with sessions, nor where everybody is let in", async () => {
   for (const text of [config(OPS), FULL]) {
     const { gateway } = await startGateway(text);
-    const found = gateway.warnings().filter(({ path }) => path.includes("ui"));
+    const found = collectWarnings(gateway).filter(({ path }) => path.includes("ui"));
     expect(found).toEqual([]);
   }
 });
