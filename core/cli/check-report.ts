@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../loading/check.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { collectWarnings } from "../gateway/warnings.ts";
+import { collectWarnings } from "../management/warnings.ts";
 import { dryRun } from "../management/dry-run.ts";
 import { EXIT } from "./exit.ts";
 import { checkHere, loadHere } from "./source.ts";

@@ -1,6 +1,6 @@
 import { maskConfig, maskGatewayConfig, maskSaid, secretsOfEntry } from "../config/mask.ts";
 import { originsOf } from "./origin.ts";
-import { collectWarnings } from "../gateway/warnings.ts";
+import { collectWarnings } from "./warnings.ts";
 import { writeConfig, writeServer } from "../config/written.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";
