@@ -2,7 +2,7 @@ import { maskConfig } from "../config/mask.ts";
 import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
-import { listOptions } from "../management/options.ts";
+import { listOptions } from "../config/options.ts";
 import type { CheckedPlugin } from "../loading/plugin-module.ts";
 import { composition, type PluginComposition } from "../management/composition.ts";
 import { dryRun } from "../management/dry-run.ts";

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import type { PluginOption } from "../../core/management/options.ts";
+import type { PluginOption } from "../../core/config/options.ts";
 import { FIRST_PARTY, firstPartyPlugins } from "../../core/loading/first-party.ts";
 import { parseDuration, parseSize } from "../../core/kit/units.ts";
 import { expectText } from "./page.ts";

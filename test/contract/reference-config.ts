@@ -1,5 +1,5 @@
 import { configSchema } from "../../core/config/schema.ts";
-import { joinOptions, listOptions, type PluginOption } from "../../core/management/options.ts";
+import { joinOptions, listOptions, type PluginOption } from "../../core/config/options.ts";
 import { isCoreKey, sectionOf } from "../../core/loading/sections.ts";
 import type { Shape } from "../../core/config/shape.ts";
 import type { AnyPlugin } from "../../core/index.ts";

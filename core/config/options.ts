@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { z } from "zod";
-import type { Shape } from "../config/shape.ts";
-import { inputShape } from "../config/written.ts";
+import type { Shape } from "./shape.ts";
+import { inputShape } from "./written.ts";
 
 /** An option of a plugin, as somebody writes it. */
 export interface PluginOption {
