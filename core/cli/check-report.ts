@@ -3,7 +3,8 @@ import type { Config } from "../config/config.ts";
 import type { CheckedConfig } from "../gateway/check/check.ts";
 import { toGatewayError } from "../kit/errors.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { dryRun } from "../gateway/dry-run.ts";
+import { collectWarnings } from "../management/warnings.ts";
+import { dryRun } from "../management/dry-run.ts";
 import { EXIT } from "./exit.ts";
 import { checkHere, loadHere } from "./source.ts";
 import { whenSettled } from "./summary.ts";
@@ -84,7 +85,7 @@ async function findRunning(
 
 function report(gateway: Gateway, config: Config, findings: Findings): void {
   const { servers } = gateway.describe();
-  for (const { code, ...warning } of gateway.warnings()) {
+  for (const { code, ...warning } of collectWarnings(gateway)) {
     const issue = config.place({ ...warning, at: "key" });
     (code === "left_out" ? findings.problems : findings.warnings).push(issue);
   }

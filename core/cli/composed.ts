@@ -3,10 +3,10 @@ import type { Config } from "../config/config.ts";
 import { placeText } from "../config/issue.ts";
 import { valueAt } from "../config/value-at.ts";
 import { listOptions } from "./plugin-options.ts";
-import { type CheckedPlugin } from "../gateway/check/plugin-module.ts";
-import type { PluginComposition } from "../gateway/composition.ts";
-import { drawChart } from "../gateway/chart.ts";
-import { dryRun } from "../gateway/dry-run.ts";
+import type { CheckedPlugin } from "../gateway/check/plugin-module.ts";
+import { type PluginComposition, composition } from "../management/composition.ts";
+import { drawChart } from "../management/chart.ts";
+import { dryRun } from "../management/dry-run.ts";
 import { isOfGateway } from "../gateway/scope.ts";
 import { valueLines, valuesBelow } from "./config-values.ts";
 import { checkHere, loadHere } from "./source.ts";
@@ -50,7 +50,7 @@ async function composeConfig(path: string | undefined): Promise<Composed> {
   const checked = await checkHere(config, cwd);
   const gateway = await dryRun(checked, cwd);
   try {
-    const plugins = gateway.composition().map((plugin) => ({
+    const plugins = composition(gateway).map((plugin) => ({
       ...plugin,
       options: optionsInForce(
         checked.plugins.find(({ key }) => key === plugin.key),

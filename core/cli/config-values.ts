@@ -1,7 +1,8 @@
 import { type Config, writeConfig } from "../config/config.ts";
 import { pathText, placeText } from "../config/issue.ts";
 import { maskGatewayConfig } from "../config/shown.ts";
-import { originsOf, type ConfigValue } from "../config/origin.ts";
+import { originsOf } from "../management/origin.ts";
+import type { ConfigValue } from "../plugin/management-service.ts";
 
 /**
  * Values of a config at a path and below it, secrets masked, each with the file that it comes from.

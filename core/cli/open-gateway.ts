@@ -2,7 +2,8 @@ import type { CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { ConfigFile } from "../file/config-file.ts";
 import type { ConfigIssue } from "../config/issue.ts";
-import { Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import { startManaged } from "../management/start-managed.ts";
 import type { StartedWith } from "../gateway/gateway-options.ts";
 import type { Logger } from "pino";
 import { keyVariable } from "./client-hint.ts";
@@ -37,7 +38,7 @@ export async function openGateway(
   prepare?: (running: Running) => void,
 ): Promise<Gateway> {
   stopPretenuring();
-  const gateway = await Gateway.start(checked, options);
+  const gateway = await startManaged(checked, options);
   prepare?.({ gateway, log: options.log });
   try {
     await gateway.listen();

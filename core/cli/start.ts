@@ -1,5 +1,6 @@
 import { sweepTemporary } from "../kit/replace-file.ts";
 import { issueText } from "../config/issue.ts";
+import { reload } from "../management/config-changes.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../config/log.ts";
 import { isWorker, workerCount } from "../workers/role.ts";
@@ -35,7 +36,7 @@ export async function start(options: StartOptions): Promise<void> {
   }
   const gateway = await openGateway(checked, { cwd, log, ...(file && { file }) });
   gateway.hook("reload:done", (report) => tellReload(report, log));
-  runProcess(gateway, { log, ...(file && { onReload: () => reload(gateway) }) });
+  runProcess(gateway, { log, ...(file && { onReload: () => reloadQuietly(gateway) }) });
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
@@ -64,6 +65,6 @@ export async function runGateway(
 }
 
 /** A failure was told already: by the log and the hook. */
-async function reload({ management }: Gateway): Promise<void> {
-  await management.reload().catch(() => {});
+async function reloadQuietly(gateway: Gateway): Promise<void> {
+  await reload(gateway).catch(() => {});
 }

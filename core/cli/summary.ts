@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Summary } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
+import { collectWarnings } from "../management/warnings.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import { claudeCommand, clientName } from "./client-hint.ts";
 import { setTimer } from "../kit/timers.ts";
@@ -29,7 +30,7 @@ export async function whenSettled(gateway: Gateway, limit: number): Promise<void
 
 /** What a start tells of. */
 export function summarise(gateway: Gateway): Summary {
-  return { ...gateway.describe(), warnings: gateway.warnings() };
+  return { ...gateway.describe(), warnings: collectWarnings(gateway) };
 }
 
 /**

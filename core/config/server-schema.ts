@@ -47,13 +47,6 @@ export const entryCommon = {
     .describe("By tool, as its server names it: the argument that holds the libraries it reads."),
 };
 
-/**
- * Which argument of which tool is the caller's set of libraries.
- *
- * @example const { argument, empty } = rules["search"]!;
- */
-export type LibraryRules = NonNullable<z.output<typeof entryCommon.libraries>>;
-
 /** One entry of `servers`: what every entry has. Its other options are for the schema of its type, which a plugin brings. */
 export const serverSchema = z.looseObject({
   type: z

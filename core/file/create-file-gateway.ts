@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
-import { Gateway } from "../gateway/gateway.ts";
+import type { Gateway } from "../gateway/gateway.ts";
+import { startManaged } from "../management/start-managed.ts";
 import { ConfigFile, type ConfigFileOptions } from "./config-file.ts";
 
 /**
@@ -28,5 +29,5 @@ export async function createFileGateway(
   { log, ...options }: FileGatewayOptions = {},
 ): Promise<Gateway> {
   const file = new ConfigFile(path, options);
-  return Gateway.start(await file.load(), { file, ...(log && { log }) });
+  return startManaged(await file.load(), { file, ...(log && { log }) });
 }

@@ -1,11 +1,15 @@
 import type { Config } from "../config/config.ts";
-import { type PluginResolver } from "./check/plugin-module.ts";
+import type { PluginResolver } from "./check/plugin-module.ts";
 import type { ConfigSource } from "./check/config-source.ts";
 import { PluginSource } from "./check/resolve.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { comesAlong, isDefault } from "../config/defaults.ts";
+import type { Management } from "../plugin/management-service.ts";
+import type { Audit } from "../plugin/kernel-services.ts";
 import type { AnyPlugin } from "../plugin/plugin.ts";
 import type { Logger } from "pino";
+import type { Changing } from "./changes.ts";
+import type { Generation } from "./generation.ts";
 import type { Seat } from "./seat.ts";
 
 /**
@@ -32,6 +36,23 @@ export interface GatewayOptions {
 export interface StartedWith extends GatewayOptions {
   /** Its place among the workers; absent: it is alone. */
   readonly seat?: Seat;
+}
+
+/** What a gateway is made with. */
+export interface Assembled extends StartedWith {
+  readonly services: UpperServices;
+}
+
+/** Services that stand above a gateway. What puts it together gives them, and each is loaded for the first plugin that asks. */
+export interface UpperServices {
+  management(gateway: Managed): Promise<Management>;
+  audit(gateway: Managed, plugin: string): Promise<Audit>;
+}
+
+/** What the services above a gateway reach of it: always the current generation. */
+export interface Managed extends Changing {
+  readonly generations: readonly Generation[];
+  readonly evict: Management["evict"];
 }
 
 /** Folder that relative paths in the config start from. */

@@ -12,7 +12,7 @@ import { GatewayError } from "../kit/errors.ts";
 import type { Principal } from "../kit/types.ts";
 import { check, type CheckedConfig } from "./check/check.ts";
 import { parseConfig } from "./check/parse.ts";
-import { type PluginResolver } from "./check/plugin-module.ts";
+import type { PluginResolver } from "./check/plugin-module.ts";
 import type { ConfigSource, ConfigWatch, WatchTimes } from "./check/config-source.ts";
 import { Backlog } from "../kit/backlog.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
@@ -22,30 +22,27 @@ import type {
   Management,
   ReloadPlan,
 } from "../plugin/management-service.ts";
-import type { GatewayDescription, GatewayWarning } from "../plugin/description.ts";
+import type { GatewayDescription } from "../plugin/description.ts";
 import type { GatewayHooks, ReloadReport } from "../plugin/hooks.ts";
 import { Leases } from "../plugin/leases.ts";
 import type { Point } from "../plugin/point.ts";
 import { GatewayStore } from "../store/gateway-store.ts";
 import { type ChangeOptions, changeConfig, takePart, watchConfig } from "./changes.ts";
-import { composition, type PluginComposition } from "./composition.ts";
 import { describeGateway, type EndpointAddress } from "./describe.ts";
 import { HookEmitter } from "./emitter.ts";
 import { evict } from "./evict.ts";
-import { checkAlone, createResolver, cwdOf, type StartedWith } from "./gateway-options.ts";
+import { checkAlone, createResolver, cwdOf, type Assembled } from "./gateway-options.ts";
 import type { Generation, SourceFiles } from "./generation.ts";
 import { createScopeHost, reportEvent } from "./hosts.ts";
 import { KeptValues } from "./keep.ts";
 import { callLocally } from "./local-call.ts";
 import { createInfo } from "./info.ts";
-import { createManagement } from "./management.ts";
 import { openStore } from "./open-store.ts";
 import { ServerPool } from "./pool.ts";
 import { appOf, Candidate, emptyGeneration, Retirement } from "./reload.ts";
 import type { ScopeHost } from "./scope.ts";
 import type { Seat } from "./seat.ts";
 import { shutDown, shutdownOf } from "./shutdown.ts";
-import { collectWarnings } from "./warnings.ts";
 
 /**
  * The running gateway: one config applied at a time, every call through one pipeline. Made by `createGateway`.
@@ -84,10 +81,10 @@ export class Gateway {
   readonly sockets: Sockets;
   /** @internal */
   readonly scopeHost: ScopeHost;
+  /** @internal */
+  readonly services: Assembled["services"];
   /** What it is, as every plugin sees it. */
   readonly info: GatewayInfo;
-  /** What manages it: reload, plan, edit, reconnect, evict. */
-  readonly management: Management;
   /** @internal */
   readonly retirement: Retirement;
   /** What serves new work; a field, since every call reads it. @internal */
@@ -103,7 +100,7 @@ export class Gateway {
   #closing: Promise<void> | undefined;
 
   /** Use `createGateway`. */
-  private constructor(first: Config, options: StartedWith, log: Logger) {
+  private constructor(first: Config, options: Assembled, log: Logger) {
     const { file, dryRun = false, seat } = options;
     const { leases } = this;
     const hooks = new HookEmitter(log);
@@ -124,8 +121,8 @@ export class Gateway {
     const { backlog } = this;
     this.sockets = new Sockets(log, { leases, backlog, createServer: seat?.createServer });
     this.info = createInfo(this);
-    this.management = createManagement(this);
     this.scopeHost = createScopeHost(this);
+    this.services = options.services;
     this.#resolver = createResolver(options);
     this.current = emptyGeneration(first, log);
     const isHeard = (): boolean => hooks.hears("log:line");
@@ -133,7 +130,7 @@ export class Gateway {
   }
 
   /** What `createGateway` does with a config that was checked. @internal */
-  static async start(checked: CheckedConfig, options: StartedWith): Promise<Gateway> {
+  static async start(checked: CheckedConfig, options: Assembled): Promise<Gateway> {
     const { config } = checked;
     checkAlone(config, options);
     const log = options.log ?? (await createLogger(config.values.log));
@@ -354,14 +351,13 @@ export class Gateway {
     return describeGateway(this.current, this.addresses, this.seat);
   }
 
-  /** What works but should not stay so: what plugins and endpoints complain about, and what the config leaves open. */
-  warnings(): readonly GatewayWarning[] {
-    return collectWarnings(this.current, this.seat);
-  }
-
-  /** What every plugin brings, in the order of their set-up. */
-  composition(): readonly PluginComposition[] {
-    return composition(this.current);
+  /**
+   * What manages it: reload, plan, edit, reconnect, evict. A plugin gets it by `inject`.
+   *
+   * @example await (await gateway.manage()).reload();
+   */
+  manage(): Promise<Management> {
+    return this.services.management(this);
   }
 
   /**

@@ -1,25 +1,26 @@
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { CallInput } from "../call/call.ts";
-import { createAudit, toPluginMutation } from "../http/audit.ts";
+import { createAudit } from "../http/audit.ts";
 import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
-import { type ConfigSource } from "./check/config-source.ts";
-import { type Backlog } from "../kit/backlog.ts";
+import type { ConfigSource } from "./check/config-source.ts";
+import type { Backlog } from "../kit/backlog.ts";
 import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Leases } from "../plugin/leases.ts";
-import type { Management } from "../plugin/management-service.ts";
+import type { Mutation } from "../plugin/hooks.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";
+import type { Managed, UpperServices } from "./gateway-options.ts";
 import type { KeptValues } from "./keep.ts";
 import type { ScopeHost } from "./scope.ts";
 import { tellUnknownTools } from "./unknown-names.ts";
 
 /** What plugins and endpoints reach of a gateway: always the current generation. */
-export interface Hosting {
+export interface Hosting extends Managed {
   readonly log: Logger;
   readonly cwd: string;
   readonly file: ConfigSource | undefined;
@@ -29,10 +30,10 @@ export interface Hosting {
   readonly backlog: Backlog;
   readonly store: GatewayStore;
   readonly info: GatewayInfo;
-  readonly management: Management;
   readonly current: Generation;
   readonly isDraining: boolean;
   call(input: CallInput): Promise<Answer>;
+  readonly services: UpperServices;
   readonly point: ScopeHost["point"];
 }
 
@@ -67,19 +68,18 @@ function createEndpointHost(gateway: Hosting, plugin: string): EndpointHost {
 
 /** The gateway as its plugins see it. */
 export function createScopeHost(gateway: Hosting): ScopeHost {
-  const { log, cwd, file, hooks, kept, info, management } = gateway;
-  const write = createAudit(log, (mutation) => hooks.emit("mutation", mutation));
+  const { log, cwd, hooks, kept, info } = gateway;
   return {
     log,
     cwd,
     info,
-    management,
+    management: () => gateway.services.management(gateway),
     placeOf: (path) =>
       placeText(gateway.current.places.place({ path, message: "", hint: "" }).place),
     endpointHost: (plugin) => createEndpointHost(gateway, plugin),
     servesEndpoints: (server) => gateway.current.compiled.endpointServer === server,
     relist: () => gateway.current.compiled.endpointServer.relist(),
-    audit: (action) => write(toPluginMutation(action, [...(file?.secrets ?? [])])),
+    audit: (plugin) => gateway.services.audit(gateway, plugin),
     emit: (name, ...args) => hooks.emit(name, ...args),
     event: (plugin, kind, data) => tellEvent(gateway, plugin, kind, data),
     call: (input) => gateway.call(input),
@@ -89,6 +89,14 @@ export function createScopeHost(gateway: Hosting): ScopeHost {
     database: (plugin, migrations) => gateway.store.database(plugin, migrations),
     keep: (key, name, create, dispose) => kept.keep(key, name, create, dispose),
   };
+}
+
+/** Writes a line of the audit. */
+export function recordMutation(
+  { log, hooks }: Pick<Hosting, "log" | "hooks">,
+  mutation: Mutation,
+): void {
+  createAudit(log, (told) => hooks.emit("mutation", told))(mutation);
 }
 
 /** Tells the hooks what a server reported. */

@@ -11,7 +11,7 @@ export interface MetricSource {
 /**
  * Content type of {@link renderMetrics}.
  *
- * @example new Response(await gateway.management.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
+ * @example new Response(await management.metrics(), { headers: { "content-type": METRICS_CONTENT_TYPE } });
  */
 export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -31,15 +31,15 @@ type Answering = RouteHandler | Accepting;
 type Accepting = (socket: Socket) => unknown;
 
 /** What `setup` receives: every registration lands in the scope's lists. */
-export function createContext(scope: Scope, config: unknown, host: ScopeHost): PluginContext {
-  const { key, name, plugin, injected } = scope;
-  const services = injections(plugin).map(({ field, id, optional }) => [
-    field,
-    isOfGateway(id) ? ownService({ id, optional }, scope, host) : injected.get(id)?.service,
-  ]);
+export async function createContext(
+  scope: Scope,
+  config: unknown,
+  host: ScopeHost,
+): Promise<PluginContext> {
+  const { key, name } = scope;
   const members: PluginContext = {
     config,
-    services: Object.fromEntries(services) as PluginContext["services"],
+    services: await servicesOf(scope, host),
     log: scope.log,
     info: host.info,
     tool: (tool, definition) => register(scope, "tool", tool, definition, scope.tools),
@@ -67,6 +67,17 @@ export function createContext(scope: Scope, config: unknown, host: ScopeHost): P
     onDispose: (undo) => void scope.cleanups.push(undo),
   };
   return members;
+}
+
+/** What the plugin injects, by the names that it gives them. */
+async function servicesOf(scope: Scope, host: ScopeHost): Promise<PluginContext["services"]> {
+  const services = injections(scope.plugin).map(async ({ field, id, optional }) => [
+    field,
+    isOfGateway(id)
+      ? await ownService({ id, optional }, scope, host)
+      : scope.injected.get(id)?.service,
+  ]);
+  return Object.fromEntries(await Promise.all(services)) as PluginContext["services"];
 }
 
 /** Plugins in files are run without a look at their types, so what the types demand is demanded here again. */

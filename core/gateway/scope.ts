@@ -1,5 +1,4 @@
 import type { DeadlineRule } from "../call/pipeline.ts";
-import type { PluginAction } from "../http/audit.ts";
 import type { Middleware } from "../call/call.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Logger } from "pino";
@@ -73,7 +72,7 @@ export interface Scope extends Registrations {
 export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> & {
   /** Folder that relative paths in the config start from. */
   readonly cwd: string;
-  readonly management: Management;
+  management(): Promise<Management>;
   readonly placeOf: Files["placeOf"];
   readonly log: Logger;
   /** The gateway as the endpoints that a plugin serves see it. */
@@ -82,8 +81,8 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
   servesEndpoints(server: EndpointServer): boolean;
   /** Rebuilds the lists of every face, because a filter changed its answers. */
   relist(): void;
-  /** Writes a line of the audit. */
-  audit(action: PluginAction): void;
+  /** The audit as a plugin writes it. */
+  audit(plugin: string): Promise<Audit>;
   /** Tells of something of a kind that the plugin declares. */
   event(plugin: string, kind: string, data: unknown): void;
   /** Hears what the plugin's own servers report. */
@@ -103,7 +102,7 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
 
 /** Services of the gateway itself, by id: made for each plugin that injects one. */
 const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
-  [Management.id, (_, host) => host.management],
+  [Management.id, (_, host) => host.management()],
   [Lists.id, (_, host): Lists => ({ changed: () => host.relist() })],
   [
     Database.id,
@@ -111,12 +110,7 @@ const OWN = new Map<string, (scope: Scope, host: ScopeHost) => unknown>([
       (migrations) =>
         host.database(name, migrations),
   ],
-  [
-    Audit.id,
-    ({ name: plugin }, host): Audit =>
-      (action, target, details, on) =>
-        host.audit({ plugin, action, target, details, on }),
-  ],
+  [Audit.id, ({ name }, host) => host.audit(name)],
   [Store.id, ({ name }, host) => host.store(name)],
   [EndpointHost.id, ({ name }, host) => host.endpointHost(name)],
   [
@@ -141,12 +135,12 @@ export function isOfGateway(id: string): boolean {
  *
  * @throws {GatewayError} `invalid` for one that it cannot have and does not call optional
  */
-export function ownService(
+export async function ownService(
   { id, optional }: { readonly id: string; readonly optional: boolean },
   scope: Scope,
   host: ScopeHost,
-): unknown {
-  const service = OWN.get(id)!(scope, host);
+): Promise<unknown> {
+  const service = await OWN.get(id)!(scope, host);
   if (service !== undefined || optional) return service;
   throw new GatewayError("invalid", "A plugin that is there by default has no metrics.", {
     hint: "Inject optional(Metrics), or count in another plugin.",

@@ -261,8 +261,8 @@ async function setUp(
 ): Promise<void> {
   const { key, name, plugin } = scope;
   try {
-    const setup = (async (): Promise<unknown> =>
-      plugin.setup(createContext(scope, options, host)) as unknown)();
+    const context = await createContext(scope, options, host);
+    const setup = (async (): Promise<unknown> => plugin.setup(context) as unknown)();
     scope.service = await withTimeout(setup, config.values.timeouts.setup, "setup").finally(() =>
       closeEndpointsLast(scope, host),
     );

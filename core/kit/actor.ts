@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Principal } from "./types.ts";
+import { originOf } from "./principal.ts";
 
 /** Who makes a request or call, as the core knows it, whatever a plugin has written on the object since. */
 export class Actor {
@@ -17,6 +18,15 @@ export class Actor {
   /** Id of the request or call; made when it is first asked for. */
   get request(): string {
     return (this.#request ??= randomUUID());
+  }
+
+  /** As the audit names them. Callers who did not say who they are are told apart by where they are. */
+  get name(): string {
+    const { principal, remoteAddress = "unknown" } = this;
+    if (!principal || principal.kind === "anonymous")
+      return `anonymous@${remoteAddress.replace(/^::ffff:/, "")}`;
+    // A plugin may make calls in any name: that does not prove that somebody of that name wanted it.
+    return originOf(principal) === undefined ? `unverified ${principal.ref}` : principal.ref;
   }
 }
 

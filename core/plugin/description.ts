@@ -4,7 +4,7 @@ import type { ServerStatus } from "../call/server.ts";
 /**
  * Something that works but that the operator should know. Holds no secret.
  *
- * @example const warnings: readonly GatewayWarning[] = gateway.management.warnings();
+ * @example const warnings: readonly GatewayWarning[] = management.warnings();
  */
 export interface GatewayWarning {
   /**

@@ -58,6 +58,20 @@ export interface Mutation {
   readonly details?: Json;
 }
 
+/** Longest value that is kept of what a change is about, in characters: it is the caller's text. */
+const MAX_TARGET = 200;
+/** Most values that are kept of it. */
+export const MAX_TARGETS = 32;
+
+/** A mutation as it is told: what it is about is cut, and no listener changes what the next one hears. */
+export function sealMutation(mutation: Mutation): Mutation {
+  const kept = Object.entries(mutation.target).slice(0, MAX_TARGETS);
+  const target = Object.fromEntries(
+    kept.map(([name, value]) => [name, value.slice(0, MAX_TARGET)]),
+  );
+  return Object.freeze({ ...mutation, target: Object.freeze(target) });
+}
+
 /** A shutdown, for listeners of `gateway:drain`. */
 export interface Shutdown {
   /** Work that was accepted before goes on: it is waited for like a call in flight, at most for `timeouts.grace`. */

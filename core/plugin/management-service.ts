@@ -1,6 +1,7 @@
+import type { Place } from "../kit/errors.ts";
 import type { CallHead, Principal } from "../kit/types.ts";
 import type { ServerStatus } from "../call/server.ts";
-import type { ConfigValue } from "../config/origin.ts";
+import type { ConfigPath } from "../config/issue.ts";
 import type { ConfigEdit } from "../config/edit.ts";
 import type { GatewayWarning } from "./description.ts";
 import type { Changes, ReloadReport } from "./hooks.ts";
@@ -119,6 +120,21 @@ export interface RunningCall extends CallHead {
   readonly ms: number | null;
   /** The same instant as `performance.now()`, which no change of the clock moves; else 0. */
   readonly started: number;
+}
+
+/**
+ * A value of the config in force, and where it comes from.
+ *
+ * @example const written = (await values).filter(({ from }: ConfigValue) => from === "file");
+ */
+export interface ConfigValue {
+  readonly path: ConfigPath;
+  /** Masked where it is, or may hold, a secret. An empty list or map counts as a value. */
+  readonly value: unknown;
+  /** A file of the config, a default, or what a plugin added. */
+  readonly from: "file" | "default" | "plugin";
+  /** The layer that it comes from; without line and column for code. `null` for what nobody wrote. */
+  readonly place: Pick<Place, "file" | "line" | "column"> | null;
 }
 
 /** How somebody is to be evicted. */

@@ -3,13 +3,17 @@ import { amendCall, type Call } from "../call/call.ts";
 import { makeCatalogue } from "../call/catalogue.ts";
 import type { Catalogue } from "../call/server.ts";
 import type { ManagedServer } from "../call/server-type.ts";
-import type { LibraryRules, ServerConfig } from "../config/server-schema.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { SafeKeys } from "../kit/safe-keys.ts";
 import type { Json, Principal, Tool } from "../kit/types.ts";
 import type { Logger } from "pino";
 import { toResult } from "./content.ts";
 import { Successor } from "./successor.ts";
+
+/** By tool, as its server names it: the argument that is the caller's set of libraries, and the answer where the set is empty. */
+type LibraryRules = Readonly<
+  Record<string, { readonly argument: string; readonly empty: string | Json }>
+>;
 
 /** Lists as clients see them, and what they were made of. */
 interface Adapted {
@@ -32,7 +36,10 @@ export class AdaptedServer extends Successor {
   constructor(
     server: ManagedServer,
     log: Logger,
-    { libraries = {}, safeKeys }: Pick<ServerConfig, "libraries" | "safeKeys">,
+    {
+      libraries = {},
+      safeKeys,
+    }: { readonly libraries: LibraryRules | undefined; readonly safeKeys: boolean },
   ) {
     super(server, log);
     this.#rules = libraries;

@@ -1,10 +1,7 @@
 import type { Logger } from "pino";
-import type { LeftOut } from "../call/left-out-entry.ts";
+import { type LeftOut, leftOutLine, MOST_TOLD } from "../call/left-out-entry.ts";
 import { doubtsOf } from "./schema-doubts.ts";
 import type { Catalogue } from "../call/server.ts";
-
-/** Entries that are named in one warning. */
-const MOST_TOLD = 10;
 
 /**
  * Warns of malformed entries of a server's lists.
@@ -45,25 +42,7 @@ export class LeftOutLog {
 
   #warn(all: readonly LeftOut[], message: string): void {
     if (all.length === 0) return;
-    const entries = all.slice(0, MOST_TOLD).map(lineOf);
+    const entries = all.slice(0, MOST_TOLD).map(leftOutLine);
     this.#log.warn({ server: this.#server, entries, count: all.length }, message);
   }
-}
-
-function lineOf({ kind, name, why }: LeftOut): string {
-  return `${kind} ${JSON.stringify(name)}: ${why}`;
-}
-
-/**
- * What is left out of a server's lists, and what some clients refuse, as one sentence; `undefined`: nothing.
- *
- * @example const sentence = leftOutText(name, leftOutLog.all);
- */
-export function leftOutText(server: string, all: readonly LeftOut[]): string | undefined {
-  if (all.length === 0) return undefined;
-  const some = all.slice(0, MOST_TOLD).map((each) => {
-    return `${lineOf(each)}${each.isKept ? " (some clients refuse it)" : " (left out)"}`;
-  });
-  const more = all.length > MOST_TOLD ? `; and ${all.length - MOST_TOLD} more` : "";
-  return `Of the lists of server "${server}": ${some.join("; ")}${more}.`;
 }

@@ -1,4 +1,4 @@
-import { createGateway } from "../gateway/create.ts";
+import { createGateway } from "../management/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { GatewayConfigInput } from "../config/schema.ts";
@@ -122,7 +122,7 @@ function offered(
 }
 
 async function metricNames(gateway: Gateway): Promise<readonly string[]> {
-  return (await gateway.management.metrics())
+  return (await (await gateway.manage()).metrics())
     .split("\n")
     .filter((line) => line.startsWith("# TYPE "));
 }

@@ -12,6 +12,7 @@ export const FLOORS: readonly (readonly string[])[] = [
   ["server", "websocket"],
   ["http"],
   ["gateway"],
+  ["management"],
   ["file", "sdk"],
   ["workers", "build"],
   ["cli", "testing"],

@@ -38,7 +38,7 @@ it("the plugins of the guide share a service, count, and use a first-party plugi
     isError: true,
     content: [{ type: "text", text: "Nobody is not let in. Come as somebody." }],
   });
-  const metrics = await gateway.management.metrics();
+  const metrics = await (await gateway.manage()).metrics();
   expect(metrics).toMatch(/^visits_total 2$/m);
   expect(metrics).toMatch(/^visits_names 1$/m);
   expect(metrics).toMatch(/^payloads_stored 1$/m);

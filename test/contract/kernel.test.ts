@@ -1,28 +1,49 @@
 import { readFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { expect, it } from "vitest";
-import { createGateway } from "../../core/index.ts";
+import { composition } from "../../core/management/composition.ts";
+import { createResolver } from "../../core/gateway/gateway-options.ts";
+import { Gateway } from "../../core/gateway/gateway.ts";
+import {
+  type AnyPlugin,
+  createGateway,
+  definePlugin,
+  GatewayError,
+  optional,
+  type Service,
+} from "../../core/index.ts";
+import { Audit, Management } from "../../core/kit.ts";
+import { check } from "../../core/gateway/check/check.ts";
+import { parseConfig } from "../../core/gateway/check/parse.ts";
 import { roomOf, roomsOfCore } from "./floors.ts";
 import { importGraph } from "./imports.ts";
 import { GROUPS, report } from "./lines.mjs";
 
 const { batteries, ...beneath } = GROUPS;
 
-/** Every file that a file reaches by imports, types and dynamic ones included. */
-function reachedFrom(start: string): ReadonlySet<string> {
+/** Every file that a file reaches by imports, types and dynamic ones included unless told otherwise. */
+function reachedFrom(
+  start: string,
+  counts: (file: string, next: string) => boolean = () => true,
+): ReadonlySet<string> {
   const graph = importGraph();
   const found = new Set<string>();
   const follow = (file: string): void => {
     if (found.has(file)) return;
     found.add(file);
-    for (const next of graph.get(file) ?? []) follow(next);
+    for (const next of graph.get(file) ?? []) if (counts(file, next)) follow(next);
   };
   follow(start);
   return found;
 }
 
+/** Whether a file has another one loaded as soon as it is loaded itself. */
+function isStatic(file: string, next: string): boolean {
+  return readFileSync(file, "utf8").includes(`/${basename(next)}";`);
+}
+
 it("issue 40 line 2: a gateway made in code reaches kit, kernel and store, and nothing else of core", () => {
-  const files = [...reachedFrom("core/gateway/create.ts")];
+  const files = [...reachedFrom("core/gateway/gateway.ts")];
   const rooms = new Set(files.map((file) => roomOf(file) ?? dirname(file)));
   expect([...rooms].toSorted()).toEqual(Object.values(beneath).flat().toSorted());
 });
@@ -32,7 +53,7 @@ it("issue 40 line 2: with mcp, servers, tasks and keys off it loads no plugin", 
   const gateway = await createGateway({ listeners: { main: { port: 0 } }, plugins: off });
   try {
     await gateway.listen();
-    expect(gateway.composition()).toEqual([]);
+    expect(composition(gateway)).toEqual([]);
   } finally {
     await gateway.close();
   }
@@ -49,6 +70,35 @@ it("issue 40 line 2: web sockets are loaded when a handshake comes for a route t
   );
   const early = lines.filter((line) => !/^import type |\bimport\(/.test(line));
   expect([lines.length > 4, early]).toEqual([true, []]);
+});
+
+it("issue 40 item 7: management and the audit of plugins are loaded for those who ask, and by nothing else", async () => {
+  const own = [...reachedFrom("core/management/create.ts", isStatic)].filter(
+    (file) => roomOf(file) === "management",
+  );
+  expect(own.toSorted()).toEqual(["core/management/create.ts", "core/management/start-managed.ts"]);
+  const asked: string[] = [];
+  const refuse = (service: string) => (): Promise<never> => {
+    asked.push(service);
+    return Promise.reject(new GatewayError("not_found", `${service} is not there`));
+  };
+  const services = { management: refuse("management"), audit: refuse("audit") };
+  const start = async (plugin: AnyPlugin): Promise<void> => {
+    const plugins = { [plugin.name]: plugin };
+    const config = { listeners: { main: { port: 0 } }, plugins: { [plugin.name]: {} } };
+    const resolver = createResolver({ plugins });
+    const checked = await check(await parseConfig(config, resolver), resolver);
+    await (await Gateway.start(checked, { plugins, services })).close();
+  };
+  await start(definePlugin({ name: "plain", setup() {} }));
+  expect(asked).toEqual([]);
+  const upper: readonly Service<unknown>[] = [Management, Audit];
+  for (const service of upper)
+    for (const inject of [{ service }, { service: optional(service) }])
+      await expect(start(definePlugin({ name: "asking", inject, setup() {} }))).rejects.toThrow(
+        `Plugin "asking" could not be set up: ${service.id} is not there.`,
+      );
+  expect(asked).toEqual(["management", "management", "audit", "audit"]);
 });
 
 it("issue 40 line 2: the report of lines has every room of core once", () => {

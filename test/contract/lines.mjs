@@ -6,7 +6,7 @@ export const GROUPS = {
   kit: ["kit"],
   kernel: ["call", "config", "plugin", "server", "http", "gateway"],
   "what the kernel stands on, or loads when it is asked for": ["store", "websocket"],
-  batteries: ["file", "process", "workers", "build", "cli", "testing", "sdk"],
+  batteries: ["management", "file", "process", "workers", "build", "cli", "testing", "sdk"],
 };
 
 /** Files, lines, and lines that are neither blank nor comments. */

@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../core/management/warnings.ts";
 import { describe, expect, it } from "vitest";
 import {
   definePlugin,
@@ -168,7 +169,7 @@ it("M032: keys or tokens of any kind are authentication enough for a port that o
     },
   ]) {
     const { gateway } = await start(auth);
-    expect(gateway.warnings()).toEqual([]);
+    expect(collectWarnings(gateway)).toEqual([]);
     const [endpoint] = gateway.describe().endpoints;
     expect(endpoint!.open).toBe(false);
   }

@@ -6,7 +6,9 @@ const gateway = await createFileGateway(file, { log });
 process.send({ from: gateway.config.name });
 for (let count = 1; ; count++) {
   const name = `n${count}`;
-  await gateway.management.edit([
+  await (
+    await gateway.manage()
+  ).edit([
     { path: ["name"], value: name },
     { path: ["timeouts", "grace"], value: count },
   ]);

@@ -11,7 +11,7 @@ const handles = () =>
     .toSorted();
 const save = async (text) => {
   await writeFile("gateway.yaml", text);
-  return gateway.management.reload();
+  return (await gateway.manage()).reload();
 };
 
 await writeFile("gateway.yaml", bare);
@@ -22,7 +22,7 @@ const { plugins: arrival } = await save(named);
 const during = handles();
 const { plugins: leaving } = await save(bare);
 const routes = gateway.describe().routes.filter(({ plugin }) => plugin === "notes");
-const metrics = await gateway.management.metrics();
+const metrics = await (await gateway.manage()).metrics();
 const report = {
   before,
   during,

@@ -53,16 +53,16 @@ describe("a section of a plugin", () => {
     const enter = async (): Promise<unknown> =>
       (await client.callTool({ name: "enter", arguments: {} })).content;
     expect(await enter()).toEqual([{ type: "text", text: "Hi, 3" }]);
-    await gateway.management.edit([{ path: ["rooms", "seats"], value: 4 }]);
+    await (await gateway.manage()).edit([{ path: ["rooms", "seats"], value: 4 }]);
     expect(await enter()).toEqual([{ type: "text", text: "Hi, 4" }]);
     expect(await readFile(file, "utf8")).toBe(
       "plugins: { ./rooms.ts: {} }\nrooms:\n  seats: 4 # so few\n  greeting: ${GREETING:-Hi}\n",
     );
     await gateway.apply({ ...gateway.written });
     expect(await enter()).toEqual([{ type: "text", text: "Hi, 4" }]);
-    await gateway.management.edit([
-      { path: ["servers", "a"], value: { url: "http://127.0.0.1:9" } },
-    ]);
+    await (
+      await gateway.manage()
+    ).edit([{ path: ["servers", "a"], value: { url: "http://127.0.0.1:9" } }]);
     expect(await readFile(file, "utf8")).toContain("rooms:\n  seats: 4 # so few\n");
   });
 

@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
@@ -46,7 +47,7 @@ function start(options: Options, log = pino({ level: "silent" })) {
 async function said(options: Options): Promise<string[]> {
   try {
     const { gateway } = await start(options);
-    return gateway.warnings().map(({ message, hint }) => `warns: ${message} ${hint}`);
+    return collectWarnings(gateway).map(({ message, hint }) => `warns: ${message} ${hint}`);
   } catch (error) {
     const { data } = error as { data?: { issues?: { message: string; hint: string }[] } };
     if (!data?.issues) throw error;
@@ -148,7 +149,7 @@ describe("newcomer 1, issue line 16: a name that selects nothing", () => {
       pino({ level: "warn" }, { write }),
     );
     const message = 'The rule access[0] names a tool "notes/raed" that does not exist.';
-    expect(gateway.warnings()).toEqual([
+    expect(collectWarnings(gateway)).toEqual([
       expect.objectContaining({ code: "unknown_name", message, hint: 'Did you mean "read"?' }),
     ]);
     await until(() => lines.some(({ msg }) => msg === message));

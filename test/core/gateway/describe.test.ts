@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
 import { tmpdir } from "node:os";
@@ -44,7 +45,7 @@ it("a warning says what, where in the config, and what to do", async () => {
       endpoints: { mcp: { naming: "server" } },
     },
   });
-  expect(gateway.warnings()).toEqual([
+  expect(collectWarnings(gateway)).toEqual([
     {
       code: "open_listener",
       message: expect.stringContaining('"main" is reachable from other machines'),

@@ -65,7 +65,7 @@ async function run(more: readonly AnyPlugin[] = []) {
     const answer = await gateway.call({ server: "shop", name: "greet" });
     return JSON.stringify(answer.result);
   };
-  return { gateway, info: gateway.info, management: gateway.management, done, failed, greet };
+  return { gateway, info: gateway.info, management: await gateway.manage(), done, failed, greet };
 }
 
 /** Runs something without the right to write into the folder, and returns how it failed. */
@@ -160,15 +160,19 @@ describe("reload", () => {
 
   it("M089, M088: refuses without a file, and for a config that is code", async () => {
     const { gateway } = await setupGateway({ client: false });
-    await expect(gateway.management.reload()).rejects.toMatchObject({ code: "no_config" });
-    await expect(gateway.management.plan()).rejects.toMatchObject({ code: "no_config" });
-    await expect(gateway.management.edit([])).rejects.toMatchObject({ code: "no_config_mode" });
-    expect(gateway.management.configFile).toBeUndefined();
+    await expect((await gateway.manage()).reload()).rejects.toMatchObject({ code: "no_config" });
+    await expect((await gateway.manage()).plan()).rejects.toMatchObject({ code: "no_config" });
+    await expect((await gateway.manage()).edit([])).rejects.toMatchObject({
+      code: "no_config_mode",
+    });
+    expect((await gateway.manage()).configFile).toBeUndefined();
     const code = join(folder, "gateway.mjs");
     await writeFile(code, "export default { listeners: { main: { port: 0 } } };\n");
     const { gateway: other } = await setupGateway({ file: code, client: false });
-    expect(await other.management.reload()).toMatchObject({ applied: false });
-    await expect(other.management.edit([{ path: ["name"], value: "x" }])).rejects.toMatchObject({
+    expect(await (await other.manage()).reload()).toMatchObject({ applied: false });
+    await expect(
+      (await other.manage()).edit([{ path: ["name"], value: "x" }]),
+    ).rejects.toMatchObject({
       code: "no_config_mode",
       hint: expect.any(String) as string,
     });

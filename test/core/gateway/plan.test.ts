@@ -96,7 +96,7 @@ it("plan says what a reload does, of random edits, and refuses what it refuses i
   const log = pino({ enabled: false });
   const gateway = await createFileGateway(file, { log, plugins: { base, user, strict } });
   onTestFinished(() => gateway.close({ grace: 0 }));
-  const { management } = gateway;
+  const management = await gateway.manage();
   const seen = { applied: 0, refused: 0, changed: 0 };
   const told = (error: GatewayError) => ({ refused: [error.message, error.hint, error.place] });
   await fc.assert(
@@ -145,7 +145,7 @@ it("an option that needs more than the store can do is told at its place, before
       file,
       `store: "${store}:x"\nplugins:\n  able: {}\n  unable: {}\n  needy:\n    mode: ${mode}\n`,
     );
-    return gateway.management.plan().catch((error: GatewayError) => error);
+    return (await gateway.manage()).plan().catch((error: GatewayError) => error);
   };
   expect(await plan("queue", "unable")).toMatchObject({
     code: "reload_failed",

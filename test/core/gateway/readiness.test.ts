@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { Checks } from "propylon/kit";
@@ -60,7 +61,7 @@ it("a check that warns is in the description as long as it says so, and holds no
     },
   });
   const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
-  const told = () => gateway.warnings().filter(({ code }) => code === "plugin");
+  const told = () => collectWarnings(gateway).filter(({ code }) => code === "plugin");
   expect(told()).toEqual([{ ...warning, code: "plugin" }]);
   const body =
     "[+] config applied\n[+] accepting work\n[-] later: It cannot be asked.\nnot ready\n";
@@ -87,7 +88,9 @@ it("a check that has the gateway described is not asked by that", async () => {
   asked = 0;
   const { name } = gateway.describe();
   expect(asked).toBe(0);
-  expect(gateway.warnings().map(({ message }) => message)).toEqual([`${name} has no servers.`]);
+  expect(collectWarnings(gateway).map(({ message }) => message)).toEqual([
+    `${name} has no servers.`,
+  ]);
   expect(asked).toBe(1);
 });
 
@@ -97,7 +100,7 @@ it("checks that ask for all warnings do not ask each other without end", async (
     name,
     ask: () => {
       asked++;
-      return void gateway.warnings();
+      return void collectWarnings(gateway);
     },
   });
   const plugin = definePlugin({
@@ -108,7 +111,7 @@ it("checks that ask for all warnings do not ask each other without end", async (
   });
   const { gateway, url } = await setupGateway({ plugins: [plugin], client: false });
   asked = 0;
-  expect(gateway.warnings()).toEqual([]);
+  expect(collectWarnings(gateway)).toEqual([]);
   expect(asked).toBe(3);
   expect((await ask(url))[0]).toBe(200);
 });

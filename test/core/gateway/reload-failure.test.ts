@@ -20,7 +20,7 @@ async function listening() {
 it("M014: a wrong file is told once to the caller, the hook and the log, with its place and next step", async () => {
   const { file, gateway, failures, lines } = await listening();
   await writeFile(file, "listeners: { main: { port: 0 } }\nbogus: 1\n");
-  const error = await gateway.management.reload().catch((thrown: GatewayError) => thrown);
+  const error = await (await gateway.manage()).reload().catch((thrown: GatewayError) => thrown);
   expect(error).toMatchObject({
     code: "reload_failed",
     place: { line: 2, column: 1 },
@@ -38,7 +38,7 @@ it("M014: a wrong file is told once to the caller, the hook and the log, with it
 it("a file that is gone is told as that", async () => {
   const { file, gateway, failures } = await listening();
   await rm(file);
-  await expect(gateway.management.reload()).rejects.toMatchObject({
+  await expect((await gateway.manage()).reload()).rejects.toMatchObject({
     code: "reload_failed",
     message: expect.stringContaining("gateway.yaml is gone") as string,
   });

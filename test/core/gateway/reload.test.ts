@@ -368,10 +368,10 @@ describe("a reload", () => {
       },
     });
     const { gateway } = await setupGateway({ plugins: [counted] });
-    expect(await gateway.management.metrics()).toContain("counted_level 0");
+    expect(await (await gateway.manage()).metrics()).toContain("counted_level 0");
     await gateway.apply(configOf({ counted: { level: 5 } }));
-    expect(await gateway.management.metrics()).toContain("counted_level 5");
+    expect(await (await gateway.manage()).metrics()).toContain("counted_level 5");
     await gateway.apply(configOf({}));
-    expect(await gateway.management.metrics()).not.toContain("counted_level");
+    expect(await (await gateway.manage()).metrics()).not.toContain("counted_level");
   });
 });

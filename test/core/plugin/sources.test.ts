@@ -46,11 +46,11 @@ it("files belong to the plugin that read them: a reload sets it up anew when one
     "c.ts": "export const n: number = 1;\n",
   });
   expect(await read()).toBe("one 1");
-  expect((await gateway.management.reload()).applied).toBe(false);
+  expect((await (await gateway.manage()).reload()).applied).toBe(false);
   await write("a.txt", "two");
-  expect((await gateway.management.reload()).plugins.changed).toEqual(["reader"]);
+  expect((await (await gateway.manage()).reload()).plugins.changed).toEqual(["reader"]);
   await write("c.ts", "export const n: number = 2;\n");
-  expect((await gateway.management.reload()).plugins.changed).toEqual(["reader"]);
+  expect((await (await gateway.manage()).reload()).plugins.changed).toEqual(["reader"]);
   expect(await read()).toBe("two 2");
 });
 

@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type Json } from "../../../core/index.ts";
 import { outputFlaw } from "../../../core/server/schema-flaws.ts";
@@ -42,7 +43,7 @@ async function start(tools: string, options: { safeKeys?: boolean } = {}) {
   const odd = await until(() => gateway.info.servers.get("odd"));
   await until(() => odd.status.state === "ready" || odd.status.state === "degraded");
   const client = await connectClient(gateway.endpoints[0]!.url);
-  const rows = gateway.warnings().filter(({ code }) => code === "lists");
+  const rows = collectWarnings(gateway).filter(({ code }) => code === "lists");
   return { client, odd, rows };
 }
 

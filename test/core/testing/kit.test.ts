@@ -88,7 +88,7 @@ describe("fakeUpstream", () => {
     const gone = await client.callTool({ name: "price", arguments: {} }).catch(String);
     expect(JSON.stringify(gone)).not.toContain("3 EUR");
     await shop.start();
-    await gateway.management.reconnect("shop");
+    await (await gateway.manage()).reconnect("shop");
     const { content } = await client.callTool({ name: "price", arguments: {} });
     expect(content).toEqual([{ type: "text", text: "3 EUR" }]);
   });

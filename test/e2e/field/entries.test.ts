@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { describe, expect, it } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
 import { callText, startField, toolNames } from "./kit.ts";
@@ -88,8 +89,7 @@ describe("a server with schemas that some clients refuse", () => {
       "out_list",
       "list_no_items",
     ]);
-    const words = gateway
-      .warnings()
+    const words = collectWarnings(gateway)
       .map(({ message }) => message)
       .join(" ");
     for (const told of ["no_type", "filter[name]", "without items", "anyOf"])

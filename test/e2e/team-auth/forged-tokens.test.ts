@@ -138,7 +138,9 @@ it(
     process.stdout.write(`${JSON.stringify(Object.fromEntries(answers))}\n`);
     expect(wrong.slice(0, 10)).toEqual([]);
     const counted = [
-      ...(await gateway.management.metrics()).matchAll(/^mcp_auth_failures_total\{.*\} (\d+)$/gm),
+      ...(await (await gateway.manage()).metrics()).matchAll(
+        /^mcp_auth_failures_total\{.*\} (\d+)$/gm,
+      ),
     ];
     expect(counted.reduce((sum, [, count]) => sum + Number(count), 0)).toBe(TOKENS);
     const genuineStill = await fetch(`${url}/sees`, {

@@ -94,7 +94,7 @@ it("tries again in order when a webhook fails, and counts how it ended", async (
     "TASK_STATE_WORKING",
   ]);
   await expect
-    .poll(() => gateway.management.metrics())
+    .poll(async () => (await gateway.manage()).metrics())
     .toMatch(/a2a_push_notifications_total\{outcome="delivered"\} 4/);
 });
 
@@ -123,7 +123,7 @@ it("gives a notification up that is refused or redirected, goes on with the next
     undefined,
     "TASK_STATE_COMPLETED",
   ]);
-  expect(await gateway.management.metrics()).toMatch(
+  expect(await (await gateway.manage()).metrics()).toMatch(
     /a2a_push_notifications_total\{outcome="failed"\} 2/,
   );
   expect(log).toContain("a push notification was not delivered");
@@ -142,7 +142,7 @@ it("leaves out what comes between when too much waits, but never the end", async
   );
   await receiver.end();
   expect(receiver.received.length).toBeLessThan(6);
-  expect(await gateway.management.metrics()).toMatch(
+  expect(await (await gateway.manage()).metrics()).toMatch(
     /a2a_push_notifications_total\{outcome="dropped"\} [1-9]/,
   );
 });

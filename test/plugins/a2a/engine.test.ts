@@ -291,7 +291,7 @@ describe("tasks", () => {
       await (
         await runtime().send(say("x"), { principal: ALICE, skill })
       ).settled;
-    const page = await gateway.management.metrics();
+    const page = await (await gateway.manage()).metrics();
     expect(page).toContain('a2a_tasks{state="completed"} 1');
     expect(page).toContain('a2a_tasks{state="input-required"} 1');
     expect(page).toContain('a2a_tasks_total{skill="echo",state="completed"} 1');

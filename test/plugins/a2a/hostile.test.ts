@@ -124,7 +124,7 @@ describe("a reader that stalls", () => {
     const { url, gateway } = await startRuntime({ cwd, skills });
     const socket = await stall(url, head, body);
     const ends = /a2a_tasks_total\{skill="flood",state="(?:completed|canceled)"\} 1/;
-    await expect.poll(() => gateway.management.metrics()).toMatch(ends);
+    await expect.poll(async () => (await gateway.manage()).metrics()).toMatch(ends);
     // Whatever was kept for it comes now.
     let size = 0;
     socket.on("data", (chunk: Buffer) => (size += chunk.length)).resume();

@@ -263,7 +263,9 @@ describe("execution: queue", () => {
     for (let each = 0; each < 4; each++) await send(there, BOB);
     const other = createPrincipal({ id: "eve", kind: "key", roles: new Set(["caller"]) });
     await expect(send(there, other)).rejects.toMatchObject({ code: "rate_limited" });
-    expect(await there.gateway.management.metrics()).toContain("a2a_refused_messages_total 2");
+    expect(await (await there.gateway.manage()).metrics()).toContain(
+      "a2a_refused_messages_total 2",
+    );
   });
 
   it("the late end of a gateway that lost the task is refused, and nobody hears of it", async () => {
@@ -278,7 +280,7 @@ describe("execution: queue", () => {
     runtime().watchAll((_task, event) => void told.push(...statesIn([event])));
     open();
     await until(async () =>
-      (await gateway.management.metrics()).includes('a2a_deliveries_total{outcome="lost"} 1'),
+      (await (await gateway.manage()).metrics()).includes('a2a_deliveries_total{outcome="lost"} 1'),
     );
     expect(told).toEqual([]);
     await change(url, task.id, (record) => {
@@ -297,7 +299,7 @@ describe("execution: queue", () => {
     await change(url, id, (record) => ({ ...record, replica: "other" }));
     // Its skill would go on for ever.
     await until(async () =>
-      (await gateway.management.metrics()).includes('a2a_deliveries_total{outcome="lost"} 1'),
+      (await (await gateway.manage()).metrics()).includes('a2a_deliveries_total{outcome="lost"} 1'),
     );
     expect(told).toEqual([]);
   });

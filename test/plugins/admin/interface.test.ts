@@ -174,7 +174,7 @@ it("a reload that takes a plugin out takes its panels out", async () => {
   expect(before.body.panels).toMatchObject([{ id: "breaker/circuits", place: "overview" }]);
   const text = await readFile(managed.file, "utf8");
   await writeFile(managed.file, text.replace("breaker: {}", ""));
-  await managed.gateway.management.reload();
+  await (await managed.gateway.manage()).reload();
   const { body } = await managed.meta("GET", "/ui");
   expect(body.plugins).not.toContain("breaker");
   expect(body.panels).toEqual([]);

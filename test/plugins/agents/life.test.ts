@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +56,7 @@ describe("an agent that cannot work", () => {
 
   it("says so when the gateway is checked, with its place", async () => {
     const { gateway } = await setupTeam({ agents: { harper: { model: "other/x" } } });
-    expect(gateway.warnings()).toEqual([
+    expect(collectWarnings(gateway)).toEqual([
       expect.objectContaining({
         path: ["plugins", "agents", "agents", "harper"],
         message: expect.stringContaining('The agent "harper" cannot work: Model "other/x"'),
@@ -133,7 +134,7 @@ plugins:
     expect((await ask(coder, "coder", MESSAGE)).text).toBe("first");
     await write("harper.md", "Second.");
     await write("coder.ts", 'export default { run: () => "second" };');
-    expect((await gateway.management.reload()).plugins.changed).toEqual(["agents"]);
+    expect((await (await gateway.manage()).reload()).plugins.changed).toEqual(["agents"]);
     await ask(harper, "harper", MESSAGE);
     expect(model.requests[0]!.body["messages"]).toContainEqual({
       role: "system",

@@ -121,7 +121,7 @@ it("M109, M130: a server that refuses is not called any more, is tried once with
     "closed",
   ]);
   expect(await statusOf(url)).toEqual({ state: "closed", failures: 0 });
-  const metrics = await gateway.management.metrics();
+  const metrics = await (await gateway.manage()).metrics();
   expect(metrics).toContain('breaker_state{server="up"} 0');
   expect(metrics).toContain('breaker_opened_total{server="up"} 2');
 });

@@ -124,9 +124,9 @@ export async function setupConsole(
       return made.body;
     },
     instance: async (id) => (await ask<InstanceView>("GET", `/pallas/${id}`)).body,
-    page: () => gateway.management.metrics(),
+    page: async () => (await gateway.manage()).metrics(),
     metric: async (name) => {
-      const page = await gateway.management.metrics();
+      const page = await (await gateway.manage()).metrics();
       return Number(new RegExp(`^${name} (\\S+)$`, "m").exec(page)?.[1]);
     },
     close: () => gateway.close({ grace: 1_000 }),

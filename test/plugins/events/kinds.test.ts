@@ -252,7 +252,7 @@ describe("a declaration", () => {
 
   it("cannot take the name of what the gateway tells: a warning says so, and nothing changes", async () => {
     const { gateway, url } = await run(plugin("shop", { log: shelf, hello: shelf }));
-    expect(gateway.management.warnings()).toMatchObject([
+    expect((await gateway.manage()).warnings()).toMatchObject([
       { message: expect.stringContaining('"log", which has another meaning') },
     ]);
     const reader = await readSse(url);

@@ -114,7 +114,7 @@ describe("reasons", () => {
       });
       expect(details.servers[name]!.reason).toContain(`Server "${name}" `);
     }
-    const metrics = await gateway.management.metrics();
+    const metrics = await (await gateway.manage()).metrics();
     expect(metrics).toMatch(/^server_health\{server="401"\} 0$/m);
     const logged = lines
       .map((line) => JSON.parse(line) as Record<string, unknown>)
@@ -178,6 +178,8 @@ describe("reasons", () => {
           'Server "half" answers, but not to all it should: a list could not be read, or a ping got no answer.',
       });
     }, PATIENCE * 15_000);
-    expect(await gateway.management.metrics()).toMatch(/^server_health\{server="half"\} 0\.5$/m);
+    expect(await (await gateway.manage()).metrics()).toMatch(
+      /^server_health\{server="half"\} 0\.5$/m,
+    );
   });
 });

@@ -142,7 +142,7 @@ describe("the faces of health", () => {
     expect(listed.map(({ name }) => name)).toEqual(["argos", "neo4j"]);
     for (const { name, health: known } of listed)
       expect(details.servers[name]).toMatchObject(known!);
-    const metrics = await gateway.management.metrics();
+    const metrics = await (await gateway.manage()).metrics();
     for (const line of [
       'health_status{agent="research"} 0.5',
       'health_status{agent="writer"} 1',
@@ -163,10 +163,10 @@ describe("the faces of health", () => {
       client: false,
     });
     await expect
-      .poll(() => gateway.management.metrics())
+      .poll(async () => (await gateway.manage()).metrics())
       .toContain('server_health{server="argos"} 1');
     await gateway.apply({ listeners, plugins });
-    expect(await gateway.management.metrics()).not.toContain("argos");
+    expect(await (await gateway.manage()).metrics()).not.toContain("argos");
     expect((await readDetails(url)).servers).toEqual({});
   });
 });

@@ -39,7 +39,7 @@ describe("get_health with ten black holes", () => {
     const client = await clientOf(urlOf("research"));
     // A busy machine may take longer than the budget for its probe.
     await expect
-      .poll(() => gateway.management.metrics())
+      .poll(async () => (await gateway.manage()).metrics())
       .toContain('server_health{server="good"} 1');
     const times: number[] = [];
     const ask = async (): Promise<string> => {

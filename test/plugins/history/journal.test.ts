@@ -158,7 +158,7 @@ describe("history in a durable store", () => {
     kept.isAway = false;
     await until(async () => (await stored(kept)).at(-1)!.value.includes('\\"n\\":159'));
     expect(numbersOf(await list("?limit=1"))).toEqual([159]);
-    expect(await gateway.management.metrics()).toContain("history_dropped_total 50");
+    expect(await (await gateway.manage()).metrics()).toContain("history_dropped_total 50");
   });
 
   it("a batch whose confirmation was lost is shown once", async () => {

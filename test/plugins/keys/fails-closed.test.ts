@@ -18,6 +18,7 @@ import { Gateway } from "../../../core/gateway/gateway.ts";
 import { check } from "../../../core/gateway/check/check.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { PluginSource } from "../../../core/gateway/check/resolve.ts";
+import { startManaged } from "../../../core/management/start-managed.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import keys from "../../../plugins/keys/index.ts";
 import { useCommands } from "../../core/cli/propylon.ts";
@@ -231,7 +232,7 @@ describe("keys", () => {
     const config = await parseConfig({ auth: { apiKey: KEY }, log: { level: "silent" } }, source);
     const checked = await check(config, source);
     const plugins = checked.plugins.filter(({ key }) => key !== "keys");
-    await expect(Gateway.start({ ...checked, plugins }, {})).rejects.toThrow(UNCHECKED);
+    await expect(startManaged({ ...checked, plugins }, {})).rejects.toThrow(UNCHECKED);
   });
 
   it("takes no credentials in its own place, so that they stand in one", async () => {
@@ -267,7 +268,7 @@ describe("a gateway that runs", () => {
 
   it("stays as it is when a reload, a plan or an edit switches keys off", async () => {
     const { gateway, url, file, text } = await running();
-    const { management } = gateway;
+    const management = await gateway.manage();
     await writeFile(file, text + OFF);
     await expect(management.plan()).rejects.toThrow(UNCHECKED);
     await expectAsBefore(url);
@@ -294,7 +295,7 @@ describe("a gateway that runs", () => {
   it("stays as it is when keys cannot be set up with what is new", async () => {
     const { gateway, url, file, text } = await running();
     await writeFile(file, text.replace(/auth:.*/, `auth: { apiKey: ${KEY}, jwt: {} }`));
-    await expect(gateway.management.reload()).rejects.toMatchObject({
+    await expect((await gateway.manage()).reload()).rejects.toMatchObject({
       message: expect.stringContaining("exactly one of secret"),
       place: { path: "auth", line: 3 },
     });

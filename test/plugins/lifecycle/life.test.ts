@@ -318,7 +318,7 @@ describe("through reloads and to the end", () => {
     ];
     await call(client, "agent_complete", { agent_id: ids[0], summary: "s" });
     await call(client, "agent_stop", { agent_id: ids[3] });
-    const text = await gateway.management.metrics();
+    const text = await (await gateway.manage()).metrics();
     for (const line of [
       "agents_running 2",
       "agents_ready 1",

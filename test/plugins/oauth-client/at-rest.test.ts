@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -80,12 +81,12 @@ it("tokens outlive the process, and stand nowhere in clear", async () => {
     principal,
   });
   expect(JSON.stringify(answer.result)).toContain("ann-at-work");
-  expect(second.gateway.warnings().map(({ message }) => message)).toEqual([]);
+  expect(collectWarnings(second.gateway).map(({ message }) => message)).toEqual([]);
 });
 
 it("says where logins end with the process", async () => {
   const { gateway } = await setupPersonal();
-  const warnings = gateway.warnings().map(({ message }) => message);
+  const warnings = collectWarnings(gateway).map(({ message }) => message);
   expect(warnings.join(" ")).toContain("logins end with the process");
 });
 

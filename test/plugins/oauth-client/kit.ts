@@ -67,7 +67,9 @@ export async function setupRig({
 const ANYBODY = createPrincipal({ kind: "user", id: "anybody", roles: new Set(["caller"]) });
 
 /** Whether each endpoint shows the tools of the server. */
-function isListed({ servers, management, endpoints }: Gateway): boolean {
+async function isListed(gateway: Gateway): Promise<boolean> {
+  const { servers, endpoints } = gateway;
+  const management = await gateway.manage();
   const [tool] = servers.get("guarded")!.catalogue.tools;
   return (
     !tool || management.endpointNames("guarded", tool.name, ANYBODY).length === endpoints.length

@@ -121,7 +121,7 @@ it("neither a token nor a secret is in the log, the metrics or an answer", async
   ];
   const told: string[] = [];
   for (const token of tokens) told.push(JSON.stringify(await ask(endpoint, token)));
-  const page = await gateway.management.metrics();
+  const page = await (await gateway.manage()).metrics();
   expect(page).toContain('oauth_tokens_refused_total{reason="audience"} 1');
   expect(page).toContain('oauth_tokens_refused_total{reason="expired"} 1');
   expect(page).toContain('oauth_tokens_refused_total{reason="invalid"} 1');

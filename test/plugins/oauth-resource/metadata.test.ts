@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
 import type { GatewayConfigInput } from "../../../core/index.ts";
@@ -108,7 +109,7 @@ describe("the start tells", () => {
       config,
       client: false,
     });
-    return gateway.warnings().map(({ message }) => message);
+    return collectWarnings(gateway).map(({ message }) => message);
   };
 
   it("of an endpoint that is not there, and of a path that two have", async () => {

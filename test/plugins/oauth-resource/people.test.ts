@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
@@ -125,7 +126,7 @@ describe("the people of auth.jwt", () => {
         config: { auth: { jwt }, access: [{ deny: "*", for: { user: names } }, { allow: "*" }] },
         client: false,
       });
-      return gateway.warnings().map(({ message }) => message);
+      return collectWarnings(gateway).map(({ message }) => message);
     };
     const words =
       'access: a rule keeps out the user "ada"; by a token of auth.jwt this person is "jwt:ada".';

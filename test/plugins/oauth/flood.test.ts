@@ -56,7 +56,7 @@ it(`${REQUESTS} registrations of many addresses fill nothing, and stop nobody wh
   const accepted = statuses.get(201)! - REQUESTS / 2;
   expect(accepted).toBeGreaterThanOrEqual(60);
   expect(accepted).toBeLessThan(80 + REQUESTS / 1_000);
-  const page = await gateway.management.metrics();
+  const page = await (await gateway.manage()).metrics();
   expect(page).toContain(
     `oauth_requests_refused_total{error="temporarily_unavailable"} ${statuses.get(429)}`,
   );

@@ -253,7 +253,7 @@ describe("a bucket that fails", () => {
     s3.fault = () => undefined;
     await until(() => s3.objects.size === 0, 30_000);
     await until(async () => (await valuesIn(kept, "works")).length === 0);
-    const metrics = await gateway.management.metrics();
+    const metrics = await (await gateway.manage()).metrics();
     expect(metrics).toMatch(/payloads_bucket_failures_total\{operation="put",reason="busy"\} 1\n/);
     expect(metrics).toMatch(/payloads_bucket_failures_total\{operation="get",reason="busy"\} 1\n/);
   });

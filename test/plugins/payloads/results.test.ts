@@ -105,7 +105,7 @@ describe("large tool results", () => {
       };
       expect((await stored(keys.greedy, 5)).filter(Boolean)).toHaveLength(2);
       expect(await stored(keys.other, 2)).toEqual([true, true]);
-      expect(await gateway.management.metrics()).toContain(
+      expect(await (await gateway.manage()).metrics()).toContain(
         'payloads_not_stored_total{code="too_large"} 3',
       );
     },

@@ -96,7 +96,7 @@ async function callAs(
 }
 
 async function metric(gateway: Gateway, line: string): Promise<number> {
-  const found = (await gateway.management.metrics())
+  const found = (await (await gateway.manage()).metrics())
     .split("\n")
     .find((each) => each.startsWith(`${line} `));
   return Number(found?.slice(line.length + 1));

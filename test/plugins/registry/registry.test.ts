@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -343,7 +344,7 @@ describe("strictSchema", () => {
       plugins: [agentsOf([RESEARCH]), registry],
       client: false,
     });
-    expect(gateway.warnings()).toEqual([
+    expect(collectWarnings(gateway)).toEqual([
       expect.objectContaining({
         code: "plugin",
         path: ["plugins", "agents", "agents", "research"],

@@ -147,7 +147,7 @@ it("mcp-08: a reload keeps them, and ends that of a key that is gone", async () 
   await ask(alice, "set", { note: "kept" });
   const his = Number(await ask(bob, "pid"));
   write({ auth: { keys: { alice: AUTH.keys["alice"] } }, timeouts: { default: "7s" } });
-  await gateway.management.reload();
+  await (await gateway.manage()).reload();
   expect(await ask(alice, "get")).toBe("kept");
   await until(() => !isAlive(his));
 });

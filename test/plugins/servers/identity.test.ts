@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
@@ -252,7 +253,7 @@ describe("an assertion", () => {
     const start = async () => {
       const { gateway, url } = await setupGateway({ plugins: [access], config, client: false });
       const { keys } = (await (await fetch(url + JWKS)).json()) as { keys: Json[] };
-      const warnings = gateway.warnings().map(({ message }) => message);
+      const warnings = collectWarnings(gateway).map(({ message }) => message);
       await gateway.close({ grace: 0 });
       return { kid: keys[0]!["kid"], warnings: warnings.join(" ") };
     };

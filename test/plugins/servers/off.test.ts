@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { composition } from "../../../core/management/composition.ts";
 import { createGateway } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import echo from "../../../playground/plugins/echo.ts";
@@ -37,7 +38,7 @@ it("with plugins.mcp: false no endpoint is served, and routes are", async () => 
 it("plugins that come by default stand in no list of plugins", async () => {
   const { gateway } = await setupGateway({ plugins: [echo], client: false });
   expect(gateway.describe().plugins.map(({ key }) => key)).toEqual(["echo"]);
-  expect(gateway.composition().map(({ key }) => key)).toEqual(["echo"]);
+  expect(composition(gateway).map(({ key }) => key)).toEqual(["echo"]);
   const report = await gateway.apply({ ...gateway.written, plugins: {} });
   expect(report.plugins).toEqual({ added: [], removed: ["echo"], changed: [], unchanged: [] });
 });

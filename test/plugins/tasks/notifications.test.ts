@@ -99,7 +99,7 @@ it("what had no room is counted, by kind and bound", async () => {
   await plain;
   calls[0]!.finish(Answer.result({ content: [{ type: "text", text: "x".repeat(200) }] }));
   const page = await until(async () => {
-    const text = await gateway.management.metrics();
+    const text = await (await gateway.manage()).metrics();
     return text.includes('bound="maxTaskSize"') && text;
   });
   expect(page).toContain('tasks_refused_total{kind="mcp",bound="maxRunningEach"} 1');

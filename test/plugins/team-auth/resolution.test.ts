@@ -310,14 +310,14 @@ describe("refusals", () => {
   it("T173: each refusal is counted by its reason, from zero, and answered with a challenge", async () => {
     const { issuer, sees, gateway, url } = await startIssuer();
     const { jwt } = await populate(issuer);
-    const zero = await gateway.management.metrics();
+    const zero = await (await gateway.manage()).metrics();
     for (const reason of REASONS)
       expect(zero).toContain(`mcp_auth_failures_total{reason="${reason}"} 0`);
     await sees("nobody-knows-it");
     await sees(`${jwt}x`);
     await issuer.directory.teams.rotate(ADMIN, KOTTOS);
     await sees(jwt);
-    const page = await gateway.management.metrics();
+    const page = await (await gateway.manage()).metrics();
     expect(page).toContain('mcp_auth_failures_total{reason="unknown_token"} 1');
     expect(page).toContain('mcp_auth_failures_total{reason="bad_signature"} 1');
     expect(page).toContain('mcp_auth_failures_total{reason="stale_jti"} 1');

@@ -88,7 +88,7 @@ it("a change that was made for another config is told, and loses nothing", async
   const field = page.getByLabel("New value of name", { exact: true });
   await field.fill("mine");
   await page.getByText("The gateway has checked it.").waitFor();
-  await gateway.management.edit([{ path: ["name"], value: "theirs" }]);
+  await (await gateway.manage()).edit([{ path: ["name"], value: "theirs" }]);
   // Nobody told the page: its own request is the first to learn of it.
   await page.getByRole("button", { name: "Apply", exact: true }).click();
   await page.getByText("The config was changed by somebody else in between.").waitFor();
@@ -107,7 +107,7 @@ it("a change that was made for another config is told, and loses nothing", async
   await page.getByText("live", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Change name", exact: true }).click();
   await field.fill("mine again");
-  await gateway.management.edit([{ path: ["name"], value: "theirs again" }]);
+  await (await gateway.manage()).edit([{ path: ["name"], value: "theirs again" }]);
   await page.getByText("What you typed is kept").waitFor();
   expect(await field.inputValue()).toBe("mine again");
 });

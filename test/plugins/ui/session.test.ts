@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
@@ -67,7 +68,7 @@ it("9: a key that leaves the config takes the rights of a page that is open", as
   await signIn(KEYS.ops);
   await page.locator('tr[data-server="drafts"]').waitFor();
   await writeFile(file, config(LOOK));
-  await gateway.management.reload();
+  await (await gateway.manage()).reload();
   // Nobody touches the page: the end of its stream tells it.
   await page.getByLabel("Key or token").waitFor({ timeout: PATIENCE * 5_000 });
   expect(await page.locator('tr[data-server="drafts"]').count()).toBe(0);
@@ -106,8 +107,7 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
   await page.getByText("Add the plugin sessions").waitFor();
   expect(await page.locator("button, input, a").count()).toBe(0);
   const found = (): string[] =>
-    gateway
-      .warnings()
+    collectWarnings(gateway)
       .filter(({ path }) => path.join(".") === "plugins.ui")
       .map(({ hint }) => hint);
   expect(found()).toEqual(["Add sessions: {} to plugins."]);
@@ -116,7 +116,7 @@ it("9: without the plugin sessions the page, and the gateway, say that nobody ca
 it("9: there is no warning of that with sessions, nor where everybody is let in", async () => {
   for (const text of [config(OPS), FULL]) {
     const { gateway } = await startGateway(text);
-    const found = gateway.warnings().filter(({ path }) => path.includes("ui"));
+    const found = collectWarnings(gateway).filter(({ path }) => path.includes("ui"));
     expect(found).toEqual([]);
   }
 });

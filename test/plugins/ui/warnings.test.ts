@@ -1,3 +1,4 @@
+import { collectWarnings } from "../../../core/management/warnings.ts";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
@@ -14,7 +15,7 @@ it.each([
   ["lets everyone in", { plugins: [ui], config: {} }, false],
 ])("a gateway that %s tells so or not", async (_, options, isTold) => {
   const { gateway } = await setupGateway({ ...options, client: false });
-  const told = gateway.warnings().map(({ message }) => message);
+  const told = collectWarnings(gateway).map(({ message }) => message);
   expect(told.includes(WORDS)).toBe(isTold);
 });
 
@@ -25,7 +26,7 @@ it.each([
   "newcomer 9: a gateway %s says that the pages have nothing to show, or not",
   async (_, options, isTold) => {
     const { gateway } = await setupGateway({ ...options, client: false });
-    const told = gateway.warnings().filter(({ path }) => path.join(".") === "plugins.ui");
+    const told = collectWarnings(gateway).filter(({ path }) => path.join(".") === "plugins.ui");
     expect(told.map(({ hint }) => hint)).toEqual(isTold ? ["Add admin: {} to plugins."] : []);
   },
 );

@@ -1,10 +1,12 @@
 import { pino } from "pino";
-import type { CheckedConfig } from "./check/check.ts";
+import type { CheckedConfig } from "../gateway/check/check.ts";
 import type { Config } from "../config/config.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { GatewayError } from "../kit/errors.ts";
-import { Gateway } from "./gateway.ts";
-import { nameTaken } from "./pool.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import { nameTaken } from "../gateway/pool.ts";
+import { composition } from "./composition.ts";
+import { startManaged } from "./start-managed.ts";
 
 /**
  * Sets a config up without opening a port, to find out what only shows between parts, or what the whole is made of. Close what
@@ -20,7 +22,7 @@ export async function dryRun(
 ): Promise<Gateway> {
   const checked = { config: options.connect ? config : withoutServers(config), ...rest };
   const log = pino({ enabled: false });
-  const gateway = await Gateway.start(checked, { cwd, dryRun: true, log });
+  const gateway = await startManaged(checked, { cwd, dryRun: true, log });
   const taken = options.connect ? undefined : findTaken(gateway, config);
   if (taken === undefined) return gateway;
   await gateway.close({ grace: 0 });
@@ -31,9 +33,9 @@ export async function dryRun(
 function findTaken(gateway: Gateway, config: Config): GatewayError | undefined {
   const name = [...gateway.servers.keys()].find((each) => config.values.servers[each]?.enabled);
   if (name === undefined) return undefined;
-  const owner = gateway
-    .composition()
-    .find((plugin) => plugin.name === name || plugin.servers.some((each) => each.name === name));
+  const owner = composition(gateway).find(
+    (plugin) => plugin.name === name || plugin.servers.some((each) => each.name === name),
+  );
   return nameTaken(config, name, [owner?.name ?? name]);
 }
 

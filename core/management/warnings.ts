@@ -2,10 +2,14 @@ import { isLoopback } from "../kit/addresses.ts";
 import type { GatewayWarning } from "../plugin/description.ts";
 import { Checks } from "../plugin/kernel-points.ts";
 import { warningsOf } from "../plugin/plugin-checks.ts";
-import { leftOutText } from "../server/left-out.ts";
-import type { Generation } from "./generation.ts";
-import type { Seat } from "./seat.ts";
-import { unknownNamesOf } from "./unknown-names.ts";
+import { leftOutText } from "../call/left-out-entry.ts";
+import type { Managed } from "../gateway/gateway-options.ts";
+import type { Generation } from "../gateway/generation.ts";
+import type { Seat } from "../gateway/seat.ts";
+import { unknownNamesOf } from "../gateway/unknown-names.ts";
+
+/** A gateway that is looked at. */
+type Warned = Pick<Managed, "current" | "seat">;
 
 /** Those whose warnings are being collected. */
 const collecting = new WeakSet<Generation>();
@@ -14,7 +18,7 @@ const collecting = new WeakSet<Generation>();
  * What works in a generation but should not stay so; asks the checks of all plugins. A check that asks for it meanwhile gets none:
  * two of them would ask each other without end.
  */
-export function collectWarnings(generation: Generation, seat?: Seat): readonly GatewayWarning[] {
+export function collectWarnings({ current: generation, seat }: Warned): readonly GatewayWarning[] {
   if (collecting.has(generation)) return [];
   collecting.add(generation);
   try {

@@ -1,22 +1,15 @@
 import { maskConfig, maskSaid, secretsOfEntry } from "../kit/mask.ts";
 import { maskGatewayConfig } from "../config/shown.ts";
-import { originsOf } from "../config/origin.ts";
+import { originsOf } from "./origin.ts";
 import { writeConfig, writeServer } from "../config/config.ts";
+import { collectWarnings } from "./warnings.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { GatewayWarning } from "../plugin/description.ts";
 import type { Management, RunningCall } from "../plugin/management-service.ts";
-import { type Changing, edit, planEdit, planReload, reload, versionOf } from "./changes.ts";
-import type { Generation } from "./generation.ts";
-import { renderMetrics, renderTogether } from "./metrics.ts";
-import type { Seat } from "./seat.ts";
-
-/** What management reaches of a gateway: always the current generation. */
-export interface Managed extends Changing {
-  readonly generations: readonly Generation[];
-  warnings(): readonly GatewayWarning[];
-  readonly seat: Seat | undefined;
-  readonly evict: Management["evict"];
-}
+import type { Managed } from "../gateway/gateway-options.ts";
+import type { Changing } from "../gateway/changes.ts";
+import { edit, planEdit, planReload, reload, versionOf } from "./config-changes.ts";
+import type { Generation } from "../gateway/generation.ts";
+import { renderMetrics, renderTogether } from "../gateway/metrics.ts";
 
 /** The gateway as those who manage it reach it. */
 export function createManagement(gateway: Managed): Management {
@@ -24,7 +17,7 @@ export function createManagement(gateway: Managed): Management {
   const compiled = (): Generation["compiled"] => gateway.current.compiled;
   return {
     configFile: file?.path,
-    warnings: () => gateway.warnings(),
+    warnings: () => collectWarnings(gateway),
     metrics: async () =>
       gateway.seat
         ? renderTogether(await gateway.seat.metrics())

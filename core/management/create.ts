@@ -1,7 +1,8 @@
-import { Gateway } from "./gateway.ts";
-import { createResolver, type GatewayOptions } from "./gateway-options.ts";
-import { check } from "./check/check.ts";
-import { parseConfig } from "./check/parse.ts";
+import { Gateway } from "../gateway/gateway.ts";
+import { createResolver, type GatewayOptions } from "../gateway/gateway-options.ts";
+import { check } from "../gateway/check/check.ts";
+import { parseConfig } from "../gateway/check/parse.ts";
+import { startManaged } from "./start-managed.ts";
 import type { GatewayConfigInput } from "../config/schema.ts";
 
 /**
@@ -20,5 +21,5 @@ export async function createGateway(
 ): Promise<Gateway> {
   const resolver = createResolver(options);
   const checked = await check(await parseConfig(config, resolver), resolver);
-  return Gateway.start(checked, options);
+  return startManaged(checked, options);
 }

@@ -1,26 +1,11 @@
-import type { Place } from "../kit/errors.ts";
+import type { ConfigValue } from "../plugin/management-service.ts";
 import { isObject } from "../kit/json.ts";
-import type { ConfigPath } from "./issue.ts";
-import type { Places } from "./config.ts";
-import { valueAt } from "./value-at.ts";
+import type { ConfigPath } from "../config/issue.ts";
+import type { Places } from "../config/config.ts";
+import { valueAt } from "../config/value-at.ts";
 
 /** Most values that are told: a config is written by people. */
 const MAX_VALUES = 20_000;
-
-/**
- * A value of the config in force, and where it comes from.
- *
- * @example const written = (await values).filter(({ from }: ConfigValue) => from === "file");
- */
-export interface ConfigValue {
-  readonly path: ConfigPath;
-  /** Masked where it is, or may hold, a secret. An empty list or map counts as a value. */
-  readonly value: unknown;
-  /** A file of the config, a default, or what a plugin added. */
-  readonly from: "file" | "default" | "plugin";
-  /** The layer that it comes from; without line and column for code. `null` for what nobody wrote. */
-  readonly place: Pick<Place, "file" | "line" | "column"> | null;
-}
 
 /** What the values are read off. */
 export interface OriginInput {

@@ -1,8 +1,9 @@
-import type { Generation } from "./generation.ts";
+import type { Generation } from "../gateway/generation.ts";
 import { chosen } from "../config/defaults.ts";
-import { injections } from "./graph.ts";
+import { injections } from "../gateway/graph.ts";
+import type { Gateway } from "../gateway/gateway.ts";
 import type { Access } from "../plugin/route.ts";
-import { addedTo, isOfGateway, type Scope } from "./scope.ts";
+import { addedTo, isOfGateway, type Scope } from "../gateway/scope.ts";
 import { Endpoints, Listeners, ServerTypes } from "../plugin/config-points.ts";
 import { STAGES, type Stage } from "../call/stages.ts";
 import type { Tool } from "../kit/types.ts";
@@ -41,7 +42,9 @@ export interface PluginComposition {
 }
 
 /** Tells what every plugin brings, in the order of their set-up. */
-export function composition({ scopes, compiled }: Generation): readonly PluginComposition[] {
+export function composition({
+  current: { scopes, compiled },
+}: Pick<Gateway, "current">): readonly PluginComposition[] {
   return chosen(scopes).map((scope, index) => ({
     key: scope.key,
     name: scope.name,
