@@ -59,7 +59,7 @@ export type { GatewayInfo } from "./plugin/gateway-info.ts";
 export type { GatewayDescription } from "./plugin/description.ts";
 
 // A gateway in a program
-export { createGateway } from "./management/create.ts";
+export { createGateway } from "./gateway/management/create.ts";
 export { createFileGateway, type FileGatewayOptions } from "./file/create-file-gateway.ts";
 export type { GatewayOptions } from "./gateway/gateway-options.ts";
 export { Gateway } from "./gateway/gateway.ts";

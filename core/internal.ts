@@ -36,7 +36,7 @@ export {
   type DirectAnswer,
   ROUTE_METHODS,
 } from "./plugin/route.ts";
-export { CallStream, resultOf, streamAnswer } from "./sdk/call-stream.ts";
+export { CallStream, resultOf, streamAnswer } from "./server/sdk/call-stream.ts";
 export { sseHead, SSE_KEEP_ALIVE } from "./kit/sse-body.ts";
 export { SseParser, type SseSink } from "./kit/sse.ts";
 export { METRICS_CONTENT_TYPE } from "./gateway/metrics.ts";

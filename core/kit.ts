@@ -51,8 +51,8 @@ export {
 // Servers of your own
 export type { ServerType, ManagedServer } from "./call/server-type.ts";
 export type { ServerEvent, ProbeReport, ProbeRung } from "./call/server.ts";
-export { RefreshedServer } from "./sdk/refreshed-server.ts";
-export { Refresher } from "./sdk/refresher.ts";
+export { RefreshedServer } from "./server/sdk/refreshed-server.ts";
+export { Refresher } from "./server/sdk/refresher.ts";
 export { StatusTracker } from "./server/status.ts";
 export { makeCatalogue } from "./call/catalogue.ts";
 export { usableEntries } from "./server/entries.ts";

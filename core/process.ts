@@ -3,9 +3,10 @@
  */
 
 // Children
-export { spawnChild, type Child, type Exit } from "./process/child.ts";
-export { spawnStdio, type StdioChannel } from "./process/stdio.ts";
-export { RingBuffer, reasonOf } from "./process/stderr.ts";
+export { spawnChild } from "./kit/process/child.ts";
+export { type Child, type Exit } from "./kit/process/child.ts";
+export { spawnStdio, type StdioChannel } from "./kit/process/stdio.ts";
+export { RingBuffer, reasonOf } from "./kit/process/stderr.ts";
 
 // Environment variables
 export { readVariable, readPort, readDuration, unreadableVariable } from "./config/env.ts";

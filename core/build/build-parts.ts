@@ -8,7 +8,7 @@ import { isCode, isText } from "../file/file-names.ts";
 import { FIRST_PARTY } from "../gateway/check/first-party.ts";
 import { PluginSource } from "../gateway/check/resolve.ts";
 import { GatewayError, isGatewayError } from "../kit/errors.ts";
-import { dryRun } from "../management/dry-run.ts";
+import { dryRun } from "../gateway/management/dry-run.ts";
 import { isInstalled, publicFile } from "./packages.ts";
 import { Placeholders } from "./placeholders.ts";
 

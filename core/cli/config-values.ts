@@ -1,7 +1,7 @@
 import { type Config, writeConfig } from "../config/config.ts";
 import { pathText, placeText } from "../config/issue.ts";
 import { maskGatewayConfig } from "../config/shown.ts";
-import { originsOf } from "../management/origin.ts";
+import { originsOf } from "../gateway/management/origin.ts";
 import type { ConfigValue } from "../plugin/management-service.ts";
 
 /**

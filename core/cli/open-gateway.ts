@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import type { ConfigFile } from "../file/config-file.ts";
 import type { ConfigIssue } from "../config/issue.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { startManaged } from "../management/start-managed.ts";
+import { startManaged } from "../gateway/management/start-managed.ts";
 import type { StartedWith } from "../gateway/gateway-options.ts";
 import type { Logger } from "pino";
 import { keyVariable } from "./client-hint.ts";

@@ -1,6 +1,6 @@
 import { sweepTemporary } from "../kit/replace-file.ts";
 import { issueText } from "../config/issue.ts";
-import { reload } from "../management/config-changes.ts";
+import { reload } from "../gateway/management/config-changes.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { createLogger } from "../config/log.ts";
 import { isWorker, workerCount } from "../workers/role.ts";

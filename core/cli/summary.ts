@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import type { GatewayConfig } from "../config/schema.ts";
 import type { Summary } from "../gateway/describe.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { collectWarnings } from "../management/warnings.ts";
+import { collectWarnings } from "../gateway/management/warnings.ts";
 import type { Changes, ReloadReport } from "../plugin/hooks.ts";
 import { claudeCommand, clientName } from "./client-hint.ts";
 import { setTimer } from "../kit/timers.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { Gateway } from "../gateway/gateway.ts";
-import { startManaged } from "../management/start-managed.ts";
+import { startManaged } from "../gateway/management/start-managed.ts";
 import { ConfigFile, type ConfigFileOptions } from "./config-file.ts";
 
 /**

@@ -12,7 +12,7 @@ import type { Guard } from "./guard.ts";
 import type { Leases } from "../plugin/leases.ts";
 import type { Principal } from "../kit/types.ts";
 import type { Backlog } from "../kit/backlog.ts";
-import type { SocketDoor } from "../websocket/websockets.ts";
+import type { SocketDoor } from "./websocket/websockets.ts";
 
 /** Makes the server of a listener that speaks plain HTTP, from what `createServer` of Node takes. */
 export type CreateServer = (options: ServerOptions, onRequest: RequestListener) => Server;

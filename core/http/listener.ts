@@ -26,7 +26,7 @@ import { wantsPage } from "./request.ts";
 import { ABOUT_TO_END, sendLiveness, sendReadiness } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
-import type { SocketDoor, WebSocketHandshake, WebSockets } from "../websocket/websockets.ts";
+import type { SocketDoor, WebSocketHandshake, WebSockets } from "./websocket/websockets.ts";
 
 /** Codings below `chunked`; where it is not the last, the body has no certain end and Node refuses it. */
 const CODED = /,[\t ]*chunked$/i;
@@ -204,7 +204,7 @@ export class Listener {
   }
 
   async #loadWebSockets(): Promise<WebSockets> {
-    const room = await import("../websocket/websockets.ts");
+    const room = await import("./websocket/websockets.ts");
     const { leases, backlog } = this.#custody;
     const limit = this.#limits.body;
     return new room.WebSockets({ limit, leases, backlog, refuse: refuseUpgrade });

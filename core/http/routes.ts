@@ -18,7 +18,7 @@ import { wantsPage } from "./request.ts";
 import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { Principal } from "../kit/types.ts";
-import type { SocketDoor } from "../websocket/websockets.ts";
+import type { SocketDoor } from "./websocket/websockets.ts";
 
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {

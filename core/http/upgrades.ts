@@ -3,7 +3,7 @@ import type { Credentials } from "../plugin/authentication.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { credentialsOf, NOBODY, type Guard } from "./guard.ts";
 import type { PathTable } from "./path-table.ts";
-import type { SocketDoor } from "../websocket/websockets.ts";
+import type { SocketDoor } from "./websocket/websockets.ts";
 
 /** How a browser sends a token, as it cannot set headers on a handshake: base64url of it in a subprotocol. */
 const BEARER_PROTOCOL = /^bearer\.([\w-]+)$/;

@@ -1,4 +1,4 @@
-import { createGateway } from "../management/create.ts";
+import { createGateway } from "../gateway/management/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { GatewayConfigInput } from "../config/schema.ts";

@@ -1,5 +1,5 @@
 import { createFileGateway } from "../file/create-file-gateway.ts";
-import { createGateway } from "../management/create.ts";
+import { createGateway } from "../gateway/management/create.ts";
 import type { GatewayOptions } from "../gateway/gateway-options.ts";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { pino } from "pino";

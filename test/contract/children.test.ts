@@ -101,9 +101,9 @@ it("nothing else starts a process", async () => {
     }),
   );
   expect(starting.flat().toSorted()).toEqual([
-    "core/process/child.ts",
-    "core/process/launch.ts",
-    "core/process/reaper.ts",
+    "core/kit/process/child.ts",
+    "core/kit/process/launch.ts",
+    "core/kit/process/reaper.ts",
     "core/workers/worker-process.ts",
     "plugins/conformance/runtime/child.ts",
   ]);

@@ -12,7 +12,7 @@ const TIMER = "a timer of this process";
  * this process, that is the proof: only what leaves the process can be read as something else, as NATS read a fraction for nothing.
  */
 const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | typeof TIMER>> = {
-  "core/sdk/refresher.ts": [
+  "core/server/sdk/refresher.ts": [
     "core/server/refresher.test.ts",
     "of what cannot be reached is tried again soon, then ever later, up to a minute",
   ],

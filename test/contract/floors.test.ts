@@ -1,12 +1,21 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { arrowsOfCore, drawFloors, FLOORS, goesDown, roomOf, roomsOfCore } from "./floors.ts";
+import {
+  arrowsOfCore,
+  BATTERIES,
+  drawFloors,
+  FLOORS,
+  goesDown,
+  placeOf,
+  roomOf,
+  roomsOfCore,
+} from "./floors.ts";
 import { circlesIn, importGraph, selfImports } from "./imports.ts";
 
 const PAGE = "docs/architecture.md";
 const PICTURE = /(?<=```mermaid\n)flowchart TB\n(?: {2}\w+ --> \w+\n)+(?=```)/;
-/** Arrows between rooms. They only ever fall; the aim is 45. */
-const MAX_ARROWS = 46;
+/** Arrows between rooms. They only ever fall. */
+const MAX_ARROWS = 45;
 
 const found = [...arrowsOfCore().values()];
 const arrows = found.map(({ arrow }) => arrow);
@@ -32,6 +41,31 @@ it("issue 40 line 1: an arrow that is turned round, to a neighbour or to a door 
   expect(goesDown(["gateway", "doors"])).toBe(false);
   expect(goesDown(["gateway", "nowhere"])).toBe(false);
 });
+
+it("issue 40 line 1: a room imports none of its batteries before somebody asks for it", () => {
+  const graph = importGraph(["core"], new Map());
+  const early = BATTERIES.flatMap((battery) => {
+    const room = roomOf(`core/${battery}/`);
+    const own = [...graph.keys()].filter((file) => file.startsWith(`core/${battery}/`));
+    expect(own.length, battery).toBeGreaterThan(0);
+    return [...graph]
+      .filter(([file]) => roomOf(file) === room && placeOf(file) !== battery)
+      .filter(([file, imports]) =>
+        imports.some((path) => own.includes(path) && loadsAtOnce(file, path)),
+      )
+      .map(([file]) => `${file} -> ${battery}`);
+  });
+  expect(early).toEqual([]);
+});
+
+/** Whether a file is loaded together with one that imports it: types are not, and what is imported by a call is not. */
+function loadsAtOnce(file: string, path: string): boolean {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const lines = readFileSync(file, "utf8").match(/^(?:import|export)\b[^;]*;/gm) ?? [];
+  return lines.some(
+    (line) => line.endsWith(`/${name}";`) && !/^(?:import|export) type /.test(line),
+  );
+}
 
 it("issue 40 line 1: beside the rooms of core there are doors alone", () => {
   const files = readdirSync("core", { withFileTypes: true }).filter((entry) => entry.isFile());

@@ -7,15 +7,22 @@ import { importGraph } from "./imports.ts";
  */
 export const FLOORS: readonly (readonly string[])[] = [
   ["kit"],
-  ["call", "config", "process", "store"],
+  ["call", "config", "store"],
   ["plugin"],
-  ["server", "websocket"],
+  ["server"],
   ["http"],
   ["gateway"],
-  ["management"],
-  ["file", "sdk"],
+  ["file"],
   ["workers", "build"],
   ["cli", "testing"],
+];
+
+/** Batteries within a room: they import it, and it loads them when somebody asks for what they do, or not at all. */
+export const BATTERIES: readonly string[] = [
+  "gateway/management",
+  "http/websocket",
+  "kit/process",
+  "server/sdk",
 ];
 
 /** From a room to one that it imports. */
@@ -32,6 +39,11 @@ export function roomsOfCore(): readonly string[] {
 /** The room of a file of core; `undefined` for a door, and for what is not in core. */
 export function roomOf(path: string): string | undefined {
   return /^core\/(\w+)\//.exec(path)?.[1];
+}
+
+/** The battery of a file within a room, else its room. */
+export function placeOf(path: string): string | undefined {
+  return BATTERIES.find((battery) => path.startsWith(`core/${battery}/`)) ?? roomOf(path);
 }
 
 /** Who imports whom in core, each arrow with one import that makes it. */

@@ -16,7 +16,7 @@ import { isCoreKey } from "../../core/gateway/check/sections.ts";
 import { toGatewayError } from "../../core/kit/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
-import { dryRun } from "../../core/management/dry-run.ts";
+import { dryRun } from "../../core/gateway/management/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FOLDERS = ["docs/guide", "docs/learn", "docs/plugins", "docs/decisions", "docs/reference"];

@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

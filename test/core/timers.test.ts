@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";

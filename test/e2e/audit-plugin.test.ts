@@ -1,7 +1,7 @@
 import { Audit } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { boundDetails } from "../../core/management/plugin-audit.ts";
+import { boundDetails } from "../../core/gateway/management/plugin-audit.ts";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import {

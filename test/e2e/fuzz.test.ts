@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";

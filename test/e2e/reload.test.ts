@@ -1,5 +1,5 @@
 import { createFileGateway } from "../../core/file/create-file-gateway.ts";
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";

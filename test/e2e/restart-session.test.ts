@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import {
   Client as NewClient,
   StreamableHTTPClientTransport as NewTransport,

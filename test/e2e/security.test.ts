@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
 import { pino } from "pino";

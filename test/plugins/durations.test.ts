@@ -1,4 +1,4 @@
-import { createGateway } from "../../core/management/create.ts";
+import { createGateway } from "../../core/gateway/management/create.ts";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { drawChart } from "../../../core/management/chart.ts";
+import { drawChart } from "../../../core/gateway/management/chart.ts";
 import { STAGES } from "../../../core/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { useCommands, type Finished } from "./propylon.ts";

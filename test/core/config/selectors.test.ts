@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";

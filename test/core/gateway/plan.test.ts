@@ -6,7 +6,14 @@ import fc from "fast-check";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { createFileGateway, definePlugin, defineService, optional, type GatewayError, type ReloadReport } from "../../../core/index.ts";
+import {
+  createFileGateway,
+  definePlugin,
+  defineService,
+  optional,
+  type GatewayError,
+  type ReloadReport,
+} from "../../../core/index.ts";
 import type { ReloadPlan } from "../../../core/kit.ts";
 
 const Base = defineService<string>("base");

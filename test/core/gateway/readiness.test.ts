@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { Checks } from "propylon/kit";

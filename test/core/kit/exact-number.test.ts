@@ -1,6 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { compareNumbers, isInteger, mapExact, toBigInt, ExactNumber } from "../../../core/kit/exact-number.ts";
+import {
+  compareNumbers,
+  isInteger,
+  mapExact,
+  toBigInt,
+  ExactNumber,
+} from "../../../core/kit/exact-number.ts";
 import { parseExact, writeJson } from "../../../core/kit/exact-json.ts";
 import { isObject, parseJson, scalarText } from "../../../core/kit/json.ts";
 import { rounds } from "../../fixtures/ci.ts";

@@ -4,7 +4,11 @@ import pino from "pino";
 import { afterEach } from "vitest";
 import type { GatewayError } from "../../../core/kit/errors.ts";
 import { isAlive as isPidAlive, processes, processOf } from "../../fixtures/processes.ts";
-import { type StdioChannel, type StdioOptions, spawnStdio } from "../../../core/process/stdio.ts";
+import {
+  type StdioChannel,
+  type StdioOptions,
+  spawnStdio,
+} from "../../../core/kit/process/stdio.ts";
 
 /** Path of a script in test/fixtures/process. */
 export function fixture(name: string): string {

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LineFramer } from "../../../core/process/lines.ts";
+import { LineFramer } from "../../../core/kit/process/lines.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const HEAD = 4_096;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, it } from "vitest";
-import { REAPER_SCRIPT } from "../../../core/process/reaper.ts";
+import { REAPER_SCRIPT } from "../../../core/kit/process/reaper.ts";
 import { type Process, fixture, isAlive } from "./kit.ts";
 
 const started: Process[] = [];

@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
-import { StderrLog } from "../../../core/process/stderr.ts";
+import { StderrLog } from "../../../core/kit/process/stderr.ts";
 
 function lastLine(...lines: readonly string[]): string {
   const log = new StderrLog(pino({ enabled: false }), "search");

@@ -102,10 +102,14 @@ describe("death of the gateway", () => {
     const options =
       "--ignoreConfig --noCheck --module nodenext --target es2023 --rewriteRelativeImportExtensions --rootDir . --outDir";
     const tsc = join(root, "node_modules/typescript/bin/tsc");
-    execFileSync(process.execPath, [tsc, "core/process/stdio.ts", ...options.split(" "), folder], {
-      cwd: root,
-    });
-    stdio = join(folder, "core/process/stdio.js");
+    execFileSync(
+      process.execPath,
+      [tsc, "core/kit/process/stdio.ts", ...options.split(" "), folder],
+      {
+        cwd: root,
+      },
+    );
+    stdio = join(folder, "core/kit/process/stdio.js");
   });
   afterAll(() => rmSync(folder, { recursive: true }));
 

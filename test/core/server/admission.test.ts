@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type Json } from "../../../core/index.ts";
 import { outputFlaw } from "../../../core/server/schema-flaws.ts";

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { GatewayError, type Catalogue } from "../../../core/index.ts";
 import { type ServerEvent, makeCatalogue, Refresher, StatusTracker } from "../../../core/kit.ts";
-import type { RefresherOptions } from "../../../core/sdk/refresher.ts";
+import type { RefresherOptions } from "../../../core/server/sdk/refresher.ts";
 
 interface Book {
   readonly title: string;

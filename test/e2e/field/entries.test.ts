@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { describe, expect, it } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
 import { callText, startField, toolNames } from "./kit.ts";

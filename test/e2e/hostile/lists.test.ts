@@ -1,4 +1,4 @@
-import { createGateway } from "../../../core/management/create.ts";
+import { createGateway } from "../../../core/gateway/management/create.ts";
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport as ModernTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";

@@ -1,4 +1,4 @@
-import { createGateway } from "../../../core/management/create.ts";
+import { createGateway } from "../../../core/gateway/management/create.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";

@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

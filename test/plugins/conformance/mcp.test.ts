@@ -1,4 +1,4 @@
-import { createGateway } from "../../../core/management/create.ts";
+import { createGateway } from "../../../core/gateway/management/create.ts";
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";

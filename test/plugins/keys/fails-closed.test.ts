@@ -18,7 +18,7 @@ import { Gateway } from "../../../core/gateway/gateway.ts";
 import { check } from "../../../core/gateway/check/check.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { PluginSource } from "../../../core/gateway/check/resolve.ts";
-import { startManaged } from "../../../core/management/start-managed.ts";
+import { startManaged } from "../../../core/gateway/management/start-managed.ts";
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import keys from "../../../plugins/keys/index.ts";
 import { useCommands } from "../../core/cli/propylon.ts";

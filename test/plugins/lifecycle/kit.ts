@@ -1,7 +1,13 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { definePlugin, GatewayError, type AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
-import { Agents, type AgentInfo, type AgentsService, type RunOptions, type RunResult } from "../../../plugins/agents/service.ts";
+import {
+  Agents,
+  type AgentInfo,
+  type AgentsService,
+  type RunOptions,
+  type RunResult,
+} from "../../../plugins/agents/service.ts";
 import { type ChatMessage } from "../../../plugins/agents/model.ts";
 import type { KeptStore } from "../../fixtures/kept-store.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";

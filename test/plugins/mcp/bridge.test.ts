@@ -8,7 +8,18 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { isGatewayError } from "../../../core/kit/errors.ts";
 import { contains, needsInput } from "../../../core/call/bridge.ts";
-import { FakeServer, legacyClient, modernMeta, openSession, post, postModern, sdk2Client, serve, text, type Served } from "./kit.ts";
+import {
+  FakeServer,
+  legacyClient,
+  modernMeta,
+  openSession,
+  post,
+  postModern,
+  sdk2Client,
+  serve,
+  text,
+  type Served,
+} from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

@@ -15,11 +15,22 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import pino from "pino";
 import { Answer } from "../../../core/call/answer.ts";
-import { configSchema, endpointSchema, type GatewayConfig, type GatewayConfigInput } from "../../../core/config/schema.ts";
+import {
+  configSchema,
+  endpointSchema,
+  type GatewayConfig,
+  type GatewayConfigInput,
+} from "../../../core/config/schema.ts";
 import { GatewayError } from "../../../core/kit/errors.ts";
 import { Endpoint } from "../../../plugins/mcp/endpoint.ts";
 import type { EndpointContent, EndpointHost } from "../../../core/plugin/endpoint-server.ts";
-import { type Catalogue, type Server, type ServerEvent, type ServerStatus, EMPTY_CATALOGUE } from "../../../core/call/server.ts";
+import {
+  type Catalogue,
+  type Server,
+  type ServerEvent,
+  type ServerStatus,
+  EMPTY_CATALOGUE,
+} from "../../../core/call/server.ts";
 import type { Json, Principal, Tool } from "../../../core/kit/types.ts";
 
 /** Answers a call of a {@link FakeServer}. */

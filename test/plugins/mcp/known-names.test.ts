@@ -1,6 +1,14 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
-import { FakeServer, legacyClient, postModern, sdk2Client, serve, text, type Served } from "./kit.ts";
+import {
+  FakeServer,
+  legacyClient,
+  postModern,
+  sdk2Client,
+  serve,
+  text,
+  type Served,
+} from "./kit.ts";
 import { outliving } from "./kept.ts";
 import { until } from "../../fixtures/until.ts";
 

@@ -6,7 +6,18 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { modernMeta, FakeServer, legacyClient, openSession, post, postModern, sdk2Client, serve, text, type Served } from "./kit.ts";
+import {
+  modernMeta,
+  FakeServer,
+  legacyClient,
+  openSession,
+  post,
+  postModern,
+  sdk2Client,
+  serve,
+  text,
+  type Served,
+} from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

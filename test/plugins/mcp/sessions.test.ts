@@ -1,6 +1,11 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
-import { type Cancellable, type Session, type SessionEnd, SessionTable } from "../../../plugins/mcp/session.ts";
+import {
+  type Cancellable,
+  type Session,
+  type SessionEnd,
+  SessionTable,
+} from "../../../plugins/mcp/session.ts";
 import { FakeServer, openSession, post, serve, text, type Served } from "./kit.ts";
 import type { Json } from "../../../core/kit/types.ts";
 import { until } from "../../fixtures/until.ts";

@@ -7,7 +7,17 @@ import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";
 import { longestTurn } from "../../fixtures/turns.ts";
-import { FakeServer, legacyClient, modernMeta, openSession, post, postModern, serve, text, type Served } from "./kit.ts";
+import {
+  FakeServer,
+  legacyClient,
+  modernMeta,
+  openSession,
+  post,
+  postModern,
+  serve,
+  text,
+  type Served,
+} from "./kit.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { definePlugin, type GatewayConfigInput } from "../../../core/index.ts";

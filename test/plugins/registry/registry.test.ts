@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { readFile } from "node:fs/promises";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

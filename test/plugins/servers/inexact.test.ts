@@ -1,4 +1,4 @@
-import { createGateway } from "../../../core/management/create.ts";
+import { createGateway } from "../../../core/gateway/management/create.ts";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseArguments } from "../../../plugins/client/call-command.ts";

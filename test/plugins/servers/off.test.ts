@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { composition } from "../../../core/management/composition.ts";
+import { composition } from "../../../core/gateway/management/composition.ts";
 import { createGateway } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import echo from "../../../playground/plugins/echo.ts";

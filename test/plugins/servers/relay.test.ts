@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError, toGatewayError } from "../../../core/kit/errors.ts";
-import { createGateway } from "../../../core/management/create.ts";
+import { createGateway } from "../../../core/gateway/management/create.ts";
 import { CoalescingQueue } from "../../../plugins/servers/coalescing-queue.ts";
 import { toAnswer, toText } from "../../../plugins/servers/relay.ts";
 import { keepError, restoreError } from "../../../core/internal.ts";

@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";

@@ -1,4 +1,4 @@
-import { collectWarnings } from "../../../core/management/warnings.ts";
+import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

@@ -1,4 +1,14 @@
-import { chunk, completion, DONE, pieces, said, stream, whole, type Outcome, type Quirk } from "./quirk.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  pieces,
+  said,
+  stream,
+  whole,
+  type Outcome,
+  type Quirk,
+} from "./quirk.ts";
 
 const YES: Outcome = { text: "Yes.", end: "finished" };
 const THOUGHT: Outcome = { text: "[The model thought, and gave no answer.]", end: "finished" };

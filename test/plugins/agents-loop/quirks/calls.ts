@@ -1,4 +1,16 @@
-import { call, calls, chunk, completion, cut, DONE, pieces, said, stream, whole, type Quirk } from "./quirk.ts";
+import {
+  call,
+  calls,
+  chunk,
+  completion,
+  cut,
+  DONE,
+  pieces,
+  said,
+  stream,
+  whole,
+  type Quirk,
+} from "./quirk.ts";
 
 const READ_X = calls('read {"path":"x"}');
 const BOTH = calls('read {"path":"x"}', 'list {"dir":"y"}');

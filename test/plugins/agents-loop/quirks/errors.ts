@@ -1,4 +1,15 @@
-import { chunk, completion, DONE, HELLO, sent, stream, whole, type Outcome, type Quirk, type Reply } from "./quirk.ts";
+import {
+  chunk,
+  completion,
+  DONE,
+  HELLO,
+  sent,
+  stream,
+  whole,
+  type Outcome,
+  type Quirk,
+  type Reply,
+} from "./quirk.ts";
 
 const message = { role: "assistant", content: "Yes." };
 

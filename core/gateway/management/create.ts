@@ -1,9 +1,9 @@
-import { Gateway } from "../gateway/gateway.ts";
-import { createResolver, type GatewayOptions } from "../gateway/gateway-options.ts";
-import { check } from "../gateway/check/check.ts";
-import { parseConfig } from "../gateway/check/parse.ts";
+import { Gateway } from "../gateway.ts";
+import { createResolver, type GatewayOptions } from "../gateway-options.ts";
+import { check } from "../check/check.ts";
+import { parseConfig } from "../check/parse.ts";
 import { startManaged } from "./start-managed.ts";
-import type { GatewayConfigInput } from "../config/schema.ts";
+import type { GatewayConfigInput } from "../../config/schema.ts";
 
 /**
  * Makes a gateway and applies its first config: plugins are set up and started, servers are being connected. No port is

@@ -1,9 +1,9 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import type { EventEmitter } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { within } from "../kit/timers.ts";
+import { within } from "../timers.ts";
 import { ensureDescriptors, type Launch, checkLaunch, toArgv, toLaunchError } from "./launch.ts";
-import { childEnvironment } from "../kit/environment.ts";
+import { childEnvironment } from "../environment.ts";
 import { reaper } from "./reaper.ts";
 
 /** How long each step of closing a child may take, in milliseconds. */

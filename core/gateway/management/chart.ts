@@ -1,5 +1,5 @@
 import type { PluginComposition } from "../management/composition.ts";
-import { STAGES } from "../call/stages.ts";
+import { STAGES } from "../../call/stages.ts";
 
 /**
  * The composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. Every label is quoted and no id is a word of Mermaid's own, of which there are many: `call` is one.

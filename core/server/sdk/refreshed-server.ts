@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import { Answer } from "../call/answer.ts";
-import type { Call } from "../call/call.ts";
+import { Answer } from "../../call/answer.ts";
+import type { Call } from "../../call/call.ts";
 import { Refresher, type RefresherOptions } from "./refresher.ts";
-import type { ManagedServer } from "../call/server-type.ts";
-import type { Catalogue, ServerEvent, ServerStatus } from "../call/server.ts";
-import { StatusTracker } from "../server/status.ts";
+import type { ManagedServer } from "../../call/server-type.ts";
+import type { Catalogue, ServerEvent, ServerStatus } from "../../call/server.ts";
+import { StatusTracker } from "../status.ts";
 
 /**
  * What a {@link RefreshedServer} is made of.

@@ -1,17 +1,10 @@
-import type { ConfigDraft, ConfigEdit } from "../config/edit.ts";
-import { GatewayError, toGatewayError } from "../kit/errors.ts";
-import type { ConfigSource } from "../gateway/check/config-source.ts";
-import type { ReloadReport } from "../plugin/hooks.ts";
-import type { ReloadPlan } from "../plugin/management-service.ts";
-import {
-  attempt,
-  change,
-  type Changing,
-  fileOf,
-  reloadError,
-  reloadNow,
-} from "../gateway/changes.ts";
-import type { Seat } from "../gateway/seat.ts";
+import type { ConfigDraft, ConfigEdit } from "../../config/edit.ts";
+import { GatewayError, toGatewayError } from "../../kit/errors.ts";
+import type { ConfigSource } from "../check/config-source.ts";
+import type { ReloadReport } from "../../plugin/hooks.ts";
+import type { ReloadPlan } from "../../plugin/management-service.ts";
+import { attempt, change, type Changing, fileOf, reloadError, reloadNow } from "../changes.ts";
+import type { Seat } from "../seat.ts";
 
 /** Reads the config file again and puts it into force; says so when that already is. */
 export async function reload(gateway: Changing): Promise<ReloadReport> {

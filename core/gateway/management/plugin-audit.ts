@@ -1,13 +1,13 @@
-import { actorOf } from "../kit/actor.ts";
-import { maskText } from "../kit/mask.ts";
-import { isSecretName, MASK } from "../kit/secret-text.ts";
-import type { Managed } from "../gateway/gateway-options.ts";
-import { recordMutation } from "../gateway/hosts.ts";
-import { GatewayError } from "../kit/errors.ts";
-import { isObject } from "../kit/json.ts";
-import type { Json } from "../kit/types.ts";
-import { MAX_TARGETS, type Mutation, sealMutation } from "../plugin/hooks.ts";
-import type { Audit } from "../plugin/kernel-services.ts";
+import { actorOf } from "../../kit/actor.ts";
+import { maskText } from "../../kit/mask.ts";
+import { isSecretName, MASK } from "../../kit/secret-text.ts";
+import type { Managed } from "../gateway-options.ts";
+import { recordMutation } from "../hosts.ts";
+import { GatewayError } from "../../kit/errors.ts";
+import { isObject } from "../../kit/json.ts";
+import type { Json } from "../../kit/types.ts";
+import { MAX_TARGETS, type Mutation, sealMutation } from "../../plugin/hooks.ts";
+import type { Audit } from "../../plugin/kernel-services.ts";
 
 /** So much of a text is searched for secrets before it is cut, in characters. */
 const MAX_SEARCHED = 2_000;

@@ -3,8 +3,8 @@ import { constants, closeSync, openSync } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { basename, delimiter, join, resolve } from "node:path";
 import { isMainThread } from "node:worker_threads";
-import { GatewayError } from "../kit/errors.ts";
-import { childEnvironment } from "../kit/environment.ts";
+import { GatewayError } from "../errors.ts";
+import { childEnvironment } from "../environment.ts";
 import { devNull } from "node:os";
 
 /** A program to start, with everything that decides whether it can. */

@@ -1,9 +1,9 @@
-import { changedLists } from "../call/catalogue.ts";
-import { backoffDelay } from "../kit/backoff.ts";
-import { setTimer, timeoutSignal, within } from "../kit/timers.ts";
-import { GatewayError, toGatewayError, wordsOf } from "../kit/errors.ts";
-import { type Catalogue, EMPTY_CATALOGUE } from "../call/server.ts";
-import type { StatusTracker } from "../server/status.ts";
+import { changedLists } from "../../call/catalogue.ts";
+import { backoffDelay } from "../../kit/backoff.ts";
+import { setTimer, timeoutSignal, within } from "../../kit/timers.ts";
+import { GatewayError, toGatewayError, wordsOf } from "../../kit/errors.ts";
+import { type Catalogue, EMPTY_CATALOGUE } from "../../call/server.ts";
+import type { StatusTracker } from "../status.ts";
 
 /** First and longest wait before what could not be reached is read again, in milliseconds. */
 const RETRY_MS = { initial: 2_000, max: 60_000 };

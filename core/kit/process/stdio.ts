@@ -1,10 +1,10 @@
 import type { Logger } from "pino";
-import { within } from "../kit/timers.ts";
-import { GatewayError } from "../kit/errors.ts";
+import { within } from "../timers.ts";
+import { GatewayError } from "../errors.ts";
 import { type Child, type CloseTimes, type Exit, spawnChild } from "./child.ts";
-import { readInTurns } from "../kit/chunks.ts";
+import { readInTurns } from "../chunks.ts";
 import { LineFramer } from "./lines.ts";
-import { secretsOfEntry } from "../kit/mask.ts";
+import { secretsOfEntry } from "../mask.ts";
 import { LastWords, StderrLog } from "./stderr.ts";
 
 /** Unsent input of a child that does not read, in UTF-16 units, above which it is given up. */

@@ -1,12 +1,12 @@
-import type { Generation } from "../gateway/generation.ts";
-import { chosen } from "../config/defaults.ts";
-import { injections } from "../gateway/graph.ts";
-import type { Gateway } from "../gateway/gateway.ts";
-import type { Access } from "../plugin/route.ts";
-import { addedTo, isOfGateway, type Scope } from "../gateway/scope.ts";
-import { Endpoints, Listeners, ServerTypes } from "../plugin/config-points.ts";
-import { STAGES, type Stage } from "../call/stages.ts";
-import type { Tool } from "../kit/types.ts";
+import type { Generation } from "../generation.ts";
+import { chosen } from "../../config/defaults.ts";
+import { injections } from "../graph.ts";
+import type { Gateway } from "../gateway.ts";
+import type { Access } from "../../plugin/route.ts";
+import { addedTo, isOfGateway, type Scope } from "../scope.ts";
+import { Endpoints, Listeners, ServerTypes } from "../../plugin/config-points.ts";
+import { STAGES, type Stage } from "../../call/stages.ts";
+import type { Tool } from "../../kit/types.ts";
 
 /** What one plugin is made of and brings, as composed with the others. */
 export interface PluginComposition {

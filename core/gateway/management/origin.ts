@@ -1,8 +1,8 @@
-import type { ConfigValue } from "../plugin/management-service.ts";
-import { isObject } from "../kit/json.ts";
-import type { ConfigPath } from "../config/issue.ts";
-import type { Places } from "../config/config.ts";
-import { valueAt } from "../config/value-at.ts";
+import type { ConfigValue } from "../../plugin/management-service.ts";
+import { isObject } from "../../kit/json.ts";
+import type { ConfigPath } from "../../config/issue.ts";
+import type { Places } from "../../config/config.ts";
+import { valueAt } from "../../config/value-at.ts";
 
 /** Most values that are told: a config is written by people. */
 const MAX_VALUES = 20_000;

@@ -1,8 +1,8 @@
-import type { Answer } from "../call/answer.ts";
-import { writeJson } from "../kit/exact-json.ts";
-import type { Progress } from "../kit/types.ts";
-import { GatewayError, toEnvelope, toGatewayError } from "../kit/errors.ts";
-import { SseBody, sseFrame } from "../kit/sse-body.ts";
+import type { Answer } from "../../call/answer.ts";
+import { writeJson } from "../../kit/exact-json.ts";
+import type { Progress } from "../../kit/types.ts";
+import { GatewayError, toEnvelope, toGatewayError } from "../../kit/errors.ts";
+import { SseBody, sseFrame } from "../../kit/sse-body.ts";
 
 /** Unread bytes beyond which only the latest progress is kept. */
 const HIGH_WATER = 64 * 1024;

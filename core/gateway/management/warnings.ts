@@ -1,12 +1,12 @@
-import { isLoopback } from "../kit/addresses.ts";
-import type { GatewayWarning } from "../plugin/description.ts";
-import { Checks } from "../plugin/kernel-points.ts";
-import { warningsOf } from "../plugin/plugin-checks.ts";
-import { leftOutText } from "../call/left-out-entry.ts";
-import type { Managed } from "../gateway/gateway-options.ts";
-import type { Generation } from "../gateway/generation.ts";
-import type { Seat } from "../gateway/seat.ts";
-import { unknownNamesOf } from "../gateway/unknown-names.ts";
+import { isLoopback } from "../../kit/addresses.ts";
+import type { GatewayWarning } from "../../plugin/description.ts";
+import { Checks } from "../../plugin/kernel-points.ts";
+import { warningsOf } from "../../plugin/plugin-checks.ts";
+import { leftOutText } from "../../call/left-out-entry.ts";
+import type { Managed } from "../gateway-options.ts";
+import type { Generation } from "../generation.ts";
+import type { Seat } from "../seat.ts";
+import { unknownNamesOf } from "../unknown-names.ts";
 
 /** A gateway that is looked at. */
 type Warned = Pick<Managed, "current" | "seat">;

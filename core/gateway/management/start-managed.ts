@@ -1,6 +1,6 @@
-import { Gateway } from "../gateway/gateway.ts";
-import type { StartedWith, UpperServices } from "../gateway/gateway-options.ts";
-import type { CheckedConfig } from "../gateway/check/check.ts";
+import { Gateway } from "../gateway.ts";
+import type { StartedWith, UpperServices } from "../gateway-options.ts";
+import type { CheckedConfig } from "../check/check.ts";
 
 /** The gateway does not know the way to them itself. */
 const SERVICES: UpperServices = {

@@ -1,5 +1,5 @@
-import type { GatewayError } from "../kit/errors.ts";
-import { maskSaid } from "../kit/mask.ts";
+import type { GatewayError } from "../errors.ts";
+import { maskSaid } from "../mask.ts";
 import type { Logger } from "pino";
 import { LineFramer } from "./lines.ts";
 

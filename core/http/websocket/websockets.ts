@@ -1,12 +1,12 @@
-import { setTimer } from "../kit/timers.ts";
+import { setTimer } from "../../kit/timers.ts";
 import type { IncomingMessage } from "node:http";
 import type { Socket as NetSocket } from "node:net";
 import type { WebSocket, WebSocketServer } from "ws";
-import type { Leases } from "../plugin/leases.ts";
-import { GatewayError } from "../kit/errors.ts";
-import type { Principal } from "../kit/types.ts";
-import type { Socket } from "../plugin/route.ts";
-import type { Backlog, Unread } from "../kit/backlog.ts";
+import type { Leases } from "../../plugin/leases.ts";
+import { GatewayError } from "../../kit/errors.ts";
+import type { Principal } from "../../kit/types.ts";
+import type { Socket } from "../../plugin/route.ts";
+import type { Backlog, Unread } from "../../kit/backlog.ts";
 
 /** How often a peer has to show that it is there. One that missed a whole round is gone. */
 const PING_MS = 30_000;

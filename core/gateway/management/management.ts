@@ -1,15 +1,15 @@
-import { maskConfig, maskSaid, secretsOfEntry } from "../kit/mask.ts";
-import { maskGatewayConfig } from "../config/shown.ts";
+import { maskConfig, maskSaid, secretsOfEntry } from "../../kit/mask.ts";
+import { maskGatewayConfig } from "../../config/shown.ts";
 import { originsOf } from "./origin.ts";
-import { writeConfig, writeServer } from "../config/config.ts";
+import { writeConfig, writeServer } from "../../config/config.ts";
 import { collectWarnings } from "./warnings.ts";
-import { GatewayError } from "../kit/errors.ts";
-import type { Management, RunningCall } from "../plugin/management-service.ts";
-import type { Managed } from "../gateway/gateway-options.ts";
-import type { Changing } from "../gateway/changes.ts";
+import { GatewayError } from "../../kit/errors.ts";
+import type { Management, RunningCall } from "../../plugin/management-service.ts";
+import type { Managed } from "../gateway-options.ts";
+import type { Changing } from "../changes.ts";
 import { edit, planEdit, planReload, reload, versionOf } from "./config-changes.ts";
-import type { Generation } from "../gateway/generation.ts";
-import { renderMetrics, renderTogether } from "../gateway/metrics.ts";
+import type { Generation } from "../generation.ts";
+import { renderMetrics, renderTogether } from "../metrics.ts";
 
 /** The gateway as those who manage it reach it. */
 export function createManagement(gateway: Managed): Management {

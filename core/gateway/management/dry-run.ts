@@ -1,10 +1,10 @@
 import { pino } from "pino";
-import type { CheckedConfig } from "../gateway/check/check.ts";
-import type { Config } from "../config/config.ts";
-import type { GatewayConfig } from "../config/schema.ts";
-import type { GatewayError } from "../kit/errors.ts";
-import { Gateway } from "../gateway/gateway.ts";
-import { nameTaken } from "../gateway/pool.ts";
+import type { CheckedConfig } from "../check/check.ts";
+import type { Config } from "../../config/config.ts";
+import type { GatewayConfig } from "../../config/schema.ts";
+import type { GatewayError } from "../../kit/errors.ts";
+import { Gateway } from "../gateway.ts";
+import { nameTaken } from "../pool.ts";
 import { composition } from "./composition.ts";
 import { startManaged } from "./start-managed.ts";
 

@@ -1,4 +1,4 @@
-import { firstBytes, lastBytes, Pieces } from "../kit/chunks.ts";
+import { firstBytes, lastBytes, Pieces } from "../chunks.ts";
 
 const NEWLINE = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
