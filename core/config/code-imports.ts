@@ -69,8 +69,7 @@ function hintFor(name: string, module: object, others: Readonly<Record<string, o
   const elsewhere = Object.keys(others).find((other) => name in others[other]!);
   if (elsewhere !== undefined) return `Import it from ${JSON.stringify(elsewhere)}.`;
   const meant = nearest(name, Object.keys(module));
-  if (meant !== undefined) return `Did you mean ${JSON.stringify(meant)}?`;
-  return "Correct the import; what a plugin exports is in propylon/plugins/NAME.";
+  return meant === undefined ? "Correct the import." : `Did you mean ${JSON.stringify(meant)}?`;
 }
 
 /** Names that the code reads of a module and that its import names: types are not read, and a text may look like code. */

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, dirname, relative, sep } from "node:path";
 import type { Jiti } from "jiti";
-import { GatewayError, isGatewayError } from "../kit/errors.ts";
+import { isGatewayError } from "../kit/errors.ts";
 import { digestFiles } from "./file-digest.ts";
 import type { ConfigIssue } from "./issue.ts";
 import { IMPORTS_MODULE, NamedImports } from "./code-imports.ts";
@@ -15,13 +15,10 @@ const SHARED = [
   "propylon/process",
   "propylon/internal",
   "propylon/panels",
+  "propylon/plugins/agents",
   "zod",
   "prom-client",
 ] as const;
-
-/** The same for modules of the plugins that come along, which are loaded when code asks for one. */
-const PLUGINS = "propylon/plugins/";
-const REQUIRED = /\brequire\(\s*["'`](propylon\/plugins\/[^"'`]*)/;
 
 /** A module of this machine with the files it is made of. */
 export interface CodeModule {
@@ -36,7 +33,7 @@ export interface CodeModule {
  * Imports a TypeScript or JavaScript file beside a config. Through jiti, since Node 20 cannot strip types and no Node can load
  * an edited module a second time: nothing is cached, so the file and what it imports are always as they are on disk.
  *
- * The doors of `propylon`, its plugins and panels, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a
+ * The doors of `propylon`, its agents and panels, `zod` and `prom-client` are those of the running gateway, wherever the file lies: a
  * second copy would have its own classes.
  */
 export async function importCode(file: string): Promise<CodeModule> {
@@ -79,36 +76,16 @@ async function createImporter(file: string, files: Set<string>): Promise<Importe
     fsCache: false,
     moduleCache: false,
     interopDefault: false,
-    virtualModules: withPlugins({ ...known, [IMPORTS_MODULE]: imports.module }),
+    virtualModules: { ...known, [IMPORTS_MODULE]: imports.module },
     transform(options) {
       const { filename, source } = options;
       const code = plain.transform(options);
       if (filename === undefined || filename.includes(`${sep}node_modules${sep}`)) return { code };
       files.add(filename);
-      refuseRequired(filename, code);
       return { code: imports.observe(filename, source, code) };
     },
   });
   return { jiti, check: () => imports.check(known) };
-}
-
-/** CommonJS cannot wait: it would get a promise, and read names of it that are not there. */
-function refuseRequired(file: string, code: string): void {
-  const [, name] = REQUIRED.exec(code) ?? [];
-  if (name === undefined) return;
-  throw new GatewayError("invalid", `${name} cannot be required.`, {
-    hint: `Write await import("${name}"), or make the file a module.`,
-    place: { file: basename(file) },
-  });
-}
-
-/** jiti awaits what it finds, so that a plugin may come later than the code that imports it. */
-function withPlugins(known: Record<string, object>): Record<string, object> {
-  const isPlugin = (name: string | symbol): name is string => String(name).startsWith(PLUGINS);
-  return new Proxy(known, {
-    has: (modules, name) => name in modules || isPlugin(name),
-    get: (modules, name: string) => modules[name] ?? (isPlugin(name) ? import(name) : undefined),
-  });
 }
 
 /**
