@@ -26,7 +26,12 @@ import { wantsPage } from "./request.ts";
 import { ABOUT_TO_END, sendLiveness, sendReadiness } from "./probes.ts";
 import { bind, createNodeServer } from "./node-server.ts";
 import { serveWeb } from "./web.ts";
-import type { SocketDoor, WebSocketHandshake, WebSockets } from "./websocket/websockets.ts";
+import type {
+  Admission,
+  SocketDoor,
+  WebSocketHandshake,
+  WebSockets,
+} from "./websocket/websockets.ts";
 
 /** Codings below `chunked`; where it is not the last, the body has no certain end and Node refuses it. */
 const CODED = /,[\t ]*chunked$/i;
@@ -61,8 +66,8 @@ export class Listener {
   readonly #custody: Custody;
   readonly #connections: Connections;
   #server: Server | undefined;
-  /** Loaded with the first handshake for an app that has a path for one. */
-  #webSockets: Promise<WebSockets> | undefined;
+  /** Loaded with the first handshake that is let in. */
+  #webSockets: WebSockets | undefined;
   #hosts: Hosts | undefined;
   #app: ListenerApp | undefined;
   #draining = false;
@@ -116,7 +121,7 @@ export class Listener {
   /** Serves another app from the next request on; requests that are being served stay with theirs. */
   swap(app: ListenerApp): void {
     this.#app = app;
-    void this.#webSockets?.then((open) => open.keep(app.sockets));
+    this.#webSockets?.keep(app.sockets);
   }
 
   /** Says at `/readyz` that it will be gone, and makes each answer the last of its connection; serves as before. */
@@ -143,7 +148,7 @@ export class Listener {
     const server = this.#server;
     if (!server) return;
     this.drain();
-    await (await this.#webSockets)?.close(graceMs);
+    await this.#webSockets?.close(graceMs);
     await this.#connections.close(server, graceMs);
     this.#server = undefined;
   }
@@ -190,11 +195,8 @@ export class Listener {
       if (refusal) throw refusal;
       this.#takeOffBase(req);
       dropIdentity(req);
-      const door = this.#door(req);
-      // Before the wait: a shutdown meanwhile ends what opens behind it.
-      this.#webSockets ??= this.#loadWebSockets();
-      const [webSockets, admission] = await Promise.all([this.#webSockets, door.admit(req)]);
-      await webSockets.accept(handshake, admission);
+      const { webSockets, admission } = await this.#admit(req);
+      webSockets.accept(handshake, admission);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       if (error.code === "internal")
@@ -203,11 +205,26 @@ export class Listener {
     }
   }
 
+  /** A reload while a handshake waits may have taken its path from the plugin that let it in, or from its client: it is asked again. */
+  async #admit(req: IncomingMessage): Promise<{ webSockets: WebSockets; admission: Admission }> {
+    for (;;) {
+      const door = this.#door(req);
+      const admission = await door.admit(req);
+      const webSockets = this.#webSockets ?? (await this.#loadWebSockets());
+      if (door === this.#app?.sockets) return { webSockets, admission };
+    }
+  }
+
+  /** What could not be loaded, as with too many files open, is tried again by the next handshake. */
   async #loadWebSockets(): Promise<WebSockets> {
-    const room = await import("./websocket/websockets.ts");
+    const { openWebSockets } = await import("./websocket/websockets.ts");
     const { leases, backlog } = this.#custody;
     const limit = this.#limits.body;
-    return new room.WebSockets({ limit, leases, backlog, refuse: refuseUpgrade });
+    const opened = await openWebSockets({ limit, leases, backlog, refuse: refuseUpgrade });
+    this.#webSockets ??= opened;
+    // A shutdown did not find them.
+    if (this.#draining) void this.#webSockets.close(0);
+    return this.#webSockets;
   }
 
   #door(req: IncomingMessage): SocketDoor {

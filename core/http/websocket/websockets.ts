@@ -68,16 +68,23 @@ export interface WebSocketsOptions {
   readonly refuse: (req: IncomingMessage, socket: NetSocket, error: GatewayError) => void;
 }
 
-/** The WebSocket connections of a listener: handshake, liveness, end. `ws` is imported with the first one. */
+/** Opens the WebSocket connections of a listener, of which there are none yet. `ws` is imported here. */
+export async function openWebSockets(options: WebSocketsOptions): Promise<WebSockets> {
+  return new WebSockets(options, await createServer(options));
+}
+
+/** The WebSocket connections of a listener: handshake, liveness, end. */
 export class WebSockets {
   readonly #options: WebSocketsOptions;
+  readonly #server: WebSocketServer;
   readonly #open = new Set<Connection>();
-  #server: Promise<WebSocketServer> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closing = false;
 
-  constructor(options: WebSocketsOptions) {
+  /** Use {@link openWebSockets}. */
+  constructor(options: WebSocketsOptions, server: WebSocketServer) {
     this.#options = options;
+    this.#server = server;
   }
 
   /**
@@ -85,10 +92,9 @@ export class WebSockets {
    *
    * @throws {GatewayError} `unauthorized` when the credential was withdrawn since the handshake came
    */
-  async accept({ req, socket, head }: WebSocketHandshake, admission: Admission): Promise<void> {
-    const server = await (this.#server ??= createServer(this.#options));
+  accept({ req, socket, head }: WebSocketHandshake, admission: Admission): void {
     this.#options.leases.refuseWithdrawn(admission.principal);
-    server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
+    this.#server.handleUpgrade(req, socket, head, (opened) => this.#enter(opened, admission));
   }
 
   /** Closes the connections whose path nobody accepts any more. */

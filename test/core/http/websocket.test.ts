@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
+import { z } from "zod";
 import {
   definePlugin,
   type AnyPlugin,
@@ -54,6 +56,27 @@ async function say(socket: WebSocket, text: string): Promise<string> {
 
 const closeOf = async (socket: WebSocket): Promise<number> =>
   ((await once(socket, "close")) as [number])[0];
+
+/** A plugin that takes its time to say who somebody is. */
+function slowDoor(): { door: AnyPlugin; asked: Promise<void>; letIn: () => void } {
+  let letIn = (): void => {};
+  let tell = (): void => {};
+  const asked = new Promise<void>((resolve) => (tell = resolve));
+  const waiting = new Promise<void>((resolve) => (letIn = resolve));
+  const door = definePlugin({
+    name: "door",
+    setup: (gateway) =>
+      gateway.add(Authenticators, {
+        name: "door",
+        async authenticate() {
+          tell();
+          await waiting;
+          return { id: "ada", kind: "user", roles: new Set(["caller"]) };
+        },
+      }),
+  });
+  return { door, asked, letIn: () => letIn() };
+}
 
 /** Raw handshake lines, to see the answer to one that is refused. */
 function handshake(port: number, ...more: string[]): string[] {
@@ -254,22 +277,7 @@ describe("a route with websocket: true", () => {
   });
 
   it("ends what a handshake opens that was waiting when the shutdown came", async () => {
-    let letIn = (): void => {};
-    let tell = (): void => {};
-    const asked = new Promise<void>((resolve) => (tell = resolve));
-    const waiting = new Promise<void>((resolve) => (letIn = resolve));
-    const door = definePlugin({
-      name: "door",
-      setup: (gateway) =>
-        gateway.add(Authenticators, {
-          name: "door",
-          async authenticate() {
-            tell();
-            await waiting;
-            return { id: "ada", kind: "user", roles: new Set(["caller"]) };
-          },
-        }),
-    });
+    const { door, asked, letIn } = slowDoor();
     const plugins = [echo().plugin, door];
     const { gateway, url } = await setupGateway({ plugins, client: false });
     const socket = new WebSocket(`${url.replace(/^http/, "ws")}/echo`);
@@ -279,6 +287,49 @@ describe("a route with websocket: true", () => {
     letIn();
     expect(await code).toBe(1001);
     await closed;
+  });
+
+  it("asks again about a handshake that waited while a reload took its path", async () => {
+    const { door, asked, letIn } = slowDoor();
+    const { plugin, sockets } = echo();
+    const { gateway, url } = await setupGateway({ plugins: [plugin, door], client: false });
+    const socket = new WebSocket(`${url.replace(/^http/, "ws")}/echo`);
+    socket.on("error", () => {});
+    const refused = once(socket, "unexpected-response");
+    await asked;
+    const { echo: _, ...plugins } = gateway.written.plugins!;
+    await gateway.apply({ ...gateway.written, plugins });
+    letIn();
+    const [, { statusCode }] = (await refused) as [unknown, IncomingMessage];
+    expect([statusCode, sockets]).toEqual([404, []]);
+  });
+
+  it("gives a handshake that waited while a reload changed its plugin to that of now", async () => {
+    const { door, asked, letIn } = slowDoor();
+    const greeter = definePlugin({
+      name: "greeter",
+      config: z.strictObject({ word: z.string() }),
+      setup: (gateway) =>
+        gateway.route(
+          "GET",
+          "/greet",
+          { access: "viewer", mutates: false, websocket: true },
+          (socket) => socket.send(gateway.config.word),
+        ),
+    });
+    const { gateway, url } = await setupGateway({
+      plugins: [greeter, door],
+      config: { plugins: { greeter: { word: "old" } } },
+      client: false,
+    });
+    const socket = new WebSocket(`${url.replace(/^http/, "ws")}/greet`);
+    const said = once(socket, "message");
+    await asked;
+    const plugins = { ...gateway.written.plugins, greeter: { word: "new" } };
+    await gateway.apply({ ...gateway.written, plugins });
+    letIn();
+    expect(String((await said)[0])).toBe("new");
+    socket.terminate();
   });
 
   it("closes the connection of a plugin that fails, at once or later, and serves on", async () => {
