@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { Json, Principal, Server } from "propylon";
 import type { ServerEvent } from "propylon/kit";
 import { type EndpointContent, sessionOf, severityOf } from "propylon/internal";
@@ -13,6 +14,8 @@ import { SessionStore, type SessionStoreOptions } from "./session-store.ts";
 import { MAX_PER_SUBSCRIBER, ResourceWatchers } from "./resource-watchers.ts";
 import { View, ViewChanges } from "./view.ts";
 
+/** Problems of one rebuild that the log has one by one. */
+const MAX_TOLD = 100;
 /** Views of principals built in one go. */
 const BATCH = 10;
 
@@ -166,27 +169,35 @@ export class EndpointState {
 
   /** Builds the view in pieces: its lists may be long. What a reload put in its place meanwhile is newer. */
   async #rebuildOnce(): Promise<void> {
-    await nextTurn();
+    await setImmediate();
     const content = this.#content;
     if (content === undefined) return;
     // What was reported in this turn is in the rebuild that begins now.
     this.#dirty = false;
     const { known } = this.#context;
     known.learn(content.servers);
-    const view = await View.inTurns(content, known);
-    if (this.#content === content) this.#replace(content, view);
+    const isWanted = (): boolean => this.#content === content && !this.#context.closed;
+    const view = await View.inTurns(content, known, isWanted);
+    if (view !== undefined) this.#replace(content, view);
   }
 
   #replace(content: EndpointContent, view: View): void {
     const before = this.#context.views.base;
     const views = new Views(view, content, this.#context.known);
     this.#context.views = views;
-    for (const problem of view.problems) {
-      if (!before.problems.includes(problem))
-        this.#context.host.log.warn({ endpoint: this.#context.name }, problem);
-    }
+    this.#tellProblems(before, view);
     if (views.isOne) this.#settle();
     else void this.#settleViews(views);
+  }
+
+  /** Says what is new. A server decides how much that is. */
+  #tellProblems({ problems: known }: View, { problems }: View): void {
+    const { name: endpoint, host } = this.#context;
+    const before = new Set(known);
+    const news = problems.filter((problem) => !before.has(problem));
+    for (const problem of news.slice(0, MAX_TOLD)) host.log.warn({ endpoint }, problem);
+    const more = news.length - MAX_TOLD;
+    if (more > 0) host.log.warn({ endpoint, more }, "more is left out of the lists");
   }
 
   /** Builds what clients see before they are told, a few at a time: there may be many views. */
@@ -196,7 +207,7 @@ export class EndpointState {
       views.of(viewer);
       if (views.built - built < BATCH) continue;
       built = views.built;
-      await nextTurn();
+      await setImmediate();
     }
     if (this.#context.views === views) this.#settle();
   }
@@ -304,10 +315,6 @@ function openStore(
     onChange,
     log,
   });
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Listens to a changing set of servers. */

@@ -1,5 +1,5 @@
 import { digestOf, toToolName } from "propylon/kit";
-import { type Contender, Contenders } from "./contenders.ts";
+import type { Contender, Contenders } from "./contenders.ts";
 
 /** One thing that wants a name on an endpoint. */
 export interface Named {
@@ -39,21 +39,11 @@ const NOBODY: ReadonlySet<string> = new Set();
 const MAX_PREFIX = 24;
 
 /**
- * Names a list of things. Pure: the same input gives the same names, in order; no two share a name, and every name is
- * valid. A name that could mean something else is prefixed; one that clients reject is shortened, with a digest at its end.
- *
- * @param context default: the servers of these things are all there are, and no client was told anything
+ * Names a list of things, one after the other: there may be thousands. Pure: the same input gives the same names, in order; no two
+ * share a name, and every name is valid. A name that could mean something else is prefixed; one that clients reject is shortened,
+ * with a digest at its end.
  */
-export function exposeNames(
-  items: readonly Named[],
-  rule: NamingRule,
-  context: NamingContext = alone(items, rule),
-): NameResult[] {
-  return [...nameEach(items, rule, context)];
-}
-
-/** The same, one name after the other: there may be thousands. */
-export function* nameEach(
+export function* exposeNames(
   items: readonly Named[],
   rule: NamingRule,
   context: NamingContext,
@@ -158,18 +148,6 @@ class Naming {
     const readable = toToolName(words).slice(0, nameLength - digits - 1);
     return `${readable}_${digest}`;
   }
-}
-
-function alone(items: readonly Named[], { separator }: NamingRule): NamingContext {
-  const servers = new Map<string, Set<string>>();
-  for (const { server, name } of items)
-    servers.set(server, (servers.get(server) ?? new Set()).add(name));
-  const prefixes = new Map(items.map(({ server, prefix }) => [server, prefix]));
-  const all = [...servers].map(([server, names]): Contender => {
-    const [may, shows] = [() => true, () => true];
-    return { server, prefix: prefixes.get(server)!, names, may, shows };
-  });
-  return { contenders: new Contenders(all, separator), claimants: () => new Set() };
 }
 
 function collision(item: Named, other: string, exposed: string): NameResult {

@@ -2,7 +2,7 @@ import type { Server, Tool } from "propylon";
 import { type Listed, isObject } from "propylon/kit";
 import type { EndpointContent } from "propylon/internal";
 import { type Contender, Contenders } from "./contenders.ts";
-import { type NameResult, nameEach, type Named } from "./exposed-names.ts";
+import { exposeNames, type NameResult, type Named } from "./exposed-names.ts";
 import { isKnown, type NamedKind, type KnownLists } from "./known-lists.ts";
 import { List, type ListMethod, toFragment, type Fragment } from "./list.ts";
 import { resourceAlias } from "./resource-alias.ts";
@@ -32,6 +32,15 @@ export interface ViewParts {
   readonly templates: UriTemplates;
   readonly lists: Readonly<Record<ListMethod, List>>;
   readonly problems: readonly string[];
+  /** Names that clients are told once the view is theirs. */
+  readonly told: readonly Claim[];
+}
+
+/** A name that clients are told of a thing of a server. */
+export interface Claim {
+  readonly kind: NamedKind;
+  readonly name: string;
+  readonly server: string;
 }
 
 /** Work of which others have their turn between the pieces: a server decides how many entries there are. */
@@ -80,6 +89,7 @@ function toListed(tool: Tool): Tool {
 /** Builds the parts of a view, of what its servers have when it begins; forgotten afterwards. */
 export class ViewDraft {
   readonly #problems: string[] = [];
+  readonly #told: Claim[] = [];
   /** Who may be meant by a name, by kind. */
   readonly #contenders: Readonly<Record<NamedKind, Contenders>>;
   /** A server may list others between two pieces. */
@@ -120,6 +130,7 @@ export class ViewDraft {
       templates: yield* this.#templates(),
       lists: this.#lists(),
       problems: this.#problems,
+      told: this.#told,
     };
   }
 
@@ -261,7 +272,7 @@ export class ViewDraft {
       claimants: (name: string) => this.#claimants(kind, name),
     };
     const names: NameResult[] = [];
-    for (const result of nameEach(candidates, config, context))
+    for (const result of exposeNames(candidates, config, context))
       if (names.push(result) % SLICE === 0) yield;
     for (const [index, result] of names.entries()) {
       if (index % SLICE === SLICE - 1) yield;
@@ -280,7 +291,7 @@ export class ViewDraft {
     return routes;
   }
 
-  /** Puts a thing into its list, and remembers that clients are told this name of it. */
+  /** Puts a thing into its list. Nobody is told its name before the view is there: a draft may be dropped. */
   #show(
     kind: NamedKind,
     { server, isListed }: Candidate<unknown>,
@@ -288,7 +299,7 @@ export class ViewDraft {
     name: string,
   ): void {
     if (!isListed) return;
-    this.#known.claim(kind, name, server);
+    this.#told.push({ kind, name, server });
     this.#fragments[METHOD[kind]].push(toFragment(entry, MEMBER[kind], name));
   }
 

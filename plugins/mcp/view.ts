@@ -60,6 +60,7 @@ export class View {
     this.templates = parts.templates;
     this.lists = parts.lists;
     this.problems = parts.problems;
+    for (const { kind, name, server } of parts.told) known.claim(kind, name, server);
     this.capabilities = mergeCapabilities(content.servers);
     const { shows } = decisions(content, principal);
     this.#seen = new Set(
@@ -68,12 +69,22 @@ export class View {
     this.instructions = content.config.instructions ?? mergeInstructions([...this.#seen]);
   }
 
-  /** What is shown before any filter looks at a principal, built in pieces between which others have their turn. */
-  static async inTurns(content: EndpointContent, known: KnownLists): Promise<View> {
+  /**
+   * What is shown before any filter looks at a principal, built in pieces between which others have their turn.
+   *
+   * @param isWanted asked between two pieces; default: always
+   * @returns `undefined` for one that is not wanted any more
+   */
+  static async inTurns(
+    content: EndpointContent,
+    known: KnownLists,
+    isWanted = (): boolean => true,
+  ): Promise<View | undefined> {
     const pieces = new ViewDraft(content, decisions(content, undefined), known).parts();
     let piece = pieces.next();
     while (!piece.done) {
       await setImmediate();
+      if (!isWanted()) return undefined;
       piece = pieces.next();
     }
     return new View(content, undefined, known, piece.value);

@@ -1,8 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchesLiterals } from "../../../core/kit/wildcard.ts";
-import { Contenders } from "../../../plugins/mcp/contenders.ts";
-import { exposeNames } from "../../../plugins/mcp/exposed-names.ts";
+import { type Contender, Contenders } from "../../../plugins/mcp/contenders.ts";
+import {
+  exposeNames,
+  type Named,
+  type NamingContext,
+  type NamingRule,
+} from "../../../plugins/mcp/exposed-names.ts";
 import { ToolSelection } from "../../../plugins/mcp/tool-selection.ts";
 import { UriTemplates } from "../../../plugins/mcp/uri-templates.ts";
 import { FakeServer } from "./kit.ts";
@@ -23,11 +28,28 @@ const items = fc.array(
 
 const toNamed = (item: { prefix: string; name: string }) => ({ server: item.prefix, ...item });
 
+/** The names of things, where their servers are all there are and no client was told anything. */
+const exposed = (items: readonly Named[], rule: NamingRule) => [
+  ...exposeNames(items, rule, alone(items, rule)),
+];
+
+function alone(items: readonly Named[], { separator }: NamingRule): NamingContext {
+  const servers = new Map<string, Set<string>>();
+  for (const { server, name } of items)
+    servers.set(server, (servers.get(server) ?? new Set()).add(name));
+  const prefixes = new Map(items.map(({ server, prefix }) => [server, prefix]));
+  const all = [...servers].map(([server, names]): Contender => {
+    const [may, shows] = [() => true, () => true];
+    return { server, prefix: prefixes.get(server)!, names, may, shows };
+  });
+  return { contenders: new Contenders(all, separator), claimants: () => new Set() };
+}
+
 describe("exposeNames", () => {
   it("gives only valid names of at most 64 characters, each once, and one outcome per item", () => {
     fc.assert(
       fc.property(items, rule, (given, how) => {
-        const results = exposeNames(given.map(toNamed), how);
+        const results = exposed(given.map(toNamed), how);
         const names = results.flatMap((result) => ("exposed" in result ? [result.exposed] : []));
         expect(results).toHaveLength(given.length);
         expect(new Set(names).size).toBe(names.length);
@@ -40,12 +62,12 @@ describe("exposeNames", () => {
   it("is stable: what comes later does not change a name, unless `auto` has to tell two apart", () => {
     fc.assert(
       fc.property(items, items, rule, (given, more, how) => {
-        const results = exposeNames([...given, ...more].map(toNamed), how).slice(0, given.length);
+        const results = exposed([...given, ...more].map(toNamed), how).slice(0, given.length);
         const names = new Set(more.map(({ name }) => name));
         const meets = how.naming !== "server" && given.some(({ name }) => names.has(name));
         const texts = [...names, ...given.map(({ name }) => name)];
         fc.pre(!meets && !texts.some((name) => name.includes(how.separator)));
-        expect(results).toEqual(exposeNames(given.map(toNamed), how));
+        expect(results).toEqual(exposed(given.map(toNamed), how));
       }),
     );
   });
@@ -60,7 +82,7 @@ describe("exposeNames", () => {
     ["server", ["one__echo", "two__echo", "two__add"]],
     ["auto", ["one__echo", "two__echo", "add"]],
   ] as const)("%s", (naming, expected) => {
-    const results = exposeNames(two.map(toNamed), { naming, separator: "__" });
+    const results = exposed(two.map(toNamed), { naming, separator: "__" });
     expect(results.map((result) => ("exposed" in result ? result.exposed : undefined))).toEqual(
       expected,
     );
@@ -70,19 +92,19 @@ describe("exposeNames", () => {
     const how = { naming: "server", separator: "__" } as const;
     const long = { prefix: "server", name: "x".repeat(60) };
     const odd = { prefix: "server", name: "files/read all" };
-    const [first, second] = exposeNames([long, odd].map(toNamed), how);
+    const [first, second] = exposed([long, odd].map(toNamed), how);
     expect(first).toMatchObject({ exposed: expect.stringMatching(/^server__x{49}_[0-9a-f]{6}$/) });
     expect(second).toMatchObject({
       exposed: expect.stringMatching(/^server__files_read_all_\w{6}$/),
     });
     const others = [{ prefix: "a", name: "b" }, odd, { prefix: "z", name: "y" }, long];
-    const again = exposeNames(others.map(toNamed), how);
+    const again = exposed(others.map(toNamed), how);
     expect([again[3], again[1]]).toEqual([first, second]);
   });
 
   it("a longer limit keeps what fits into it", () => {
     const item = { prefix: "server", name: "x".repeat(120) };
-    const [kept] = exposeNames([toNamed(item)], {
+    const [kept] = exposed([toNamed(item)], {
       naming: "auto",
       separator: "__",
       nameLength: 128,
@@ -92,7 +114,7 @@ describe("exposeNames", () => {
 
   it("a long prefix leaves room for the name", () => {
     const item = { prefix: "p".repeat(64), name: "list_invoices" };
-    const [named] = exposeNames([toNamed(item)], { naming: "server", separator: "__" });
+    const [named] = exposed([toNamed(item)], { naming: "server", separator: "__" });
     expect(named).toMatchObject({ exposed: expect.stringContaining("__list_invoices_") });
   });
 
@@ -104,7 +126,7 @@ describe("exposeNames", () => {
       { prefix: "a__b", name: "c" },
       { prefix: "a", name: "b__c" },
     ];
-    const names = exposeNames(given.map(toNamed), { naming: "auto", separator: "__" });
+    const names = exposed(given.map(toNamed), { naming: "auto", separator: "__" });
     expect(names.map((result) => "exposed" in result && result.exposed)).toEqual([
       "b__a__echo",
       "echo",
@@ -112,7 +134,7 @@ describe("exposeNames", () => {
       "c",
       "b__c",
     ]);
-    const prefixed = exposeNames(given.map(toNamed), { naming: "server", separator: "__" });
+    const prefixed = exposed(given.map(toNamed), { naming: "server", separator: "__" });
     expect(prefixed.slice(3).map((result) => "exposed" in result && result.exposed)).toEqual([
       expect.stringMatching(/^a__b__c_\w{6}$/),
       expect.stringMatching(/^a__b__c_\w{6}$/),

@@ -171,6 +171,28 @@ describe("View", () => {
     });
   });
 
+  it("10,000 tools that are left out are said a hundred at a time, and hold nobody up", async () => {
+    const tools = (round: number) =>
+      Array.from({ length: 10_000 }, (_, index) => ({
+        name: `t${round}_${index}`,
+        inputSchema: {},
+      }));
+    const server = new FakeServer("one", { tools: tools(0) });
+    served = await serve([server]);
+    const { endpoint, host } = served;
+    const warn = vi.spyOn(host.log, "warn");
+    server.catalogue = { ...server.catalogue, tools: tools(1) };
+    const isShown = (): boolean => endpoint.problems[0]?.includes("t1_0") === true;
+    const longest = await longestTurn(async () => {
+      server.emit({ type: "changed", lists: ["tools"] });
+      while (!isShown()) await new Promise((resolve) => setImmediate(resolve));
+    });
+    expect(longest).toBeLessThan(250);
+    expect(endpoint.problems).toHaveLength(10_000);
+    expect(warn).toHaveBeenCalledTimes(101);
+    expect(warn).toHaveBeenLastCalledWith({ endpoint: "main", more: 9_900 }, expect.any(String));
+  });
+
   it("10,000 changed tools are serialised in slices, so that nothing else waits long", async () => {
     let round = 0;
     const make = () =>
@@ -221,20 +243,55 @@ describe("a view that is built in pieces", () => {
         await View.inTurns(content(servers), new KnownLists()),
         new View(content(servers)),
       ];
-      expect(slow.tools).toEqual(once.tools);
-      expect(digestsOf(slow)).toEqual(digestsOf(once));
-      expect(slow.problems).toEqual(once.problems);
+      expect(slow!.tools).toEqual(once.tools);
+      expect(digestsOf(slow!)).toEqual(digestsOf(once));
+      expect(slow!.problems).toEqual(once.problems);
     },
   );
 
   it("lets others have their turn, and shows what its servers had when it began", async () => {
     const server = new FakeServer("one", { tools: list(4_000, "t") });
-    const building = View.inTurns(content([server]), new KnownLists());
-    await new Promise((resolve) => setImmediate(resolve));
-    server.catalogue = { ...server.catalogue, tools: list(2, "other") };
-    const view = await building;
-    expect(view.tools.size).toBe(4_000);
-    expect(view.tools.get("t3999")?.name).toBe("t3999");
+    let turns = 0;
+    const count = (): boolean => {
+      if (turns++ === 0) server.catalogue = { ...server.catalogue, tools: list(2, "other") };
+      return true;
+    };
+    const view = await View.inTurns(content([server]), new KnownLists(), count);
+    expect(turns).toBeGreaterThanOrEqual(8);
+    expect(view!.tools.size).toBe(4_000);
+    expect(view!.tools.get("t3999")?.name).toBe("t3999");
+  });
+
+  it("that is dropped leaves no name taken", async () => {
+    const known = new KnownLists();
+    const server = new FakeServer("one", { tools: list(4_000, "t") });
+    let turns = 0;
+    const dropped = await View.inTurns(content([server]), known, () => ++turns < 7);
+    expect([dropped, turns]).toEqual([undefined, 7]);
+    expect(known.claimants("tool", "t0").size).toBe(0);
+    new View(content([server]), undefined, known);
+    expect([...known.claimants("tool", "t0")]).toEqual(["one"]);
+  });
+
+  it("that a reload replaces while it is built takes no name of what came after", async () => {
+    const turns = async (count: number): Promise<void> => {
+      for (let turn = 0; turn < count; turn++)
+        await new Promise((resolve) => setImmediate(resolve));
+    };
+    const before = new FakeServer("a", { tools: list(1, "t") });
+    const after = new FakeServer("b", { tools: list(1, "deploy") });
+    served = await serve([before]);
+    const { endpoint, url, content: show } = served;
+    before.catalogue = { ...before.catalogue, tools: [...list(1, "deploy"), ...list(5_000, "t")] };
+    before.emit({ type: "changed", lists: ["tools"] });
+    await turns(4);
+    endpoint.update(show([after]));
+    await turns(40);
+    after.emit({ type: "changed", lists: ["tools"] });
+    await turns(40);
+    const client = await legacyClient(url);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["deploy0"]);
+    await client.close();
   });
 });
 
