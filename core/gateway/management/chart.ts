@@ -1,4 +1,4 @@
-import type { PluginComposition } from "../management/composition.ts";
+import type { PluginComposition } from "./composition.ts";
 import { STAGES } from "../../call/stages.ts";
 
 /**
