@@ -1,18 +1,18 @@
 import { type Answer, GatewayError, type Call, type Catalogue, type PluginContext } from "propylon";
 import { type ProbeReport, RefreshedServer } from "propylon/kit";
-import type { RemoteCard } from "./card.ts";
-import { CardReader } from "./cards.ts";
-import type { AgentClient } from "./agent-client.ts";
-import { ContractClient } from "./contract.ts";
-import { SkillCall } from "./skill-call.ts";
-import { SkillCalls } from "./skill-calls.ts";
-import { AgentHttp } from "./http.ts";
-import { isUpstreamError } from "./errors.ts";
+import type { RemoteCard } from "./card/card.ts";
+import { CardReader } from "./card/cards.ts";
+import type { AgentClient } from "./call/agent-client.ts";
+import { ContractClient } from "./call/contract.ts";
+import { SkillCall } from "./call/skill-call.ts";
+import { SkillCalls } from "./call/skill-calls.ts";
+import { AgentHttp } from "./card/http.ts";
+import { isUpstreamError } from "./card/errors.ts";
 import type { RemoteAgentOptions } from "./options.ts";
 import type { IdOwners } from "./owners.ts";
-import { probeAgent } from "./probe.ts";
-import { StandardClient } from "./standard.ts";
-import { skillCatalogue, skillTools, type SkillTool } from "./tool.ts";
+import { probeAgent } from "./card/probe.ts";
+import { StandardClient } from "./call/standard.ts";
+import { skillCatalogue, skillTools, type SkillTool } from "./call/tool.ts";
 
 /** How long agents are given to hear that their tasks are cancelled when the server ends, in milliseconds. */
 const FAREWELL_MS = 2_000;

@@ -5,7 +5,7 @@ import { readVariable } from "propylon/process";
 import { Store } from "propylon/store";
 import { Agents } from "propylon/plugins/agents";
 import { Tasks } from "propylon/plugins/tasks";
-import { Card } from "./card.ts";
+import { Card } from "./standard/card.ts";
 import { contractRoutes } from "./dialect/routes.ts";
 import { checkWorkDir } from "./executors/command.ts";
 import { createSkills } from "./executors/create.ts";
@@ -14,7 +14,7 @@ import { environment, type A2aOptions } from "./options.ts";
 import { placeRuntime } from "./place.ts";
 import { standardFace } from "./standard/routes.ts";
 import { Conversations } from "./tasks/conversations.ts";
-import type { QueueDependencies } from "./tasks/queue-execution.ts";
+import type { QueueDependencies } from "./tasks/replicas/queue-execution.ts";
 import type { RequestHandler } from "./tasks/request-handler.ts";
 import { RuntimeTasks } from "./tasks/runtime-tasks.ts";
 

@@ -1,15 +1,15 @@
 import { definePlugin, optional } from "propylon";
 import { Endpoints, Files, Listeners } from "propylon/kit";
 import { AgentProgress } from "propylon/plugins/progress";
-import { ChangeTimes } from "./change-times.ts";
+import { ChangeTimes } from "./team/change-times.ts";
 import { commands } from "./commands.ts";
-import { createMembers } from "./members.ts";
+import { createMembers } from "./team/members.ts";
 import { packagesOf } from "./models/provider.ts";
-import { Offers } from "./offers.ts";
+import { Offers } from "./agent/offers.ts";
 import { optionsSchema, type AgentsInput } from "./options.ts";
 import { findReferences } from "./references.ts";
 import { Agents } from "./service.ts";
-import { Team } from "./team.ts";
+import { Team } from "./team/team.ts";
 
 export * from "./service.ts";
 export {

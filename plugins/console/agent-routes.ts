@@ -1,5 +1,5 @@
 import type { PluginContext } from "propylon";
-import type { ConnectedAgents } from "./connected-agents.ts";
+import type { ConnectedAgents } from "./agents/connected-agents.ts";
 import { toAgentView } from "./view.ts";
 
 /** What the routes work with. */

@@ -8,10 +8,10 @@ import {
 import { Cancellation, readJson } from "propylon/kit";
 import { clientGone, streamAnswer } from "propylon/internal";
 import { z } from "zod";
-import type { Chat } from "./chat.ts";
+import type { Chat } from "./agents/chat.ts";
 import type { TurnCounter } from "./metrics.ts";
 import { workspaceOf } from "./workspace-routes.ts";
-import type { Workspaces } from "./workspaces.ts";
+import type { Workspaces } from "./agents/workspaces.ts";
 
 /** Longest message of a person and of a progress report, in characters. */
 const MAX = { message: 100_000, report: 500 } as const;

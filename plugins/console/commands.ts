@@ -1,7 +1,7 @@
 import type { CommandDefinition, CommandInput } from "propylon";
 import { SEND_KEY_FLAG } from "propylon/cli";
-import type { ProvisionFlags } from "./provision-teams.ts";
-import type { HostFlags } from "./register-host.ts";
+import type { ProvisionFlags } from "./registry/provision-teams.ts";
+import type { HostFlags } from "./registry/register-host.ts";
 
 const PROVISION: CommandDefinition = {
   description:
@@ -23,7 +23,7 @@ const PROVISION: CommandDefinition = {
     { flag: "--json", description: "print a line of JSON for each instance" },
   ],
   async run({ flags }: CommandInput<ProvisionFlags>) {
-    const { provisionTeams } = await import("./provision-teams.ts");
+    const { provisionTeams } = await import("./registry/provision-teams.ts");
     return provisionTeams(flags);
   },
 };
@@ -54,7 +54,7 @@ const REGISTER: CommandDefinition = {
     },
   ],
   async run({ flags, arguments: [registry = ""] }: CommandInput<Omit<HostFlags, "registry">>) {
-    const { registerHost } = await import("./register-host.ts");
+    const { registerHost } = await import("./registry/register-host.ts");
     return registerHost({ ...flags, registry });
   },
 };

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
 import { type Store, storeKey } from "propylon/store";
-import type { KeyedQueue } from "./keyed-queue.ts";
+import type { KeyedQueue } from "./data/keyed-queue.ts";
 import { type TeamParts, TeamSync } from "./team-sync.ts";
 
 /** Time after which another gateway of the store may work for an instance whose gateway died, in milliseconds. */

@@ -1,12 +1,12 @@
 import { type PluginContext, toGatewayError } from "propylon";
 import { within } from "propylon/kit";
-import type { ConnectedAgents } from "./connected-agents.ts";
-import type { HostKeys } from "./host-keys.ts";
-import type { Instances } from "./instances.ts";
-import type { KeyedQueue } from "./keyed-queue.ts";
-import type { RegistryReader } from "./registry-reader.ts";
+import type { ConnectedAgents } from "./agents/connected-agents.ts";
+import type { HostKeys } from "./agents/host-keys.ts";
+import type { Instances } from "./agents/instances.ts";
+import type { KeyedQueue } from "./data/keyed-queue.ts";
+import type { RegistryReader } from "./registry/registry-reader.ts";
 import type { ConsoleTeams } from "./console-teams.ts";
-import type { TeamChange, Workspaces } from "./workspaces.ts";
+import type { TeamChange, Workspaces } from "./agents/workspaces.ts";
 
 /** Longest that a request waits for what follows its change, in milliseconds: it is done already, and what follows goes on. */
 const PATIENCE_MS = 2_000;

@@ -2,22 +2,22 @@ import type { PluginContext, Service } from "propylon";
 import { createSealer, type Metrics } from "propylon/kit";
 import type { OpenDatabase, Store } from "propylon/store";
 import type { McpServersService } from "propylon/plugins/servers";
-import { ConsoleChanges } from "./changes.ts";
-import { ConnectedAgents } from "./connected-agents.ts";
-import { Chat } from "./chat.ts";
+import { ConsoleChanges } from "./data/changes.ts";
+import { ConnectedAgents } from "./agents/connected-agents.ts";
+import { Chat } from "./agents/chat.ts";
 import { Console } from "./console.ts";
-import { ConsoleDatabase } from "./database.ts";
-import { HostKeys } from "./host-keys.ts";
-import { Instances } from "./instances.ts";
-import { IssuerClient } from "./issuer-client.ts";
-import { KeyedQueue } from "./keyed-queue.ts";
+import { ConsoleDatabase } from "./data/database.ts";
+import { HostKeys } from "./agents/host-keys.ts";
+import { Instances } from "./agents/instances.ts";
+import { IssuerClient } from "./registry/issuer-client.ts";
+import { KeyedQueue } from "./data/keyed-queue.ts";
 import { registerTurns, type TeamMetrics } from "./metrics.ts";
 import { type ConsoleOptions, healthIntervalOf } from "./options.ts";
 import { Reconciler } from "./reconciler.ts";
-import { RegistryReader } from "./registry-reader.ts";
-import { TeamRows } from "./team-rows.ts";
+import { RegistryReader } from "./registry/registry-reader.ts";
+import { TeamRows } from "./data/team-rows.ts";
 import { ConsoleTeams } from "./console-teams.ts";
-import { Workspaces } from "./workspaces.ts";
+import { Workspaces } from "./agents/workspaces.ts";
 
 /** Everything that the console is made of, not started yet. */
 export function createParts(

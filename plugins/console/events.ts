@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { consolePartSchema, type ConsolePart } from "./changes.ts";
+import { consolePartSchema, type ConsolePart } from "./data/changes.ts";
 
 /** Data of the event `console`. */
 export interface ConsoleChange {

@@ -10,7 +10,7 @@ import { optionsSchema } from "./options.ts";
 import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 
-export type { ConsolePart } from "./changes.ts";
+export type { ConsolePart } from "./data/changes.ts";
 export type { ConsoleChange } from "./events.ts";
 
 /** The control side of agent teams: instances, workspaces, and what is attached to what. */

@@ -1,11 +1,11 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
-import type { ConnectedAgents } from "./connected-agents.ts";
+import type { ConnectedAgents } from "./agents/connected-agents.ts";
 import type { Console } from "./console.ts";
-import { hostKeySchema } from "./host-keys.ts";
-import { type Instances, noInstance } from "./instances.ts";
-import { MAX_URL } from "./registry-reader.ts";
+import { hostKeySchema } from "./agents/host-keys.ts";
+import { type Instances, noInstance } from "./agents/instances.ts";
+import { MAX_URL } from "./registry/registry-reader.ts";
 import type { ConsoleTeams } from "./console-teams.ts";
 import { toInstanceList, toInstanceView } from "./view.ts";
 

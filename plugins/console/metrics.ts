@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from "prom-client";
-import type { AgentHealth } from "./agent-health.ts";
-import { agentId, type ConnectedAgents } from "./connected-agents.ts";
+import type { AgentHealth } from "./agents/agent-health.ts";
+import { agentId, type ConnectedAgents } from "./agents/connected-agents.ts";
 
 const VALUE: Readonly<Record<AgentHealth["status"], number>> = { ok: 1, degraded: 0.5, error: 0 };
 

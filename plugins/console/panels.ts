@@ -2,10 +2,10 @@ import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 import { z } from "zod";
 import { chat } from "#console/panels";
-import { hostKeySchema } from "./host-keys.ts";
+import { hostKeySchema } from "./agents/host-keys.ts";
 import { displayNameSchema } from "./instance-routes.ts";
 import type { ConsoleOptions } from "./options.ts";
-import { MAX_URL } from "./registry-reader.ts";
+import { MAX_URL } from "./registry/registry-reader.ts";
 import { workspaceIdSchema } from "./workspace-routes.ts";
 
 type Gateway = Pick<PluginContext<ConsoleOptions>, "add" | "config">;

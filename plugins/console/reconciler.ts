@@ -2,7 +2,7 @@ import { toGatewayError, type PluginContext } from "propylon";
 import { backoffDelay, type BackoffPolicy, pause } from "propylon/kit";
 import type { Store } from "propylon/store";
 import type { TeamMetrics } from "./metrics.ts";
-import type { TeamRows } from "./team-rows.ts";
+import type { TeamRows } from "./data/team-rows.ts";
 import type { ConsoleTeams } from "./console-teams.ts";
 
 /** Teams at a time. */

@@ -1,12 +1,17 @@
 import { decodeJwt } from "jose";
 import { GatewayError, toGatewayError, type PluginContext } from "propylon";
 import type { Fernet } from "propylon/kit";
-import type { Instances } from "./instances.ts";
-import { type IssuerClient, type IssuerCall, type IssuerTeam, isRefusal } from "./issuer-client.ts";
+import type { Instances } from "./agents/instances.ts";
+import {
+  type IssuerClient,
+  type IssuerCall,
+  type IssuerTeam,
+  isRefusal,
+} from "./registry/issuer-client.ts";
 import type { TeamMetrics } from "./metrics.ts";
-import type { InstanceRow } from "./tables.ts";
-import type { TeamRows } from "./team-rows.ts";
-import type { Workspaces } from "./workspaces.ts";
+import type { InstanceRow } from "./data/tables.ts";
+import type { TeamRows } from "./data/team-rows.ts";
+import type { Workspaces } from "./agents/workspaces.ts";
 
 /** How long after its instance a team may still come into being, by a request whose answer nobody waited for, in milliseconds. */
 const LATE_MS = 600_000;

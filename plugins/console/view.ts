@@ -1,7 +1,7 @@
-import { agentId, type ConnectedAgents } from "./connected-agents.ts";
-import type { Instances } from "./instances.ts";
-import type { AgentRow, InstanceRow, WorkspaceRow } from "./tables.ts";
-import type { Workspaces } from "./workspaces.ts";
+import { agentId, type ConnectedAgents } from "./agents/connected-agents.ts";
+import type { Instances } from "./agents/instances.ts";
+import type { AgentRow, InstanceRow, WorkspaceRow } from "./data/tables.ts";
+import type { Workspaces } from "./agents/workspaces.ts";
 
 /** What the picker of a workspace says while nothing is attached to it. */
 export const NO_TEAMS =

@@ -2,12 +2,12 @@ import { randomUUID } from "node:crypto";
 import type { PluginContext, RouteEvent } from "propylon";
 import { pathParameter, readJson } from "propylon/kit";
 import { z } from "zod";
-import type { ConnectedAgents } from "./connected-agents.ts";
+import type { ConnectedAgents } from "./agents/connected-agents.ts";
 import type { Console } from "./console.ts";
 import { instanceIdOf, displayNameSchema } from "./instance-routes.ts";
-import type { Instances } from "./instances.ts";
+import type { Instances } from "./agents/instances.ts";
 import { NO_TEAMS, toAgentView, toWorkspaceView } from "./view.ts";
-import { noWorkspace, type Workspaces } from "./workspaces.ts";
+import { noWorkspace, type Workspaces } from "./agents/workspaces.ts";
 
 const READ = { access: "viewer", mutates: false } as const;
 const CHANGE = { access: "operator", mutates: true } as const;

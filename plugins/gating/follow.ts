@@ -1,7 +1,7 @@
 import type { Server } from "propylon";
 import type { GatingContext } from "./context.ts";
 import { isKnownServer } from "./known.ts";
-import type { FlagStore } from "./flag-store.ts";
+import type { FlagStore } from "./flags/flag-store.ts";
 
 /** Keeps the store up to date with the servers: what they have, how their connections go, and whether they are still there. */
 export function followServers(gateway: GatingContext, store: FlagStore): void {

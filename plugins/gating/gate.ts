@@ -1,5 +1,5 @@
 import { GatewayError, type Call, type Middleware } from "propylon";
-import { refusing, type FlagMap } from "./flags.ts";
+import { refusing, type FlagMap } from "./flags/flags.ts";
 
 /** Refuses what is switched off before anything reaches its server. */
 export function createGate(flags: () => FlagMap): Middleware {

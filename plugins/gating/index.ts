@@ -1,9 +1,9 @@
 import { definePlugin } from "propylon";
 import { Management, Files, Filters, Lists } from "propylon/kit";
 import { Store } from "propylon/store";
-import { FlagStore } from "./flag-store.ts";
-import { createKeeper } from "./create-keeper.ts";
-import { isShown } from "./flags.ts";
+import { FlagStore } from "./flags/flag-store.ts";
+import { createKeeper } from "./flags/create-keeper.ts";
+import { isShown } from "./flags/flags.ts";
 import { followServers } from "./follow.ts";
 import { createGate } from "./gate.ts";
 import { optionsSchema } from "./options.ts";

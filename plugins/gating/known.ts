@@ -1,6 +1,6 @@
 import { GatewayError } from "propylon";
 import type { GatingContext } from "./context.ts";
-import type { FlagMap } from "./flags.ts";
+import type { FlagMap } from "./flags/flags.ts";
 import type { Flag } from "./service.ts";
 
 type Known = Pick<GatingContext, "info" | "services">;

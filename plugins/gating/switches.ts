@@ -1,7 +1,7 @@
 import type { GatingContext } from "./context.ts";
 import { isLeftOut, takeIn } from "./entry.ts";
-import type { FlagStore } from "./flag-store.ts";
-import { isServerOn, isToolOn } from "./flags.ts";
+import type { FlagStore } from "./flags/flag-store.ts";
+import { isServerOn, isToolOn } from "./flags/flags.ts";
 import { checkFlags } from "./known.ts";
 import type { GatingService } from "./service.ts";
 

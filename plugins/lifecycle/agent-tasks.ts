@@ -6,7 +6,7 @@ import {
   toEnd,
   ttlOf,
 } from "propylon/plugins/tasks";
-import type { ManagedAgent, StopReason } from "./agent.ts";
+import type { ManagedAgent, StopReason } from "./record/agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 
 const NOTHING: SharedTask["questions"] = new Map();

@@ -5,7 +5,7 @@ import { Agents } from "propylon/plugins/agents";
 import { Payloads } from "propylon/plugins/payloads";
 import { Tasks } from "propylon/plugins/tasks";
 import { AgentTasks } from "./agent-tasks.ts";
-import { takersOf } from "./dependencies.ts";
+import { takersOf } from "./run/dependencies.ts";
 import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";

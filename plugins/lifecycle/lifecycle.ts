@@ -1,17 +1,17 @@
-import type { Dependencies } from "./dependencies.ts";
+import type { Dependencies } from "./run/dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
 import { setTicker, within } from "propylon/kit";
 import type { Store } from "propylon/store";
 import type { PayloadInfo } from "propylon/plugins/payloads";
-import { ManagedAgent, type End, type ManagedAgentOptions } from "./agent.ts";
-import { AgentArchive, type Restored } from "./archive.ts";
-import { AgentsElsewhere } from "./elsewhere.ts";
-import { IdempotencyKeys } from "./keys.ts";
-import { ownTools } from "./own-tools.ts";
-import { Roster } from "./roster.ts";
-import { runContract } from "./run.ts";
-import { Runs } from "./runs.ts";
-import { AgentSlots } from "./slots.ts";
+import { ManagedAgent, type End, type ManagedAgentOptions } from "./record/agent.ts";
+import { AgentArchive, type Restored } from "./replicas/archive.ts";
+import { AgentsElsewhere } from "./replicas/elsewhere.ts";
+import { IdempotencyKeys } from "./record/keys.ts";
+import { ownTools } from "./run/own-tools.ts";
+import { Roster } from "./record/roster.ts";
+import { runContract } from "./run/run.ts";
+import { Runs } from "./record/runs.ts";
+import { AgentSlots } from "./record/slots.ts";
 
 /** How often what is too old is looked for, in milliseconds: at most, and at least. */
 const SWEEP_MS = [1_000, 30_000] as const;

@@ -1,11 +1,11 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { checkInput, readJson, traceOf } from "propylon/kit";
 import { z } from "zod";
-import type { ManagedAgent } from "./agent.ts";
-import type { ToldAgent } from "./elsewhere.ts";
+import type { ManagedAgent } from "./record/agent.ts";
+import type { ToldAgent } from "./replicas/elsewhere.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
-import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./report.ts";
+import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./run/report.ts";
 import { registerPanels } from "./panels.ts";
 import { chosen, targetOf } from "./tools.ts";
 

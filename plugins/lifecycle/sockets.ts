@@ -1,9 +1,9 @@
 import { writeJson } from "propylon/kit";
 import type { PluginContext, Socket } from "propylon";
-import type { ManagedAgent, News } from "./agent.ts";
+import type { ManagedAgent, News } from "./record/agent.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
-import { NOT_FOUND, agentStatusOf } from "./report.ts";
+import { NOT_FOUND, agentStatusOf } from "./run/report.ts";
 
 /** Bytes that may wait for a reader; one that lets more pile up is cut off. */
 const MAX_UNSENT = 1024 * 1024;

@@ -1,7 +1,7 @@
 import { GatewayError, type Call, type PluginContext, type Service } from "propylon";
 import { type Audit, traceOf } from "propylon/kit";
-import type { ManagedAgent } from "./agent.ts";
-import { NOT_FOUND, endingOf, payloadOf, startedOf, agentStatusOf } from "./report.ts";
+import type { ManagedAgent } from "./record/agent.ts";
+import { NOT_FOUND, endingOf, payloadOf, startedOf, agentStatusOf } from "./run/report.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import {

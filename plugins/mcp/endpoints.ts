@@ -9,7 +9,7 @@ import type {
   GatewayWarning,
   NodeHandler,
 } from "propylon/internal";
-import { Endpoint } from "./endpoint.ts";
+import { Endpoint } from "./endpoint/endpoint.ts";
 
 /** One living MCP endpoint and where it is. */
 interface Served {

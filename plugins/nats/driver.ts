@@ -12,20 +12,20 @@ import type {
   Unsubscribe,
   WorkQueue,
 } from "propylon/store";
-import { Link } from "./link.ts";
-import type { Opened } from "./linking.ts";
-import { Listening, type Listener } from "./listening.ts";
-import { Logs } from "./logs.ts";
-import { Parts } from "./parts.ts";
-import { Queues } from "./queues.ts";
-import { apiErrorOf } from "./refusal.ts";
-import { StoreRequest } from "./request.ts";
+import { Link } from "./link/link.ts";
+import type { Opened } from "./link/linking.ts";
+import { Listening, type Listener } from "./store/listening.ts";
+import { Logs } from "./store/logs.ts";
+import { Parts } from "./store/parts.ts";
+import { Queues } from "./queue/queues.ts";
+import { apiErrorOf } from "./link/refusal.ts";
+import { StoreRequest } from "./link/request.ts";
 import type { NatsSettings } from "./settings.ts";
-import { provideStore } from "./streams.ts";
-import { Subjects } from "./subjects.ts";
-import { Sweeper } from "./sweeper.ts";
-import { TIMING, type Timing } from "./timing.ts";
-import { Values } from "./values.ts";
+import { provideStore } from "./store/streams.ts";
+import { Subjects } from "./store/subjects.ts";
+import { Sweeper } from "./store/sweeper.ts";
+import { TIMING, type Timing } from "./store/timing.ts";
+import { Values } from "./store/values.ts";
 
 /** JetStream's code for a stream that is not there. */
 const NO_STREAM = 10_059;

@@ -1,14 +1,21 @@
 import { definePlugin } from "propylon";
 import { openNats } from "./open.ts";
 import { optionsSchema } from "./options.ts";
-import { PACKAGES } from "./packages.ts";
+import { PACKAGES } from "./link/packages.ts";
 
-export type { Delivery, Line } from "./delivery.ts";
-export { factsOf, type DeliveryFacts, readHeaders } from "./facts.ts";
-export { Link } from "./link.ts";
-export type { Followers, Jetstream, LinkOptions, LinkStatus, Opened, Said } from "./linking.ts";
+export type { Delivery, Line } from "./queue/delivery.ts";
+export { factsOf, type DeliveryFacts, readHeaders } from "./link/facts.ts";
+export { Link } from "./link/link.ts";
+export type {
+  Followers,
+  Jetstream,
+  LinkOptions,
+  LinkStatus,
+  Opened,
+  Said,
+} from "./link/linking.ts";
 export { natsAccess, type NatsAccess } from "./access.ts";
-export { installedPackages, PACKAGES } from "./packages.ts";
+export { installedPackages, PACKAGES } from "./link/packages.ts";
 export {
   checkSettings,
   type Demands,
@@ -16,9 +23,9 @@ export {
   nanos,
   provideStream,
   type StreamPlan,
-} from "./provision.ts";
-export { Puller, type PullerOptions } from "./puller.ts";
-export { type ApiError, apiErrorOf, forbiddenOf } from "./refusal.ts";
+} from "./store/provision.ts";
+export { Puller, type PullerOptions } from "./queue/puller.ts";
+export { type ApiError, apiErrorOf, forbiddenOf } from "./link/refusal.ts";
 export { type Identity, natsOf, type NatsSettings, type TlsFiles } from "./settings.ts";
 
 /** Keeps a gateway's store in NATS JetStream. */

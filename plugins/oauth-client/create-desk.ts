@@ -4,18 +4,18 @@ import { ProviderHttp } from "propylon/internal";
 import { type Store, storeKey } from "propylon/store";
 import type { McpServersService } from "propylon/plugins/servers";
 import { z } from "zod";
-import { LoginAccounts } from "./accounts.ts";
-import { Asking, ticketSchema } from "./asking.ts";
-import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./pending-logins.ts";
-import { providerFault } from "./faults.ts";
-import { FailedLogins } from "./failed-logins.ts";
-import { LoginDesk, type LoginNews } from "./login-desk.ts";
+import { LoginAccounts } from "./login/accounts.ts";
+import { Asking, ticketSchema } from "./login/asking.ts";
+import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./login/pending-logins.ts";
+import { providerFault } from "./provider/faults.ts";
+import { FailedLogins } from "./login/failed-logins.ts";
+import { LoginDesk, type LoginNews } from "./login/login-desk.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
-import { type Introduction, ClientRegistrations, redirectOf } from "./registration.ts";
+import { type Introduction, ClientRegistrations, redirectOf } from "./provider/registration.ts";
 import { LOGIN_PAGES } from "./routes.ts";
-import { clientSchema, tokensSchema } from "./tokens.ts";
-import { findSeal, Vault } from "./vault.ts";
+import { clientSchema, tokensSchema } from "./provider/tokens.ts";
+import { findSeal, Vault } from "./provider/vault.ts";
 
 /** How long a gateway that refreshes tokens keeps the others waiting at most, in milliseconds. */
 const LEASE_MS = 30_000;

@@ -1,14 +1,14 @@
 import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter } from "propylon/kit";
-import type { LoginDesk } from "./login-desk.ts";
-import { connectPage, endPage } from "./pages.ts";
+import type { LoginDesk } from "./login/login-desk.ts";
+import { connectPage, endPage } from "./login/pages.ts";
 import {
   type ClientWish,
   describeClient,
   documentOf,
   type Introduction,
   isLogin,
-} from "./registration.ts";
+} from "./provider/registration.ts";
 
 /** Where the pages of logins are. */
 export const LOGIN_PAGES = "/oauth-client";

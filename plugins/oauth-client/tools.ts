@@ -1,10 +1,10 @@
 import type { Call, PluginContext } from "propylon";
 import { GatewayError } from "propylon";
 import { z } from "zod";
-import type { LoginAccounts, FoundAccount } from "./accounts.ts";
-import type { LoginDesk } from "./login-desk.ts";
+import type { LoginAccounts, FoundAccount } from "./login/accounts.ts";
+import type { LoginDesk } from "./login/login-desk.ts";
 import type { McpServersService } from "propylon/plugins/servers";
-import { loginNeeded } from "./faults.ts";
+import { loginNeeded } from "./provider/faults.ts";
 
 /** What the tools work with. */
 export interface ToolParts {

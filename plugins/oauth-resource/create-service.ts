@@ -1,4 +1,4 @@
-import type { TokenIssuers } from "./issuers.ts";
+import type { TokenIssuers } from "./issuer/issuers.ts";
 import { describedUrls, endpointUrls, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";
 import type { OauthResourceService } from "./service.ts";

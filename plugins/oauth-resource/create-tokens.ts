@@ -2,7 +2,7 @@ import type { PluginContext } from "propylon";
 import { perGeneration } from "propylon/kit";
 import { isCrowded } from "propylon/plugins/keys";
 import type { OauthResourceOptions } from "./options.ts";
-import { Outages } from "./outages.ts";
+import { Outages } from "./issuer/outages.ts";
 import { AccessTokens, type TokenParts } from "./tokens.ts";
 
 /** Name of the authenticator. */

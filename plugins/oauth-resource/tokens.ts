@@ -10,9 +10,9 @@ import { JWT, type LogFacts, readBearer, readUnprovenClaims } from "propylon/int
 import { qualifiedId, TokenMemory } from "propylon/plugins/keys";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
-import type { TokenClaims } from "./claims.ts";
-import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
-import type { Outages } from "./outages.ts";
+import type { TokenClaims } from "./issuer/claims.ts";
+import type { TokenIssuer, TokenIssuers } from "./issuer/issuers.ts";
+import type { Outages } from "./issuer/outages.ts";
 import { invalidToken, TokenRefusal, type AccessTokenFault } from "./refusal.ts";
 import { normalUrl, resourceOf, type Resource, type Resources } from "./resources.ts";
 import type { ScopeRoles } from "./scopes.ts";

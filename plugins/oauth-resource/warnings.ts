@@ -1,6 +1,6 @@
 import type { GatewayConfig, PluginContext } from "propylon";
 import { Checks } from "propylon/kit";
-import type { TokenIssuers } from "./issuers.ts";
+import type { TokenIssuers } from "./issuer/issuers.ts";
 import type { OauthResourceOptions } from "./options.ts";
 import type { Resources } from "./resources.ts";
 

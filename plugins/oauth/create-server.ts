@@ -4,22 +4,27 @@ import { createSealer, perGeneration } from "propylon/kit";
 import { passingSealer, placeOf, TrustedProxies } from "propylon/internal";
 import type { Store } from "propylon/store";
 import type { OauthResourceService } from "propylon/plugins/oauth-resource";
-import { SignedAccess } from "./access-tokens.ts";
-import { ASSERTION_MS, ClientAssertions } from "./client-assertions.ts";
-import { ClientDocuments } from "./client-documents.ts";
-import { OauthClients } from "./clients.ts";
-import { CODE_KEPT_MS, Codes, codeSchema } from "./codes.ts";
-import { CONSENT_MS, Consents, consentSchema } from "./consents.ts";
-import { Grants, grantSchema, REVOKED_MS } from "./grants.ts";
-import { KeyRing, ringSchema } from "./key-ring.ts";
-import { Logins } from "./login.ts";
+import { SignedAccess } from "./tokens/access-tokens.ts";
+import { ASSERTION_MS, ClientAssertions } from "./clients/client-assertions.ts";
+import { ClientDocuments } from "./clients/client-documents.ts";
+import { OauthClients } from "./clients/clients.ts";
+import { CODE_KEPT_MS, Codes, codeSchema } from "./tokens/codes.ts";
+import { CONSENT_MS, Consents, consentSchema } from "./tokens/consents.ts";
+import { Grants, grantSchema, REVOKED_MS } from "./tokens/grants.ts";
+import { KeyRing, ringSchema } from "./tokens/key-ring.ts";
+import { Logins } from "./people/login.ts";
 import { OpaqueTexts } from "./opaque.ts";
 import type { OauthOptions } from "./options.ts";
-import type { ServerParts } from "./parts.ts";
-import { PersonRules } from "./person.ts";
-import { Provider } from "./provider.ts";
-import { Registrations, registrationRecordSchema, UNUSED_MS, USED_MS } from "./registrations.ts";
-import { Targets } from "./targets.ts";
+import type { ServerParts } from "./endpoints/parts.ts";
+import { PersonRules } from "./people/person.ts";
+import { Provider } from "./people/provider.ts";
+import {
+  Registrations,
+  registrationRecordSchema,
+  UNUSED_MS,
+  USED_MS,
+} from "./clients/registrations.ts";
+import { Targets } from "./tokens/targets.ts";
 
 type Context = PluginContext<
   OauthOptions,

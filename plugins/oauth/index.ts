@@ -3,14 +3,14 @@ import { Management, Audit, Metrics } from "propylon/kit";
 import { BoundedLog } from "propylon/internal";
 import { Store } from "propylon/store";
 import { OauthResource } from "propylon/plugins/oauth-resource";
-import { Authorization } from "./authorization.ts";
+import { Authorization } from "./endpoints/authorization.ts";
 import { createServer } from "./create-server.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthError } from "./oauth-error.ts";
 import { optionsSchema } from "./options.ts";
 import { refusalFacts } from "./refusal-facts.ts";
 import { registerRoutes } from "./routes.ts";
-import { TokenEndpoint } from "./token-endpoint.ts";
+import { TokenEndpoint } from "./endpoints/token-endpoint.ts";
 import { startUpkeep } from "./upkeep.ts";
 import { warnOfState } from "./warnings.ts";
 

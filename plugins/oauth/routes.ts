@@ -1,14 +1,14 @@
 import { GatewayError, type PluginContext, type RouteOptions } from "propylon";
 import { PUBLIC_KEY_ALGORITHMS } from "propylon/plugins/keys";
-import { registerAdminRoutes } from "./admin-routes.ts";
-import type { Authorization } from "./authorization.ts";
-import { jsonEndpoint, pageEndpoint, type OnRefusal } from "./endpoint.ts";
-import { MAX_BODY } from "./form.ts";
+import { registerAdminRoutes } from "./endpoints/admin-routes.ts";
+import type { Authorization } from "./endpoints/authorization.ts";
+import { jsonEndpoint, pageEndpoint, type OnRefusal } from "./endpoints/endpoint.ts";
+import { MAX_BODY } from "./tokens/form.ts";
 import type { OauthOptions } from "./options.ts";
-import type { ServerParts } from "./parts.ts";
-import { registerClient } from "./registration-endpoint.ts";
-import { CLIENT_AUTH_METHODS } from "./registrations.ts";
-import type { TokenEndpoint } from "./token-endpoint.ts";
+import type { ServerParts } from "./endpoints/parts.ts";
+import { registerClient } from "./endpoints/registration-endpoint.ts";
+import { CLIENT_AUTH_METHODS } from "./clients/registrations.ts";
+import type { TokenEndpoint } from "./endpoints/token-endpoint.ts";
 
 /** What serves the routes. */
 export interface OauthEndpoints {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { pause } from "propylon/kit";
-import type { ServerParts } from "./parts.ts";
+import type { ServerParts } from "./endpoints/parts.ts";
 
 const INTERVAL_MS = 60_000;
 /** How often what ran out is looked for, in rounds. */

@@ -4,10 +4,10 @@ import { RateLimits } from "propylon/plugins/ratelimit";
 import { Tasks } from "propylon/plugins/tasks";
 import { validateCalls } from "./arguments.ts";
 import { commands } from "./commands.ts";
-import { jobLimits } from "./job.ts";
+import { jobLimits } from "./call/job.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
-import { timeStages } from "./timing.ts";
+import { timeStages } from "./call/timing.ts";
 
 /** Every tool as an HTTP endpoint, and OpenAPI documents that describe them. */
 export default definePlugin({

@@ -1,7 +1,7 @@
 import { durationSchema, sizeSchema } from "propylon";
 import { z } from "zod";
 
-/** How a successful answer looks; see {@link import("./reply.ts").renderResult}. */
+/** How a successful answer looks; see {@link import("./call/reply.ts").renderResult}. */
 export const FORMATS = ["envelope", "result", "raw"] as const;
 
 /** One of {@link FORMATS}. */

@@ -2,15 +2,15 @@ import { definePlugin, type Principal } from "propylon";
 import { type ServerType, Checks, Files, perGeneration, ServerTypes } from "propylon/kit";
 import { Store } from "propylon/store";
 import { httpServerSchema, stdioServerSchema } from "./entry.ts";
-import { identifier } from "./audience.ts";
-import { createAssertions } from "./create-assertions.ts";
-import { Endings } from "./endings.ts";
-import type { UpstreamConfig } from "./dial.ts";
-import { issuerOf } from "./identity.ts";
-import { LoginSources, serviceOf } from "./logins.ts";
-import { checkPlacement, hasWorkers, isPlaced, place, placementsOf } from "./place.ts";
+import { identifier } from "./upstream/audience.ts";
+import { createAssertions } from "./connection/create-assertions.ts";
+import { Endings } from "./upstream/endings.ts";
+import type { UpstreamConfig } from "./connection/dial.ts";
+import { issuerOf } from "./connection/identity.ts";
+import { LoginSources, serviceOf } from "./upstream/logins.ts";
+import { checkPlacement, hasWorkers, isPlaced, place, placementsOf } from "./replicas/place.ts";
 import { McpServers } from "./service.ts";
-import { commonOptions, Upstream } from "./upstream.ts";
+import { commonOptions, Upstream } from "./upstream/upstream.ts";
 
 export * from "./service.ts";
 

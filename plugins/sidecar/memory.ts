@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 import { setTimer, writeJson } from "propylon/kit";
 import type { StreamEvent } from "propylon/contract";
-import { MESSAGE_ID } from "./headers.ts";
+import { MESSAGE_ID } from "./message/headers.ts";
 import type { Settings } from "./settings.ts";
 import type {
   Delivery,
@@ -10,7 +10,7 @@ import type {
   Parcel,
   Transport,
   TransportStatus,
-} from "./transport.ts";
+} from "./message/transport.ts";
 
 /** How much is kept of tasks that wait and of results, each: so many, of so many bytes together. */
 const MOST = 10_000;

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import type { Ending } from "./ending.ts";
-import type { Transport } from "./transport.ts";
-import type { Worker } from "./worker.ts";
+import type { Ending } from "./execution/ending.ts";
+import type { Transport } from "./message/transport.ts";
+import type { Worker } from "./execution/worker.ts";
 
 const SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600];
 

@@ -2,14 +2,14 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, toGatewayError } from "propylon";
 import { pause, writeJson } from "propylon/kit";
 import type { Message, SendMessageRequest, StreamEvent } from "propylon/contract";
-import { harmless, OWNER, sizeOf } from "./headers.ts";
-import { Limit } from "./limit.ts";
-import { scopedId, writeOwner, type TaskName } from "./owner.ts";
+import { harmless, OWNER, sizeOf } from "./message/headers.ts";
+import { Limit } from "./message/limit.ts";
+import { scopedId, writeOwner, type TaskName } from "./message/owner.ts";
 import type { OwnerOptions, SubmitOptions, TaskQueueService, TaskResult } from "./service.ts";
 import type { Settings } from "./settings.ts";
-import { isId, keyOf } from "./task.ts";
-import { SpanKind, Step } from "./trace.ts";
-import type { Headers, Transport } from "./transport.ts";
+import { isId, keyOf } from "./message/task.ts";
+import { SpanKind, Step } from "./message/trace.ts";
+import type { Headers, Transport } from "./message/transport.ts";
 
 /** Between two looks at the ledger while somebody waits, should the news of a result be lost, in milliseconds. */
 const LOOK_MS = 2_000;

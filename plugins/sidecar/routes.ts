@@ -2,7 +2,7 @@ import { durationSchema, GatewayError, type PluginContext, type Principal } from
 import { admits, checkInput, pathParameter, readJson, traceOf } from "propylon/kit";
 import { CONTRACT_VERSIONS, sendMessageRequestSchema, type Task } from "propylon/contract";
 import { z } from "zod";
-import type { TaskName } from "./owner.ts";
+import type { TaskName } from "./message/owner.ts";
 import type { Sidecar } from "./sidecar.ts";
 
 /** Longest wait for a result in one request, in milliseconds; proxies give up on longer ones. */

@@ -1,7 +1,7 @@
 import { defineService, type GatewayError } from "propylon";
 import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/contract";
-import type { Ending } from "./ending.ts";
-import type { Worker } from "./worker.ts";
+import type { Ending } from "./execution/ending.ts";
+import type { Worker } from "./execution/worker.ts";
 
 /** Says whose task it is. */
 export interface OwnerOptions {

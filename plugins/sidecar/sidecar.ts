@@ -1,7 +1,7 @@
 import type { PluginContext } from "propylon";
 import type { Files, Metrics } from "propylon/kit";
-import type { Ending } from "./ending.ts";
-import { FailedDeliveries } from "./failed-deliveries.ts";
+import type { Ending } from "./execution/ending.ts";
+import { FailedDeliveries } from "./execution/failed-deliveries.ts";
 import { JetstreamTransport } from "./jetstream/transport.ts";
 import { MemoryTransport } from "./memory.ts";
 import { registerMetrics } from "./metrics.ts";
@@ -10,8 +10,8 @@ import { Queue } from "./queue.ts";
 import { RuntimeChild } from "./runtime/child.ts";
 import { RuntimeClient } from "./runtime/runtime.ts";
 import type { Settings } from "./settings.ts";
-import type { Transport } from "./transport.ts";
-import { Worker } from "./worker.ts";
+import type { Transport } from "./message/transport.ts";
+import { Worker } from "./execution/worker.ts";
 
 /** The parts of a sidecar. */
 export interface Sidecar {

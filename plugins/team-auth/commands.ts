@@ -1,9 +1,9 @@
 import type { CommandDefinition, CommandInput } from "propylon";
-import { ACCOUNT, AUDIT } from "./account-commands.ts";
-import { ASKING } from "./asking.ts";
-import type { BackfillFlags } from "./backfill.ts";
-import { KEY, TEAM } from "./team-commands.ts";
-import { LIBRARIES, MEMBER, TOKEN, USER } from "./user-commands.ts";
+import { ACCOUNT, AUDIT } from "./cli/account-commands.ts";
+import { ASKING } from "./cli/asking.ts";
+import type { BackfillFlags } from "./cli/backfill.ts";
+import { KEY, TEAM } from "./cli/team-commands.ts";
+import { LIBRARIES, MEMBER, TOKEN, USER } from "./cli/user-commands.ts";
 
 /** The administration of team-auth, over the routes of a running gateway. */
 export const commands = {
@@ -27,7 +27,7 @@ export const commands = {
           ...ASKING,
         ],
         async run({ flags }: CommandInput<BackfillFlags>) {
-          const { backfill } = await import("./backfill.ts");
+          const { backfill } = await import("./cli/backfill.ts");
           return backfill(flags);
         },
       },

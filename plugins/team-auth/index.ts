@@ -1,13 +1,13 @@
 import { definePlugin } from "propylon";
 import { Authenticators, Checks, Management, EventKinds, Metrics } from "propylon/kit";
 import { Database, Store } from "propylon/store";
-import { BASIC_CHALLENGE, createBasicLogin } from "./basic.ts";
+import { BASIC_CHALLENGE, createBasicLogin } from "./bearer/basic.ts";
 import { commands } from "./commands.ts";
 import { events } from "./events.ts";
-import { Issuer } from "./issuer.ts";
+import { Issuer } from "./bearer/issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
-import { CONSOLES } from "./rest-routes.ts";
+import { CONSOLES } from "./http/rest-routes.ts";
 import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
 

@@ -1,17 +1,17 @@
 import type { PluginContext } from "propylon";
 import type { Store } from "propylon/store";
-import { adminRoutes } from "./admin-replies.ts";
-import { registerAudit } from "./audit-routes.ts";
-import type { Directory } from "./directory.ts";
-import { registerIntrospection } from "./introspection.ts";
-import type { Issuer } from "./issuer.ts";
-import { registerJwks } from "./jwks-route.ts";
+import { adminRoutes } from "./http/admin-replies.ts";
+import { registerAudit } from "./http/audit-routes.ts";
+import type { Directory } from "./directory/directory.ts";
+import { registerIntrospection } from "./http/introspection.ts";
+import type { Issuer } from "./bearer/issuer.ts";
+import { registerJwks } from "./http/jwks-route.ts";
 import type { TeamAuthOptions } from "./options.ts";
-import { registerRest } from "./rest-routes.ts";
-import { LoggedTeams } from "./team-log.ts";
-import { registerAccounts, registerSigningKeys, registerTeams } from "./team-routes.ts";
-import { registerTokens } from "./token-routes.ts";
-import { registerLibraries, registerMemberships, registerUsers } from "./user-routes.ts";
+import { registerRest } from "./http/rest-routes.ts";
+import { LoggedTeams } from "./http/team-log.ts";
+import { registerAccounts, registerSigningKeys, registerTeams } from "./http/team-routes.ts";
+import { registerTokens } from "./http/token-routes.ts";
+import { registerLibraries, registerMemberships, registerUsers } from "./http/user-routes.ts";
 
 /** The public keys, the interface of consoles, and the administration below `/_meta/team-auth`. */
 export function registerRoutes(

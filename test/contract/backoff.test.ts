@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import type { Clock } from "../../plugins/servers/clock.ts";
+import type { Clock } from "../../plugins/servers/wire/clock.ts";
 import { freePort } from "../../core/testing/index.ts";
 import { makeUpstream } from "../plugins/servers/support/calls.ts";
 import { whenState } from "./kit.ts";

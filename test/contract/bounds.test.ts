@@ -10,7 +10,7 @@ const ONCE: ReadonlySet<string> = new Set([
   "core/gateway/setup.ts",
   "plugins/admin/panel/check.ts",
   "core/kit/check-shape.ts",
-  "plugins/mcp/view.ts",
+  "plugins/mcp/view/view.ts",
 ]);
 
 const sources = ["core", "plugins"]

@@ -29,7 +29,7 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
     "stays open for 30 s, 60 s ... and at most 300 s, less up to half",
   ],
   "plugins/console/reconciler.ts": TIMER,
-  "plugins/nats/link.ts": TIMER,
+  "plugins/nats/link/link.ts": TIMER,
   "plugins/payloads/bucket.ts": [
     "plugins/payloads/bucket.test.ts",
     "waits as long as it is asked, within its deadline",
@@ -37,22 +37,22 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
   "plugins/payloads/leftovers.ts": TIMER,
   "plugins/postgres/listener.ts": TIMER,
   "plugins/redis/driver.ts": TIMER,
-  "plugins/servers/http-stream.ts": TIMER,
-  "plugins/servers/listing.ts": [
+  "plugins/servers/http/http-stream.ts": TIMER,
+  "plugins/servers/upstream/listing.ts": [
     "plugins/servers/odd-output.test.ts",
     "bugs-mcp 24: a first tools/list that fails is tried again after backoff.initial, then after longer waits",
   ],
-  "plugins/servers/server-task.ts": TIMER,
-  "plugins/servers/subscriptions.ts": TIMER,
-  "plugins/servers/supervision.ts": [
+  "plugins/servers/connection/server-task.ts": TIMER,
+  "plugins/servers/upstream/subscriptions.ts": TIMER,
+  "plugins/servers/upstream/supervision.ts": [
     "plugins/servers/supervision.test.ts",
     "waits 2, 4, 8 ... seconds up to the cap, visible with reason, attempts and next attempt",
   ],
-  "plugins/sidecar/execution.ts": [
+  "plugins/sidecar/execution/execution.ts": [
     "plugins/sidecar/retry-pauses.test.ts",
     "a task that a runtime does not take waits as documented before each delivery",
   ],
-  "plugins/sidecar/persist.ts": TIMER,
+  "plugins/sidecar/message/persist.ts": TIMER,
   "plugins/sidecar/runtime/child.ts": TIMER,
 };
 

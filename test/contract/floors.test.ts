@@ -85,7 +85,7 @@ it("issue 40 line 1: beside the rooms of core there are doors alone", () => {
 const THROUGH_THE_WALL: readonly string[] = [
   "plugins/cli.ts",
   "plugins/commands.ts",
-  "plugins/ui/web/json.ts",
+  "plugins/ui/web/kit/json.ts",
 ];
 
 it("issue 40 line 1: plugins import core by its doors alone", () => {

@@ -15,7 +15,7 @@ import { PluginSource } from "../../core/gateway/check/resolve.ts";
 import { isCoreKey } from "../../core/gateway/check/sections.ts";
 import { toGatewayError } from "../../core/kit/errors.ts";
 import { definePlugin } from "../../core/index.ts";
-import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
+import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/message/protocol.ts";
 import { dryRun } from "../../core/gateway/management/dry-run.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import type { Upstream } from "../../plugins/servers/upstream.ts";
+import type { Upstream } from "../../plugins/servers/upstream/upstream.ts";
 import { createLogger } from "../../core/config/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { setupGateway } from "../../core/testing/index.ts";

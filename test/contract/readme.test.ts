@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { STAGES } from "../../core/index.ts";
-import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/protocol.ts";
+import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/message/protocol.ts";
 
 const PAGE = readFileSync("README.md", "utf8");
 const MANIFEST = JSON.parse(readFileSync("package.json", "utf8")) as {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { applyEvent, type StreamEvent, type Task } from "../../plugins/a2a/contract/index.ts";
-import { TaskView } from "../../plugins/a2a-client/view.ts";
+import { TaskView } from "../../plugins/a2a-client/call/view.ts";
 import { readStream } from "../../plugins/sidecar/runtime/stream.ts";
 
 const LIMIT = 1_000_000;

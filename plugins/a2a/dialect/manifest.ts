@@ -9,7 +9,7 @@ import {
   manifestSchema,
   type Manifest,
 } from "propylon/contract";
-import type { Card } from "../card.ts";
+import type { Card } from "../standard/card.ts";
 import type { A2aOptions } from "../options.ts";
 
 type Capabilities = Pick<

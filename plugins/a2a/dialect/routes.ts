@@ -2,7 +2,7 @@ import type { PluginContext } from "propylon";
 import { type Files, traceOf } from "propylon/kit";
 import { prefersEvents } from "propylon/internal";
 import { CONTINUES_HEADER } from "../contract/message.ts";
-import type { Card } from "../card.ts";
+import type { Card } from "../standard/card.ts";
 import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";
 import type { StandardFace } from "../standard/routes.ts";

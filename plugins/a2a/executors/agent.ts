@@ -6,7 +6,7 @@ import type { AgentsService, ChatMessage, RunResult, RunTool } from "propylon/pl
 import type { A2aOptions, SkillOptions } from "../options.ts";
 import { compact } from "../tasks/compaction.ts";
 import type { Conversation, Conversations } from "../tasks/conversations.ts";
-import type { Work } from "../tasks/work.ts";
+import type { Work } from "../tasks/task/work.ts";
 import { fromAgent, historyOf, toAgent } from "./agent-parts.ts";
 import type { AgentExecutor } from "./own.ts";
 import { TaskReporter } from "./reporter.ts";

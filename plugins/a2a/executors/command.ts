@@ -5,7 +5,7 @@ import { basename } from "node:path";
 import { GatewayError, type Call } from "propylon";
 import type { Part } from "propylon/contract";
 import { environment, type SkillOptions } from "../options.ts";
-import type { Work } from "../tasks/work.ts";
+import type { Work } from "../tasks/task/work.ts";
 import type { AgentExecutor } from "./own.ts";
 import { runProgram, type ProgramEnd } from "./process.ts";
 

@@ -2,7 +2,7 @@ import { GatewayError, type PluginContext } from "propylon";
 import type { Files } from "propylon/kit";
 import type { AgentsService } from "propylon/plugins/agents";
 import type { A2aOptions, SkillOptions } from "../options.ts";
-import type { Skill } from "../skills.ts";
+import type { Skill } from "../tasks/task/skills.ts";
 import type { RequestHandler } from "../tasks/request-handler.ts";
 import type { Conversations } from "../tasks/conversations.ts";
 import { agentExecutor } from "./agent.ts";

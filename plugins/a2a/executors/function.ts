@@ -2,7 +2,7 @@ import { GatewayError, type Call, type PluginContext } from "propylon";
 import type { Files } from "propylon/kit";
 import { textOf } from "propylon/contract";
 import { isSkillCode, type SkillTask } from "../define.ts";
-import type { Work } from "../tasks/work.ts";
+import type { Work } from "../tasks/task/work.ts";
 import type { AgentExecutor } from "./own.ts";
 
 /**

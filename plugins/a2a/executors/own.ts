@@ -5,10 +5,10 @@ import { toContent } from "propylon/internal";
 import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
-import type { Skill } from "../skills.ts";
+import type { Skill } from "../tasks/task/skills.ts";
 import { MAX_ID } from "../body.ts";
-import { LiveTask } from "../tasks/live-task.ts";
-import { Work } from "../tasks/work.ts";
+import { LiveTask } from "../tasks/task/live-task.ts";
+import { Work } from "../tasks/task/work.ts";
 
 /** Does the work on a message; a throw fails the task with the words of a GatewayError. */
 export interface AgentExecutor {

@@ -1,6 +1,6 @@
 import { textOf, type Part } from "propylon/contract";
 import type { AgentEvent } from "propylon/plugins/agents";
-import type { Work } from "../tasks/work.ts";
+import type { Work } from "../tasks/task/work.ts";
 
 /** Tells of an agent's run in its task: what it does as status, what it writes as artifact. */
 export class TaskReporter {

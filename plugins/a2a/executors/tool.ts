@@ -2,7 +2,7 @@ import { GatewayError, type GatewayInfo, type Json, type Tool } from "propylon";
 import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
-import type { Skill } from "../skills.ts";
+import type { Skill } from "../tasks/task/skills.ts";
 
 /** A skill that is one tool of any server. */
 export function toolSkill(

@@ -1,6 +1,6 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { RouteEvent } from "propylon";
-import type { Card } from "../card.ts";
+import type { Card } from "./card.ts";
 import type { RuntimeService } from "../service.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { HandlerDependencies } from "./handler.ts";

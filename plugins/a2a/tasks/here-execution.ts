@@ -1,11 +1,11 @@
 import { GatewayError } from "propylon";
 import type { Message } from "propylon/contract";
 import type { RunningTask, SendOptions, TaskOwner } from "../service.ts";
-import { admit } from "./admission.ts";
-import type { LiveTask } from "./live-task.ts";
-import type { LocalTasks } from "./local-tasks.ts";
-import { refuseLost, refuseMessage, refuseReuse } from "./refusals.ts";
-import type { Succession } from "./succession.ts";
+import { admit } from "./task/admission.ts";
+import type { LiveTask } from "./task/live-task.ts";
+import type { LocalTasks } from "./task/local-tasks.ts";
+import { refuseLost, refuseMessage, refuseReuse } from "./task/refusals.ts";
+import type { Succession } from "./replicas/succession.ts";
 
 /** How messages are taken where the gateway works on a task that its message came to. */
 export class HereExecution {

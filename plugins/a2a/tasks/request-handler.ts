@@ -10,19 +10,19 @@ import type {
   SendOptions,
   TaskFilter,
 } from "../service.ts";
-import { TasksElsewhere } from "./elsewhere.ts";
+import { TasksElsewhere } from "./replicas/elsewhere.ts";
 import { HereExecution } from "./here-execution.ts";
-import type { LiveTask } from "./live-task.ts";
-import { type DropListener, LocalTasks, type TaskWatcher } from "./local-tasks.ts";
-import { Succession } from "./succession.ts";
-import { TaskRecords } from "./task-records.ts";
-import { QueueExecution, type QueueDependencies } from "./queue-execution.ts";
-import { createQueueHost } from "./queue-host.ts";
-import { inMotion, NOT_LET_IN, refuseCancel } from "./refusals.ts";
+import type { LiveTask } from "./task/live-task.ts";
+import { type DropListener, LocalTasks, type TaskWatcher } from "./task/local-tasks.ts";
+import { Succession } from "./replicas/succession.ts";
+import { TaskRecords } from "./task/task-records.ts";
+import { QueueExecution, type QueueDependencies } from "./replicas/queue-execution.ts";
+import { createQueueHost } from "./replicas/queue-host.ts";
+import { inMotion, NOT_LET_IN, refuseCancel } from "./task/refusals.ts";
 import { TaskListing } from "./task-listing.ts";
-import type { TaskCounts } from "./task-counts.ts";
-import type { TaskDependencies } from "./tasks-at-work.ts";
-import type { Work } from "./work.ts";
+import type { TaskCounts } from "./task/task-counts.ts";
+import type { TaskDependencies } from "./task/tasks-at-work.ts";
+import type { Work } from "./task/work.ts";
 
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
 export class RequestHandler implements RuntimeService {

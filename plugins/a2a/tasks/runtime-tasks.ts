@@ -11,8 +11,8 @@ import {
   toEnd,
   ttlOf,
 } from "propylon/plugins/tasks";
-import { SCHEMA_TYPE } from "./form.ts";
-import type { LiveTask } from "./live-task.ts";
+import { SCHEMA_TYPE } from "./task/form.ts";
+import type { LiveTask } from "./task/live-task.ts";
 import type { RequestHandler } from "./request-handler.ts";
 
 /** What is asked where the question has no form of its own. */

@@ -1,10 +1,10 @@
 import type { Task } from "propylon/contract";
 import { Semaphore, timeoutSignal } from "propylon/kit";
 import type { ListedTask, TaskFilter, TaskOwner } from "../service.ts";
-import type { TasksElsewhere } from "./elsewhere.ts";
-import type { TaskRecord } from "./task-record.ts";
-import type { TaskRecords } from "./task-records.ts";
-import { passes, type TaskStore } from "./task-store.ts";
+import type { TasksElsewhere } from "./replicas/elsewhere.ts";
+import type { TaskRecord } from "./task/task-record.ts";
+import type { TaskRecords } from "./task/task-records.ts";
+import { passes, type TaskStore } from "./task/task-store.ts";
 import { isSettled } from "../contract/states.ts";
 
 /** Lists of tasks that are read from the store at a time. */

@@ -11,7 +11,7 @@ import {
 } from "propylon/plugins/nats";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
-import { tokenOf } from "../subjects.ts";
+import { tokenOf } from "../message/subjects.ts";
 import type {
   Delivery,
   Headers,
@@ -20,11 +20,11 @@ import type {
   Parcel,
   Transport,
   TransportStatus,
-} from "../transport.ts";
+} from "../message/transport.ts";
 import { probe } from "./probe.ts";
 import { refusedStore } from "./refusal.ts";
 import { provision } from "./streams.ts";
-import { MESSAGE_ID } from "../headers.ts";
+import { MESSAGE_ID } from "../message/headers.ts";
 
 /** Longest wait for the queue's word that it has stored something, in milliseconds. */
 const STORE_MS = 5_000;

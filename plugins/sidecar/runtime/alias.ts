@@ -1,6 +1,6 @@
 import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/contract";
-import { scopedId } from "../owner.ts";
-import type { Order } from "../task.ts";
+import { scopedId } from "../message/owner.ts";
+import type { Order } from "../message/task.ts";
 
 type Ids = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { isWithinDepth, parseExact } from "propylon/kit";
-import { Failure } from "../failure.ts";
+import { Failure } from "../message/failure.ts";
 
 /** Deepest nesting of what the runtime answers. */
 const MAX_DEPTH = 64;

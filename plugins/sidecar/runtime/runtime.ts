@@ -14,8 +14,8 @@ import {
   type StreamEvent,
   type Task,
 } from "propylon/contract";
-import { Failure } from "../failure.ts";
-import { Limit } from "../limit.ts";
+import { Failure } from "../message/failure.ts";
+import { Limit } from "../message/limit.ts";
 import type { Settings } from "../settings.ts";
 import { excess, parseAnswer } from "./answer.ts";
 import { readManifest, servedManifest } from "./manifest.ts";

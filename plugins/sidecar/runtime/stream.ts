@@ -6,7 +6,7 @@ import {
   type StreamEvent,
   type Task,
 } from "propylon/contract";
-import { Failure } from "../failure.ts";
+import { Failure } from "../message/failure.ts";
 import { excess, parseAnswer } from "./answer.ts";
 
 /**

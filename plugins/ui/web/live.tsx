@@ -9,7 +9,7 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from "react";
-import { OWN_SCRIPT, PAGES } from "./address.ts";
+import { OWN_SCRIPT, PAGES } from "./kit/address.ts";
 import { LiveStream, type EventListener, type LiveState, type Wish } from "./events.ts";
 
 const Live = createContext<LiveStream | undefined>(undefined);

@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
-import { PAGES_PATH } from "./address.ts";
+import { PAGES_PATH } from "./kit/address.ts";
 import { App } from "./app.tsx";
 import { RequestFailure, setUnauthorized } from "./request.ts";
 import "./styles.css";

@@ -1,5 +1,5 @@
-import { GATEWAY } from "./address.ts";
-import { parseExact, writeJson } from "./json.ts";
+import { GATEWAY } from "./kit/address.ts";
+import { parseExact, writeJson } from "./kit/json.ts";
 
 /** A route of the gateway, as `GET /_meta` lists it: `POST /_meta/servers/:server/enable`. */
 export type Route = `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;

@@ -9,7 +9,7 @@ import { useNow } from "./parts/moment.tsx";
 import { Words } from "./parts/text.tsx";
 import { isServed, PLACES } from "./places.tsx";
 import { chooseTheme, chosenTheme, THEMES, type Theme } from "./theme.ts";
-import { formatSpan, formatTime } from "./words.ts";
+import { formatSpan, formatTime } from "./kit/words.ts";
 
 /** Navigation, header and the frame of every page. */
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {

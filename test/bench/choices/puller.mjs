@@ -1,7 +1,7 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, createInbox } from "@nats-io/transport-node";
 import { setTimeout as sleep } from "node:timers/promises";
-import { Puller } from "../../../dist/modules/plugins/nats/puller.js";
+import { Puller } from "../../../dist/modules/plugins/nats/queue/puller.js";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 
 const STREAM = "TASKS";

@@ -2,7 +2,7 @@
 import { withIssuer } from "../../fixtures/issuer.mjs";
 
 const { createGateway } = await import("propylon");
-const { Loader } = await import("../../../dist/modules/plugins/team-auth/loader.js");
+const { Loader } = await import("../../../dist/modules/plugins/team-auth/bearer/loader.js");
 const resolvePlugin = async (name) => (await import(`propylon/plugins/${name}`)).default;
 const config = { ...JSON.parse(process.argv[2]), log: { level: "error" } };
 const { issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));

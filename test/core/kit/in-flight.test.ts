@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { InFlightSet, type Slotted } from "../../../core/kit/cancellation.ts";
-import { Pending, type Awaited } from "../../../plugins/servers/exchange.ts";
+import { Pending, type Awaited } from "../../../plugins/servers/wire/exchange.ts";
 
 describe("Roster", () => {
   it("holds what a Set would hold, whatever comes and goes", () => {

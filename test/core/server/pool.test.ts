@@ -5,7 +5,7 @@ import type { Scope } from "../../../core/gateway/scope.ts";
 import { ServerPool, type ServerPlan, type TypedServer } from "../../../core/gateway/pool.ts";
 import type { ServerType } from "../../../core/call/server-type.ts";
 import type { ServerEvent } from "../../../core/call/server.ts";
-import type { UpstreamConfig } from "../../../plugins/servers/dial.ts";
+import type { UpstreamConfig } from "../../../plugins/servers/connection/dial.ts";
 import {
   callText,
   log,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import fc from "fast-check";
-import { readCard } from "../../../plugins/a2a-client/card.ts";
+import { readCard } from "../../../plugins/a2a-client/card/card.ts";
 import { agentOptions } from "../../../plugins/a2a-client/options.ts";
-import { readEvent } from "../../../plugins/a2a-client/translation.ts";
+import { readEvent } from "../../../plugins/a2a-client/call/translation.ts";
 import { readTypedEvents } from "../../../core/kit/events.ts";
-import { skillTools } from "../../../plugins/a2a-client/tool.ts";
+import { skillTools } from "../../../plugins/a2a-client/call/tool.ts";
 import { startAgent } from "./agent.ts";
 import { until } from "../../fixtures/until.ts";
 import { say, settled, startBridge, textOf } from "./kit.ts";

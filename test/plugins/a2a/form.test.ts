@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Part } from "../../../plugins/a2a/contract/index.ts";
-import { partsOfForm, readAnswer } from "../../../plugins/a2a/tasks/form.ts";
+import { partsOfForm, readAnswer } from "../../../plugins/a2a/tasks/task/form.ts";
 
 const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
 const TRIP = {

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { toolSkill } from "../../../plugins/a2a/executors/tool.ts";
 import { skillOptionsSchema } from "../../../plugins/a2a/options.ts";
-import type { Work } from "../../../plugins/a2a/tasks/work.ts";
+import type { Work } from "../../../plugins/a2a/tasks/task/work.ts";
 import { messageOf } from "../a2a-contract/kit.ts";
 import { ALICE, folder, gate, say, startRuntime } from "./kit.ts";
 

@@ -3,9 +3,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { StreamEvent, TaskState } from "../../../plugins/a2a/contract/index.ts";
-import { QueuedTasks } from "../../../plugins/a2a/tasks/queued-tasks.ts";
-import type { TaskRecord } from "../../../plugins/a2a/tasks/task-record.ts";
-import { TaskRecords } from "../../../plugins/a2a/tasks/task-records.ts";
+import { QueuedTasks } from "../../../plugins/a2a/tasks/replicas/queued-tasks.ts";
+import type { TaskRecord } from "../../../plugins/a2a/tasks/task/task-record.ts";
+import { TaskRecords } from "../../../plugins/a2a/tasks/task/task-records.ts";
 
 /** A task that a gateway works on. */
 const recordOf = (state: TaskState): TaskRecord => ({

@@ -12,7 +12,7 @@ import {
   type TaskState,
 } from "../../../plugins/a2a/contract/index.ts";
 import { compact } from "../../../plugins/a2a/tasks/compaction.ts";
-import { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
+import { LiveTask } from "../../../plugins/a2a/tasks/task/live-task.ts";
 import { estimateTokens } from "../../../plugins/a2a/tasks/transcript.ts";
 import type { ChatMessage } from "../../../plugins/agents/model.ts";
 import { ALICE } from "./kit.ts";

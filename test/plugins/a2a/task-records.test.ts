@@ -3,11 +3,11 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
-import type { LiveTask } from "../../../plugins/a2a/tasks/live-task.ts";
-import { LocalTasks } from "../../../plugins/a2a/tasks/local-tasks.ts";
-import type { TaskDependencies } from "../../../plugins/a2a/tasks/tasks-at-work.ts";
-import { TaskRecords } from "../../../plugins/a2a/tasks/task-records.ts";
-import type { TaskRecord } from "../../../plugins/a2a/tasks/task-record.ts";
+import type { LiveTask } from "../../../plugins/a2a/tasks/task/live-task.ts";
+import { LocalTasks } from "../../../plugins/a2a/tasks/task/local-tasks.ts";
+import type { TaskDependencies } from "../../../plugins/a2a/tasks/task/tasks-at-work.ts";
+import { TaskRecords } from "../../../plugins/a2a/tasks/task/task-records.ts";
+import type { TaskRecord } from "../../../plugins/a2a/tasks/task/task-record.ts";
 
 class SharedMemory extends MemoryDriver {
   override readonly shared = true as never;

@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { StateFile } from "../../../plugins/gating/file.ts";
-import { FlagStore } from "../../../plugins/gating/flag-store.ts";
+import { StateFile } from "../../../plugins/gating/flags/file.ts";
+import { FlagStore } from "../../../plugins/gating/flags/flag-store.ts";
 import { temporaryFolder } from "./kit.ts";
 
 it("a store that is closed takes its file no more, whatever it hears then", async () => {

@@ -5,8 +5,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { parseState, toState } from "../../../plugins/gating/state.ts";
-import { withFlags, type FlagMap } from "../../../plugins/gating/flags.ts";
+import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
+import { withFlags, type FlagMap } from "../../../plugins/gating/flags/flags.ts";
 import type { Flag } from "propylon/plugins/gating";
 import { temporaryFolder } from "./kit.ts";
 
@@ -21,16 +21,20 @@ interface News {
 
 /** Starts the writer, lets it write for a random time, kills it; tells the states the file may have. */
 async function killWriter(file: string, before: FlagMap): Promise<readonly string[]> {
-  const child = fork(path("toggler.mjs"), [path("../../../plugins/gating/flag-store.ts"), file], {
-    env: {
-      ...process.env,
-      ALIAS: JSON.stringify({
-        "propylon/kit": path("propylon.ts"),
-        "propylon/internal": path("propylon.ts"),
-        propylon: path("propylon.ts"),
-      }),
+  const child = fork(
+    path("toggler.mjs"),
+    [path("../../../plugins/gating/flags/flag-store.ts"), file],
+    {
+      env: {
+        ...process.env,
+        ALIAS: JSON.stringify({
+          "propylon/kit": path("propylon.ts"),
+          "propylon/internal": path("propylon.ts"),
+          propylon: path("propylon.ts"),
+        }),
+      },
     },
-  });
+  );
   let confirmed = before;
   let about: FlagMap | undefined;
   let hasWritten: () => void = () => {};

@@ -5,9 +5,14 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isServerOn, isToolOn, withFlags, type FlagMap } from "../../../plugins/gating/flags.ts";
-import { statePath } from "../../../plugins/gating/path.ts";
-import { parseState, toState } from "../../../plugins/gating/state.ts";
+import {
+  isServerOn,
+  isToolOn,
+  withFlags,
+  type FlagMap,
+} from "../../../plugins/gating/flags/flags.ts";
+import { statePath } from "../../../plugins/gating/flags/path.ts";
+import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
 import type { Flag, GatingState } from "propylon/plugins/gating";
 import { definePlugin } from "propylon";
 import { freePort } from "propylon/testing";
@@ -448,7 +453,7 @@ describe("a disk that takes nothing", () => {
         "-c",
         'ulimit -f 4; exec node "$0" "$1" "$2"',
         path("filler.mjs"),
-        path("../../../plugins/gating/flag-store.ts"),
+        path("../../../plugins/gating/flags/flag-store.ts"),
         file,
       ],
       {

@@ -2,9 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { textOf } from "../../../plugins/a2a/contract/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
-import { instructionsFor, REMINDER } from "../../../plugins/lifecycle/instructions.ts";
-import { Output } from "../../../plugins/lifecycle/output.ts";
-import { verdictOf } from "../../../plugins/lifecycle/verdict.ts";
+import { instructionsFor, REMINDER } from "../../../plugins/lifecycle/run/instructions.ts";
+import { Output } from "../../../plugins/lifecycle/record/output.ts";
+import { verdictOf } from "../../../plugins/lifecycle/run/verdict.ts";
 import {
   call,
   completes,

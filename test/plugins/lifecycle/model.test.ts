@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { endingOf } from "../../../plugins/lifecycle/report.ts";
+import { endingOf } from "../../../plugins/lifecycle/run/report.ts";
 import { commands, Model, Rig } from "./model.ts";
 
 describe("A056, C18, C19: whatever is done, in whatever order, an agent ends once", () => {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
-import { ManagedAgent } from "../../../plugins/lifecycle/agent.ts";
-import { Roster } from "../../../plugins/lifecycle/roster.ts";
+import { ManagedAgent } from "../../../plugins/lifecycle/record/agent.ts";
+import { Roster } from "../../../plugins/lifecycle/record/roster.ts";
 
 const LIMITS = { maxAgents: 1_000, ttl: 3_600_000, maxSize: 1_000_000 };
 

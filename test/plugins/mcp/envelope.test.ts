@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { classify, readableId, readClientMessage } from "../../../plugins/mcp/client-message.ts";
-import { META_CAPABILITIES, META_VERSION } from "../../../plugins/mcp/protocol.ts";
+import {
+  classify,
+  readableId,
+  readClientMessage,
+} from "../../../plugins/mcp/message/client-message.ts";
+import { META_CAPABILITIES, META_VERSION } from "../../../plugins/mcp/message/protocol.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const id = fc.oneof(fc.string(), fc.maxSafeInteger());

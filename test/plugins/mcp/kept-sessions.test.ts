@@ -10,7 +10,7 @@ import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import type { Principal } from "../../../core/index.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import { freePort } from "../../../core/testing/index.ts";
-import { SessionLookup } from "../../../plugins/mcp/session-lookup.ts";
+import { SessionLookup } from "../../../plugins/mcp/session/session-lookup.ts";
 import { until } from "../../fixtures/until.ts";
 import { type Kept, outliving } from "./kept.ts";
 import { FakeServer, openSession, post, serve, type Served, text } from "./kit.ts";

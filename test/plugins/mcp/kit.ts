@@ -22,7 +22,7 @@ import {
   type GatewayConfigInput,
 } from "../../../core/config/schema.ts";
 import { GatewayError } from "../../../core/kit/errors.ts";
-import { Endpoint } from "../../../plugins/mcp/endpoint.ts";
+import { Endpoint } from "../../../plugins/mcp/endpoint/endpoint.ts";
 import type { EndpointContent, EndpointHost } from "../../../core/plugin/endpoint-server.ts";
 import {
   type Catalogue,

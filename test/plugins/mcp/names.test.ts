@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchesLiterals } from "../../../core/kit/wildcard.ts";
-import { type Contender, Contenders } from "../../../plugins/mcp/contenders.ts";
+import { type Contender, Contenders } from "../../../plugins/mcp/view/contenders.ts";
 import {
   exposeNames,
   type Named,
   type NamingContext,
   type NamingRule,
-} from "../../../plugins/mcp/exposed-names.ts";
-import { ToolSelection } from "../../../plugins/mcp/tool-selection.ts";
-import { UriTemplates } from "../../../plugins/mcp/uri-templates.ts";
+} from "../../../plugins/mcp/view/exposed-names.ts";
+import { ToolSelection } from "../../../plugins/mcp/view/tool-selection.ts";
+import { UriTemplates } from "../../../plugins/mcp/view/uri-templates.ts";
 import { FakeServer } from "./kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { ParkedCalls } from "../../../plugins/mcp/parked-calls.ts";
+import { ParkedCalls } from "../../../plugins/mcp/call/parked-calls.ts";
 
 it("T5: at the limit the held calls of whoever has most are aborted, the longest held first", () => {
   const aborted: string[] = [];

@@ -7,9 +7,9 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { afterEach, expect, it, onTestFinished } from "vitest";
 import { GatewayError } from "../../../core/kit/errors.ts";
 import { Answer } from "../../../core/call/answer.ts";
-import { Journals } from "../../../plugins/mcp/journal.ts";
-import type { HttpReply } from "../../../plugins/mcp/reply.ts";
-import { Session } from "../../../plugins/mcp/session.ts";
+import { Journals } from "../../../plugins/mcp/message/journal.ts";
+import type { HttpReply } from "../../../plugins/mcp/message/reply.ts";
+import { Session } from "../../../plugins/mcp/session/session.ts";
 import { until } from "../../fixtures/until.ts";
 import { FakeServer, openSession, serve, type Served } from "./kit.ts";
 

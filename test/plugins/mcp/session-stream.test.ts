@@ -1,14 +1,14 @@
 import type { ServerResponse } from "node:http";
 import { createHash } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
-import { EndpointContext } from "../../../plugins/mcp/context.ts";
-import { Session } from "../../../plugins/mcp/session.ts";
-import { SessionPeers } from "../../../plugins/mcp/session-peers.ts";
+import { EndpointContext } from "../../../plugins/mcp/view/context.ts";
+import { Session } from "../../../plugins/mcp/session/session.ts";
+import { SessionPeers } from "../../../plugins/mcp/replicas/session-peers.ts";
 import { serve } from "./kit.ts";
-import { Journals } from "../../../plugins/mcp/journal.ts";
-import { RemoteStream } from "../../../plugins/mcp/remote-stream.ts";
-import { SessionStream, streamPartSchema } from "../../../plugins/mcp/session-stream.ts";
-import { EventStream, KeepAlive } from "../../../plugins/mcp/stream.ts";
+import { Journals } from "../../../plugins/mcp/message/journal.ts";
+import { RemoteStream } from "../../../plugins/mcp/replicas/remote-stream.ts";
+import { SessionStream, streamPartSchema } from "../../../plugins/mcp/session/session-stream.ts";
+import { EventStream, KeepAlive } from "../../../plugins/mcp/message/stream.ts";
 
 /** A stream of a session that another gateway still tells, and a client that reads it. */
 function createStream(queue = 64 * 1_048_576) {

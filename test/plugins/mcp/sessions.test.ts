@@ -5,7 +5,7 @@ import {
   type Session,
   type SessionEnd,
   SessionTable,
-} from "../../../plugins/mcp/session.ts";
+} from "../../../plugins/mcp/session/session.ts";
 import { FakeServer, openSession, post, serve, text, type Served } from "./kit.ts";
 import type { Json } from "../../../core/kit/types.ts";
 import { until } from "../../fixtures/until.ts";

@@ -1,8 +1,8 @@
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Endpoints } from "../../../plugins/mcp/endpoints.ts";
-import { KnownLists } from "../../../plugins/mcp/known-lists.ts";
-import { digestsOf, View } from "../../../plugins/mcp/view.ts";
+import { KnownLists } from "../../../plugins/mcp/view/known-lists.ts";
+import { digestsOf, View } from "../../../plugins/mcp/view/view.ts";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";

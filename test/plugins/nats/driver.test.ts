@@ -1,10 +1,10 @@
 import { jetstream, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, createInbox, headers, type NatsConnection } from "@nats-io/transport-node";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Opened } from "../../../plugins/nats/linking.ts";
-import { Listening } from "../../../plugins/nats/listening.ts";
-import { StoreRequest } from "../../../plugins/nats/request.ts";
-import { Subjects } from "../../../plugins/nats/subjects.ts";
+import type { Opened } from "../../../plugins/nats/link/linking.ts";
+import { Listening } from "../../../plugins/nats/store/listening.ts";
+import { StoreRequest } from "../../../plugins/nats/link/request.ts";
+import { Subjects } from "../../../plugins/nats/store/subjects.ts";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { until, useDriver, useServer } from "./kit.ts";
 

@@ -3,7 +3,7 @@ import { onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { NatsDriver } from "../../../plugins/nats/driver.ts";
 import { optionsSchema, natsSettingsOf } from "../../../plugins/nats/options.ts";
-import type { Timing } from "../../../plugins/nats/timing.ts";
+import type { Timing } from "../../../plugins/nats/store/timing.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { requireProgram } from "../../fixtures/programs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Subjects } from "../../../plugins/nats/subjects.ts";
+import { Subjects } from "../../../plugins/nats/store/subjects.ts";
 
 const subjects = new Subjects("p");
 const CHARACTERS = "/=._->*~%$a0B\"'\\:#@ ".replace(" ", "");

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
 import { createPrincipal } from "../../../core/kit/principal.ts";
-import { LoginAccounts } from "../../../plugins/oauth-client/accounts.ts";
-import type { AccountTokens } from "../../../plugins/oauth-client/tokens.ts";
+import { LoginAccounts } from "../../../plugins/oauth-client/login/accounts.ts";
+import type { AccountTokens } from "../../../plugins/oauth-client/provider/tokens.ts";
 
 const PEOPLE = 2_000;
 /** A large one: signed tokens have a thousand bytes or two. */

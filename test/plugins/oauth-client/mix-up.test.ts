@@ -1,6 +1,10 @@
 import { expect, it } from "vitest";
 import { readAuth } from "../../../plugins/servers/service.ts";
-import { documentOf, loginOf, redirectOf } from "../../../plugins/oauth-client/registration.ts";
+import {
+  documentOf,
+  loginOf,
+  redirectOf,
+} from "../../../plugins/oauth-client/provider/registration.ts";
 import { LoginBrowser, LoginProvider } from "../../fixtures/login-provider.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
 import { setupGateway } from "../../../core/testing/index.ts";

@@ -4,8 +4,8 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { ProviderHttp } from "../../../core/kit/provider-http.ts";
-import { ClientDocuments } from "../../../plugins/oauth/client-documents.ts";
-import { providerFault } from "../../../plugins/oauth-client/faults.ts";
+import { ClientDocuments } from "../../../plugins/oauth/clients/client-documents.ts";
+import { providerFault } from "../../../plugins/oauth-client/provider/faults.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";
 
 type Lookup = (

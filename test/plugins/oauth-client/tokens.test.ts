@@ -1,5 +1,5 @@
 import { expect, it, describe, onTestFinished, vi } from "vitest";
-import { LoginAccount } from "../../../plugins/oauth-client/account.ts";
+import { LoginAccount } from "../../../plugins/oauth-client/login/account.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
 import { startClock } from "../../fixtures/clock.ts";
 import { clientOf, setupPersonal, setupRig, textOf } from "./kit.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { claimValues } from "../../../plugins/oauth/claim-values.ts";
+import { claimValues } from "../../../plugins/oauth/people/claim-values.ts";
 import { Program } from "./attempt.ts";
 import { setupLogin } from "./kit.ts";
 

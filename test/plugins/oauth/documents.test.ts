@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { ClientDocuments } from "../../../plugins/oauth/client-documents.ts";
+import { ClientDocuments } from "../../../plugins/oauth/clients/client-documents.ts";
 import { ask } from "../oauth-resource/kit.ts";
 import { documentOf, sendJson, type Serve, serveDocuments } from "./client-documents.ts";
 import { setupLogin } from "./kit.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { createIssuerKey, ScriptedIssuer } from "../../fixtures/issuer.ts";
 import { SECRET, type RealProvider } from "../../fixtures/oidc-provider.ts";
 import { Program } from "./attempt.ts";
-import { IdTokens } from "../../../plugins/oauth/id-tokens.ts";
+import { IdTokens } from "../../../plugins/oauth/people/id-tokens.ts";
 import { setupLogin, visit } from "./kit.ts";
 
 type Claims = Readonly<Record<string, unknown>>;

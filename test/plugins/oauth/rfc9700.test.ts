@@ -3,8 +3,11 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { decodeJwt, decodeProtectedHeader, SignJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type AccessTokenParts, SignedAccess } from "../../../plugins/oauth/access-tokens.ts";
-import type { KeyRing } from "../../../plugins/oauth/key-ring.ts";
+import {
+  type AccessTokenParts,
+  SignedAccess,
+} from "../../../plugins/oauth/tokens/access-tokens.ts";
+import type { KeyRing } from "../../../plugins/oauth/tokens/key-ring.ts";
 import type { ShownPage } from "../../fixtures/browser.ts";
 import { startClock } from "../../fixtures/clock.ts";
 import { ask } from "../oauth-resource/kit.ts";

@@ -9,7 +9,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { generate } from "openapi-typescript-codegen";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { definePlugin, type Json } from "propylon";
-import { inlineSchema } from "../../../plugins/openapi/schema.ts";
+import { inlineSchema } from "../../../plugins/openapi/document/schema.ts";
 import { createSlow, EVERYTHING, get, post, startOpenapi, startReal } from "./support.ts";
 
 const run = promisify(execFile);

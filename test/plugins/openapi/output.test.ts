@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { ExactNumber } from "../../../core/kit/exact-number.ts";
 import { describe, expect, it } from "vitest";
-import { outputItems, plainValue, type OutputItem } from "../../../plugins/openapi/output.ts";
+import { outputItems, plainValue, type OutputItem } from "../../../plugins/openapi/call/output.ts";
 
 const text = (value: string) => ({ type: "text", text: value });
 const deep = `${"[".repeat(200)}${"]".repeat(200)}`;

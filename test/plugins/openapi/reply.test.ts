@@ -1,7 +1,7 @@
 import { Answer } from "propylon";
 import { describe, expect, it } from "vitest";
 import { prefersEvents } from "../../../core/internal.ts";
-import { failureOf, renderResult } from "../../../plugins/openapi/reply.ts";
+import { failureOf, renderResult } from "../../../plugins/openapi/call/reply.ts";
 
 describe("failures", () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { effectiveTimeout, requestedTimeout } from "../../../plugins/openapi/timeout.ts";
+import { effectiveTimeout, requestedTimeout } from "../../../plugins/openapi/call/timeout.ts";
 import { definePlugin } from "propylon";
 import { Gating, type GatingService } from "propylon/plugins/gating";
 import gating from "../../../plugins/gating/index.ts";

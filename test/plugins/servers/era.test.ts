@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Upstream } from "../../../plugins/servers/upstream.ts";
+import type { Upstream } from "../../../plugins/servers/upstream/upstream.ts";
 import { callText, makeCall, makePeer, makeUpstream, reached } from "./support/calls.ts";
 import { type Handler, rpc, type Running, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";

@@ -9,7 +9,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { HttpPool, type RequestControl } from "../../../plugins/servers/http-pool.ts";
+import { HttpPool, type RequestControl } from "../../../plugins/servers/pool/http-pool.ts";
 import { makeAuthority, makeCertificate } from "../../fixtures/certificate.ts";
 import { closing } from "./support/use.ts";
 
@@ -379,7 +379,7 @@ describe("TLS", () => {
     await writeFile(file, authority.cert);
     const child = `
       const { createJiti } = await import("jiti");
-      const { HttpPool } = await createJiti(process.cwd()).import(process.cwd() + "/plugins/servers/http-pool.ts");
+      const { HttpPool } = await createJiti(process.cwd()).import(process.cwd() + "/plugins/servers/pool/http-pool.ts");
       const asked = (pool) => new Promise((resolve) => pool.dispatch(
         { method: "GET", path: "/", headers: [], body: null },
         { onResponseEnd: () => resolve("through"), onResponseError: (error) => resolve(error.code) },

@@ -19,7 +19,7 @@ import {
 import { Fernet } from "../../../core/kit.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import access from "../../../plugins/access/index.ts";
-import { Assertions, storedKeySchema } from "../../../plugins/servers/identity.ts";
+import { Assertions, storedKeySchema } from "../../../plugins/servers/connection/identity.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 const CLAIM = { "propylon/identity": "I am the king", "propylon/else": 1, "example/kept": true };

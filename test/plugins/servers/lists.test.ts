@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerEvent } from "../../../core/call/server.ts";
-import { type Clock, SYSTEM_CLOCK } from "../../../plugins/servers/clock.ts";
-import type { Upstream } from "../../../plugins/servers/upstream.ts";
+import { type Clock, SYSTEM_CLOCK } from "../../../plugins/servers/wire/clock.ts";
+import type { Upstream } from "../../../plugins/servers/upstream/upstream.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { rpc, type Running, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Answer } from "../../../core/call/answer.ts";
-import { findId, isNotice, nextId, readMessage } from "../../../plugins/servers/message.ts";
+import { findId, isNotice, nextId, readMessage } from "../../../plugins/servers/wire/message.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 function split(text: string, places: readonly number[]): Buffer[] {

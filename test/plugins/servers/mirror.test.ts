@@ -1,7 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/kit/types.ts";
-import { encodeHeader, mirrorArguments, readMirrors } from "../../../plugins/servers/envelope.ts";
+import {
+  encodeHeader,
+  mirrorArguments,
+  readMirrors,
+} from "../../../plugins/servers/wire/envelope.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 function tool(properties: Json, more: Json = {}): { name: string; inputSchema: Json } {

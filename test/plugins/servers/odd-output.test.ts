@@ -5,7 +5,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import { callText, makeUpstream, reached } from "./support/calls.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
-import { SYSTEM_CLOCK } from "../../../plugins/servers/clock.ts";
+import { SYSTEM_CLOCK } from "../../../plugins/servers/wire/clock.ts";
 
 const use = closing();
 

@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
 import { GatewayError } from "../../../core/kit/errors.ts";
-import type { Connection } from "../../../plugins/servers/connection.ts";
+import type { Connection } from "../../../plugins/servers/connection/connection.ts";
 import {
   OwnConnections,
   type OwnConnectionsOptions,
-} from "../../../plugins/servers/own-connections.ts";
+} from "../../../plugins/servers/upstream/own-connections.ts";
 import { until } from "../../fixtures/until.ts";
 import { log, makeCall, makePeer } from "./support/calls.ts";
 

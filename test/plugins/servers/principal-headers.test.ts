@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { createGateway } from "../../../core/index.ts";
 import { createPrincipal } from "../../../core/kit/principal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { ServerCredentials } from "../../../plugins/servers/personal.ts";
+import { ServerCredentials } from "../../../plugins/servers/http/personal.ts";
 
 /** A server of the modern era that says which headers came. */
 async function setupServer() {

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { ProxiedPool } from "../../../plugins/servers/proxied-pool.ts";
-import type { RequestControl } from "../../../plugins/servers/http-pool.ts";
+import { ProxiedPool } from "../../../plugins/servers/pool/proxied-pool.ts";
+import type { RequestControl } from "../../../plugins/servers/pool/http-pool.ts";
 
 const BODY = "x".repeat(3_000);
 const CHUNK = `bb8\r\n${BODY}\r\n`;

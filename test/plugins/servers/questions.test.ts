@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { clientError } from "../../../plugins/mcp/asks.ts";
+import { clientError } from "../../../plugins/mcp/call/asks.ts";
 import type { Json, Peer } from "../../../core/kit/types.ts";
-import { type Exchange, Pending } from "../../../plugins/servers/exchange.ts";
-import { Owners, Questions } from "../../../plugins/servers/questions.ts";
+import { type Exchange, Pending } from "../../../plugins/servers/wire/exchange.ts";
+import { Owners, Questions } from "../../../plugins/servers/connection/questions.ts";
 
 function setUp(...asks: ((method: string) => Promise<Json>)[]) {
   const pending = new Pending<Exchange>();

@@ -3,8 +3,8 @@ import { expect, it } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import { GatewayError, toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway } from "../../../core/gateway/management/create.ts";
-import { CoalescingQueue } from "../../../plugins/servers/coalescing-queue.ts";
-import { toAnswer, toText } from "../../../plugins/servers/relay.ts";
+import { CoalescingQueue } from "../../../plugins/servers/replicas/coalescing-queue.ts";
+import { toAnswer, toText } from "../../../plugins/servers/replicas/relay.ts";
 import { keepError, restoreError } from "../../../core/internal.ts";
 
 const MAX_DEPTH = 64;

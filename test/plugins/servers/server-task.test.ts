@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { Answer } from "../../../core/call/answer.ts";
 import type { Json } from "../../../core/kit/types.ts";
 import { GatewayError, isGatewayError } from "../../../core/kit/errors.ts";
-import { ServerTask, type TaskLink } from "../../../plugins/servers/server-task.ts";
+import { ServerTask, type TaskLink } from "../../../plugins/servers/connection/server-task.ts";
 import { makeCall, makePeer } from "./support/calls.ts";
 
 beforeEach(() => void vi.useFakeTimers());

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { GatewayError, toRpcError } from "../../../core/kit/errors.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import type { Progress } from "../../../core/kit/types.ts";
-import type { Upstream } from "../../../plugins/servers/upstream.ts";
+import type { Upstream } from "../../../plugins/servers/upstream/upstream.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { longestTurn } from "../../fixtures/turns.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";

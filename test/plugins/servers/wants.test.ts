@@ -3,9 +3,9 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import { RELAY_TOPIC, type RelayQuestion } from "../../../plugins/servers/relay.ts";
-import { RemoteServer } from "../../../plugins/servers/remote-server.ts";
-import { Wants } from "../../../plugins/servers/wants.ts";
+import { RELAY_TOPIC, type RelayQuestion } from "../../../plugins/servers/replicas/relay.ts";
+import { RemoteServer } from "../../../plugins/servers/replicas/remote-server.ts";
+import { Wants } from "../../../plugins/servers/replicas/wants.ts";
 
 it("thousands of watched resources are all told to the gateway that runs the server after a move", async () => {
   const driver = new MemoryDriver();

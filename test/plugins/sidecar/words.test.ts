@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
-import { isOlder } from "../../../plugins/nats/version.ts";
+import { isOlder } from "../../../plugins/nats/link/version.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";
-import { tokenOf } from "../../../plugins/sidecar/subjects.ts";
-import { keyOf } from "../../../plugins/sidecar/task.ts";
+import { tokenOf } from "../../../plugins/sidecar/message/subjects.ts";
+import { keyOf } from "../../../plugins/sidecar/message/task.ts";
 
 describe("tokenOf", () => {
   it("makes one token of any id", () => {

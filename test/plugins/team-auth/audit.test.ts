@@ -5,10 +5,10 @@ import {
   hashOf,
   type AuditAnchor,
   type AuditRow,
-} from "../../../plugins/team-auth/audit.ts";
-import { verifyAudit } from "../../../plugins/team-auth/audit-check.ts";
-import { oldestFirst, pruneAudit } from "../../../plugins/team-auth/audit-rows.ts";
-import { type Database, timestamp } from "../../../plugins/team-auth/tables.ts";
+} from "../../../plugins/team-auth/audit/audit.ts";
+import { verifyAudit } from "../../../plugins/team-auth/audit/audit-check.ts";
+import { oldestFirst, pruneAudit } from "../../../plugins/team-auth/audit/audit-rows.ts";
+import { type Database, timestamp } from "../../../plugins/team-auth/tables/tables.ts";
 import { PLACES } from "./places.ts";
 
 const DAY = 86_400_000;

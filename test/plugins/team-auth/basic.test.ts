@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { BasicLogin } from "../../../plugins/team-auth/basic.ts";
-import { Guesses } from "../../../plugins/team-auth/guesses.ts";
-import type { AccountLogin } from "../../../plugins/team-auth/snapshot.ts";
-import { hashPassword } from "../../../plugins/team-auth/service-accounts.ts";
+import { BasicLogin } from "../../../plugins/team-auth/bearer/basic.ts";
+import { Guesses } from "../../../plugins/team-auth/bearer/guesses.ts";
+import type { AccountLogin } from "../../../plugins/team-auth/bearer/snapshot.ts";
+import { hashPassword } from "../../../plugins/team-auth/directory/service-accounts.ts";
 
 const PASSWORD = "correct horse battery: staple";
 const basic = (name: string, password: string): string =>

@@ -7,7 +7,7 @@ import { onTestFinished, vi } from "vitest";
 import { definePlugin, type Gateway, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
-import { Issuer } from "../../../plugins/team-auth/issuer.ts";
+import { Issuer } from "../../../plugins/team-auth/bearer/issuer.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 

@@ -4,10 +4,15 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
-import type { AuditEntry } from "../../../plugins/team-auth/changes.ts";
-import { Directory } from "../../../plugins/team-auth/directory.ts";
-import { MIGRATIONS } from "../../../plugins/team-auth/migrations.ts";
-import type { Database, KeyAlgorithm, Tables, Trx } from "../../../plugins/team-auth/tables.ts";
+import type { AuditEntry } from "../../../plugins/team-auth/directory/changes.ts";
+import { Directory } from "../../../plugins/team-auth/directory/directory.ts";
+import { MIGRATIONS } from "../../../plugins/team-auth/tables/migrations.ts";
+import type {
+  Database,
+  KeyAlgorithm,
+  Tables,
+  Trx,
+} from "../../../plugins/team-auth/tables/tables.ts";
 import { openDriver as openSqlite } from "../../../plugins/sqlite/driver.ts";
 import { optionsSchema as sqliteOptions } from "../../../plugins/sqlite/options.ts";
 import { freshSchema, openDriver as openPostgres } from "../postgres/kit.ts";

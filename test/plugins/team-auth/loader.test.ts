@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Loader } from "../../../plugins/team-auth/loader.ts";
-import type { AccessSnapshot } from "../../../plugins/team-auth/snapshot.ts";
-import type { Database } from "../../../plugins/team-auth/tables.ts";
+import { Loader } from "../../../plugins/team-auth/bearer/loader.ts";
+import type { AccessSnapshot } from "../../../plugins/team-auth/bearer/snapshot.ts";
+import type { Database } from "../../../plugins/team-auth/tables/tables.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { openTables } from "./kit.ts";
 

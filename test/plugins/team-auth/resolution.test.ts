@@ -329,7 +329,7 @@ describe("refusals", () => {
     const lines: string[] = [];
     const log = pino({ level: "info" }, { write: (line: string) => void lines.push(line) });
     const { setupGateway } = await import("../../../core/testing/index.ts");
-    const { Issuer } = await import("../../../plugins/team-auth/issuer.ts");
+    const { Issuer } = await import("../../../plugins/team-auth/bearer/issuer.ts");
     const open = vi.spyOn(Issuer.prototype, "open");
     const options = { secretKeys: [SECRET_KEY], resolutionLog: "info" };
     const { url } = await setupGateway({

@@ -1,7 +1,7 @@
 import { useId, type ReactNode } from "react";
-import { writeJson } from "../json.ts";
+import { writeJson } from "../kit/json.ts";
 import { Words } from "../parts/text.tsx";
-import { toLabel, visible } from "../words.ts";
+import { toLabel, visible } from "../kit/words.ts";
 import { Input, type FieldProps, type Of } from "./inputs.tsx";
 import { isObject, type FormMember } from "./schema.ts";
 

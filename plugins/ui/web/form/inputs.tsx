@@ -1,6 +1,6 @@
 import { useState, type ReactNode } from "react";
-import { isNumber, parseExact, writeJson } from "../json.ts";
-import { toLabel, visible } from "../words.ts";
+import { isNumber, parseExact, writeJson } from "../kit/json.ts";
+import { toLabel, visible } from "../kit/words.ts";
 import type { FormField } from "./schema.ts";
 
 /** A part of a form and what is filled in there; `undefined`: nothing. */

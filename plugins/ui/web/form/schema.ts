@@ -1,5 +1,5 @@
-import { ExactNumber } from "../json.ts";
-import { valueAt } from "../pointer.ts";
+import { ExactNumber } from "../kit/json.ts";
+import { valueAt } from "../kit/pointer.ts";
 
 /** JSON Schema of a stranger: anything may stand anywhere. */
 type Schema = Readonly<Record<string, unknown>>;

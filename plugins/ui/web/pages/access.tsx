@@ -3,7 +3,7 @@ import { rightTo, useAbout } from "../about.tsx";
 import { Page } from "../parts/page.tsx";
 import { Tabs } from "../parts/tabs.tsx";
 import type { Route } from "../request.ts";
-import { useUrlState } from "../url-state.ts";
+import { useUrlState } from "../kit/url-state.ts";
 import { Explain, EXPLAIN } from "./access/explain.tsx";
 
 /** Most visits only ask why something is refused. */

@@ -7,7 +7,7 @@ import { Loaded } from "../parts/loaded.tsx";
 import { Page } from "../parts/page.tsx";
 import { Choice, Search } from "../parts/search.tsx";
 import { useAsk } from "../query.ts";
-import { useUrlState } from "../url-state.ts";
+import { useUrlState } from "../kit/url-state.ts";
 import { CallDetails } from "./activity/call.tsx";
 import { Calls } from "./activity/calls.tsx";
 import { Running } from "./activity/running.tsx";

@@ -4,7 +4,7 @@ import { useLocation } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { Trouble } from "../parts/trouble.tsx";
 import { ask, type RequestFailure, type Route } from "../request.ts";
-import { toText } from "../words.ts";
+import { toText } from "../kit/words.ts";
 
 const ADD: Route = "POST /_meta/servers";
 

@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { GATEWAY } from "../address.ts";
+import { GATEWAY } from "../kit/address.ts";
 import { Snippet } from "../parts/copy.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Empty, Page, Section } from "../parts/page.tsx";

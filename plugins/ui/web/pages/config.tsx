@@ -6,7 +6,7 @@ import { Reload } from "../parts/reload.tsx";
 import { Passage, Words } from "../parts/text.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
-import { formatJson } from "../words.ts";
+import { formatJson } from "../kit/words.ts";
 import { ConfigValues, ORIGIN } from "./config/values.tsx";
 
 const EFFECTIVE: Route = "GET /_meta/config/effective";

@@ -7,8 +7,8 @@ import { Moment } from "../parts/moment.tsx";
 import { Empty, Page } from "../parts/page.tsx";
 import { Choice, Search } from "../parts/search.tsx";
 import { Words } from "../parts/text.tsx";
-import { useUrlState } from "../url-state.ts";
-import { toText } from "../words.ts";
+import { useUrlState } from "../kit/url-state.ts";
+import { toText } from "../kit/words.ts";
 
 /** Lines that are kept on the page; the oldest go first. */
 const MAX_LINES = 1_000;

@@ -6,7 +6,7 @@ import { Loaded } from "../parts/loaded.tsx";
 import { Page } from "../parts/page.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
-import { useUrlState } from "../url-state.ts";
+import { useUrlState } from "../kit/url-state.ts";
 import { AddServer } from "./add-server.tsx";
 import { Servers } from "./servers/list.tsx";
 

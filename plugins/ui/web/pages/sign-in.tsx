@@ -4,7 +4,7 @@ import type { About } from "../about.tsx";
 import { Trouble } from "../parts/trouble.tsx";
 import { Words } from "../parts/text.tsx";
 import { ask, type RequestFailure, type Route } from "../request.ts";
-import { toText } from "../words.ts";
+import { toText } from "../kit/words.ts";
 
 const SESSION: Route = "POST /ui/session";
 

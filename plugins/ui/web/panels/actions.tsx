@@ -7,9 +7,9 @@ import { commandFor, type ShownRequest } from "../parts/curl.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
-import { valueAt } from "../pointer.ts";
+import { valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
-import { toText } from "../words.ts";
+import { toText } from "../kit/words.ts";
 import { splitRoute, type Context, type PanelAction } from "./view.ts";
 
 /** What can be done with a row now. */

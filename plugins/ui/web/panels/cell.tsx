@@ -3,7 +3,7 @@ import { OUTCOMES, type CallOutcome } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { Words } from "../parts/text.tsx";
-import { formatNumber, formatSize, formatSpan, toLabel } from "../words.ts";
+import { formatNumber, formatSize, formatSpan, toLabel } from "../kit/words.ts";
 import type { Form } from "./view.ts";
 
 const TONES: Readonly<Record<string, Tone>> = {

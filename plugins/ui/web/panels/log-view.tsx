@@ -2,8 +2,8 @@ import type { ReactNode } from "react";
 import { Loaded } from "../parts/loaded.tsx";
 import { Empty } from "../parts/page.tsx";
 import { Passage } from "../parts/text.tsx";
-import { valueAt } from "../pointer.ts";
-import { toLabel, toText } from "../words.ts";
+import { valueAt } from "../kit/pointer.ts";
+import { toLabel, toText } from "../kit/words.ts";
 import { useFrom } from "./use-from.ts";
 import type { Context, PanelView } from "./view.ts";
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Loaded } from "../parts/loaded.tsx";
 import { Words } from "../parts/text.tsx";
-import { valueAt } from "../pointer.ts";
+import { valueAt } from "../kit/pointer.ts";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";
 import type { Context, PanelView } from "./view.ts";

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
-import { GATEWAY } from "../address.ts";
+import { GATEWAY } from "../kit/address.ts";
 import { POLL_MS } from "../events.ts";
 import { useEvents, useLiveState } from "../live.tsx";
 import { commandFor } from "../parts/curl.tsx";

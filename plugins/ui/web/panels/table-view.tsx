@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Loaded } from "../parts/loaded.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import { valueAt } from "../pointer.ts";
+import { valueAt } from "../kit/pointer.ts";
 import { Actions } from "./actions.tsx";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";

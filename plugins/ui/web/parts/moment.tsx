@@ -1,5 +1,5 @@
 import { useEffect, useState, type ReactNode } from "react";
-import { formatSpan, formatTime } from "../words.ts";
+import { formatSpan, formatTime } from "../kit/words.ts";
 
 /** A moment as the clock of this machine shows it. */
 export function Moment(props: { readonly at: string | null | undefined }): ReactNode {

@@ -1,8 +1,8 @@
 import { useState, type ReactNode } from "react";
 import type { Block, ToolResult } from "../pages/try/call.ts";
 import { isObject } from "../form/schema.ts";
-import { parseExact } from "../json.ts";
-import { formatJson, formatSize, toText, visible } from "../words.ts";
+import { parseExact } from "../kit/json.ts";
+import { formatJson, formatSize, toText, visible } from "../kit/words.ts";
 import { Copy } from "./copy.tsx";
 import { Passage, Words } from "./text.tsx";
 

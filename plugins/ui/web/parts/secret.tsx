@@ -1,6 +1,6 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { flushSync } from "react-dom";
-import { valueAt } from "../pointer.ts";
+import { valueAt } from "../kit/pointer.ts";
 import { Snippet } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
 

@@ -1,6 +1,6 @@
 import { replaceEqualDeep } from "@tanstack/react-query";
 import { memo, useDeferredValue, type ReactNode } from "react";
-import { formatNumber } from "../words.ts";
+import { formatNumber } from "../kit/words.ts";
 import { Empty } from "./page.tsx";
 import { Words } from "./text.tsx";
 

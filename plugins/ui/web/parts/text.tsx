@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { visible } from "../words.ts";
+import { visible } from "../kit/words.ts";
 
 /** Characters of a text that are shown at once. */
 const MAX_SHOWN = 4_000;

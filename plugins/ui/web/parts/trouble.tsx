@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { RequestFailure } from "../request.ts";
 import { Copy } from "./copy.tsx";
-import { formatJson } from "../words.ts";
+import { formatJson } from "../kit/words.ts";
 import { Words } from "./text.tsx";
 
 /** What went wrong: a sentence, the next step, the code, the id of the request. */

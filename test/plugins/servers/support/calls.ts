@@ -5,9 +5,9 @@ import { pino } from "pino";
 import { ownOptions } from "../../../../core/config/config.ts";
 import type { Server, ServerEvent, ServerState } from "../../../../core/call/server.ts";
 import type { Json, Peer } from "../../../../core/kit/types.ts";
-import type { UpstreamConfig } from "../../../../plugins/servers/dial.ts";
+import type { UpstreamConfig } from "../../../../plugins/servers/connection/dial.ts";
 import { httpServerSchema, stdioServerSchema } from "../../../../plugins/servers/entry.ts";
-import { Upstream, type UpstreamOptions } from "../../../../plugins/servers/upstream.ts";
+import { Upstream, type UpstreamOptions } from "../../../../plugins/servers/upstream/upstream.ts";
 
 export const log = pino({ level: "silent" });
 

@@ -9,8 +9,8 @@ import { Table } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useIntervalWithout } from "../../query.ts";
 import { send, type RequestFailure, type Route } from "../../request.ts";
-import { countOf } from "../../words.ts";
-import { useUrlState } from "../../url-state.ts";
+import { countOf } from "../../kit/words.ts";
+import { useUrlState } from "../../kit/url-state.ts";
 
 const AUDIT: Route = "GET /_meta/team-auth/audit";
 /** Rows that are shown; a shell exports all. */

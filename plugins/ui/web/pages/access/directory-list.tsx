@@ -3,7 +3,7 @@ import { matches } from "../../model.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Search } from "../../parts/search.tsx";
 import { Table, type Column } from "../../parts/table.tsx";
-import { useUrlState } from "../../url-state.ts";
+import { useUrlState } from "../../kit/url-state.ts";
 import { useList, type Lists } from "./directory.ts";
 
 /** A list of the directory: what can be done with all of it, and its rows, or those that are searched for. */

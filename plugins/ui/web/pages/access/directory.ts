@@ -2,7 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import { useRight } from "../../about.tsx";
 import { useAsk, useIntervalWithout } from "../../query.ts";
 import type { RequestFailure, Route } from "../../request.ts";
-import { countOf } from "../../words.ts";
+import { countOf } from "../../kit/words.ts";
 
 /** Somebody whose tokens see libraries. */
 export interface User {

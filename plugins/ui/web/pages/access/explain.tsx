@@ -7,7 +7,7 @@ import { Choice } from "../../parts/search.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
-import { useUrlState } from "../../url-state.ts";
+import { useUrlState } from "../../kit/url-state.ts";
 
 export const EXPLAIN: Route = "GET /_meta/access/explain";
 

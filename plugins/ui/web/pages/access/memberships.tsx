@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { Asked } from "../../form/asked.tsx";
 import { Act } from "../../parts/act.tsx";
 import { Words } from "../../parts/text.tsx";
-import { toText } from "../../words.ts";
+import { toText } from "../../kit/words.ts";
 import { endedOf, useRows, type Membership } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
 import { Hits } from "./hits.tsx";

@@ -7,7 +7,7 @@ import { Loaded } from "../../parts/loaded.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { RequestFailure } from "../../request.ts";
-import { toText } from "../../words.ts";
+import { toText } from "../../kit/words.ts";
 import { useRows, type Library } from "./directory.ts";
 import { Hits } from "./hits.tsx";
 

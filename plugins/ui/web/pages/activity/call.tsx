@@ -9,7 +9,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Passage, Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
-import { formatJson, formatSize, formatSpan } from "../../words.ts";
+import { formatJson, formatSize, formatSpan } from "../../kit/words.ts";
 
 /** One call in a dialog: how it ended, its arguments and its result. */
 export function CallDetails(props: {

@@ -4,7 +4,7 @@ import { Badge } from "../../parts/badge.tsx";
 import { Moment } from "../../parts/moment.tsx";
 import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
-import { formatSpan } from "../../words.ts";
+import { formatSpan } from "../../kit/words.ts";
 
 /** Calls that ended. Many come each second where much is called: only those that are new are drawn. */
 export function Calls(props: {

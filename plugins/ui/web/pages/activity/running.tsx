@@ -7,7 +7,7 @@ import { Section } from "../../parts/page.tsx";
 import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
-import { formatSpan } from "../../words.ts";
+import { formatSpan } from "../../kit/words.ts";
 
 /** What runs now, and the way to end it. */
 export function Running(): ReactNode {

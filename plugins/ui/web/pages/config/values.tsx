@@ -6,7 +6,7 @@ import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
-import { useUrlState } from "../../url-state.ts";
+import { useUrlState } from "../../kit/url-state.ts";
 import { AddValue } from "./add-value.tsx";
 import { Changes } from "./changes.tsx";
 import { APPLY, isSame, useDraft, type Path } from "./draft.ts";

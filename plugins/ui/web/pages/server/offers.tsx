@@ -7,7 +7,7 @@ import { Table, type Column } from "../../parts/table.tsx";
 import { Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
-import { useUrlState } from "../../url-state.ts";
+import { useUrlState } from "../../kit/url-state.ts";
 
 /** What else a server offers, and the routes that tell it. */
 export const RESOURCES: Route = "GET /_meta/servers/:server/resources";

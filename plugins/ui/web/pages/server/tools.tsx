@@ -10,8 +10,8 @@ import { Search } from "../../parts/search.tsx";
 import { Passage, Words } from "../../parts/text.tsx";
 import { useAsk } from "../../query.ts";
 import type { Route } from "../../request.ts";
-import { useUrlState } from "../../url-state.ts";
-import { countOf, formatJson } from "../../words.ts";
+import { useUrlState } from "../../kit/url-state.ts";
+import { countOf, formatJson } from "../../kit/words.ts";
 
 const TOOL_ON: Route = "POST /_meta/servers/:server/tools/:tool/enable";
 const TOOL_OFF: Route = "POST /_meta/servers/:server/tools/:tool/disable";

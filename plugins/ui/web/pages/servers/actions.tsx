@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { ServerRow } from "../../model.ts";
 import { Act } from "../../parts/act.tsx";
-import { countOf } from "../../words.ts";
+import { countOf } from "../../kit/words.ts";
 
 /** What can be done with one server besides switching it. */
 export function ServerActions({ row }: { readonly row: ServerRow }): ReactNode {

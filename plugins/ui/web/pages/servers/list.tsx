@@ -12,8 +12,8 @@ import {
 import { Empty } from "../../parts/page.tsx";
 import { Choice, Search } from "../../parts/search.tsx";
 import { useAsk } from "../../query.ts";
-import { useUrlState } from "../../url-state.ts";
-import { countOf } from "../../words.ts";
+import { useUrlState } from "../../kit/url-state.ts";
+import { countOf } from "../../kit/words.ts";
 import { Bulk } from "./actions.tsx";
 import { Server } from "./server-row.tsx";
 

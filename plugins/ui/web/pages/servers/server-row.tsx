@@ -6,7 +6,7 @@ import { Badge } from "../../parts/badge.tsx";
 import { Countdown } from "../../parts/moment.tsx";
 import { Words } from "../../parts/text.tsx";
 import type { Route } from "../../request.ts";
-import { formatNumber, formatSpan } from "../../words.ts";
+import { formatNumber, formatSpan } from "../../kit/words.ts";
 import { ServerActions } from "./actions.tsx";
 
 const ENABLE: Route = "POST /_meta/servers/:server/enable";

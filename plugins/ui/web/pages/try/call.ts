@@ -1,5 +1,5 @@
 import { readEvents } from "../../events.ts";
-import { parseExact } from "../../json.ts";
+import { parseExact } from "../../kit/json.ts";
 import { failureFrom, RequestFailure, send, type Route } from "../../request.ts";
 
 /** Calls a tool as the page does it: with progress, and cancelled by closing the stream. */

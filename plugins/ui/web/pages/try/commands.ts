@@ -1,4 +1,4 @@
-import { writeJson } from "../../json.ts";
+import { writeJson } from "../../kit/json.ts";
 import { quote } from "../../request.ts";
 
 /** A call of a tool at an MCP endpoint. */

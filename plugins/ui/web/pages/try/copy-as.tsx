@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { GATEWAY } from "../../address.ts";
+import { GATEWAY } from "../../kit/address.ts";
 import { Copy } from "../../parts/copy.tsx";
 import { CopyCurl } from "../../parts/curl.tsx";
 import { Choice } from "../../parts/search.tsx";

@@ -4,7 +4,7 @@ import { useNow } from "../../parts/moment.tsx";
 import { Result } from "../../parts/result.tsx";
 import { Words } from "../../parts/text.tsx";
 import { Trouble } from "../../parts/trouble.tsx";
-import { formatSpan } from "../../words.ts";
+import { formatSpan } from "../../kit/words.ts";
 import type { Run } from "./run.ts";
 
 /** What a call came to so far. */
