@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { absolute, References } from "../../../dist/modules/plugins/rest/references.js";
-import { readDocument } from "../../../dist/modules/plugins/rest/document.js";
+import { absolute, References } from "../../../dist/modules/plugins/rest/reading/references.js";
+import { readDocument } from "../../../dist/modules/plugins/rest/reading/document.js";
 import { range } from "./turns.mjs";
 
 const SCHEMAS = 500;
