@@ -53,5 +53,5 @@ it("web sockets that cannot be loaded keep no listener open", async () => {
   const { gateway, url, open, statusOf } = await start(10);
   expect([await statusOf(open()), await statusOf(open())]).toEqual([500, 500]);
   await gateway.close();
-  await expect(fetch(`${url}/livez`)).rejects.toThrow();
+  await expect(fetch(`${url}/livez`)).rejects.toThrow("fetch failed");
 });

@@ -14,7 +14,6 @@ import { digestOf } from "../../../core/kit.ts";
 import { Authenticators } from "propylon/kit";
 import { EVERYBODY } from "../../../core/internal.ts";
 import { buildGateway } from "../../../core/build/build.ts";
-import { Gateway } from "../../../core/gateway/gateway.ts";
 import { check } from "../../../core/gateway/check/check.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { PluginSource } from "../../../core/gateway/check/resolve.ts";

@@ -29,15 +29,15 @@ const items = fc.array(
 const toNamed = (item: { prefix: string; name: string }) => ({ server: item.prefix, ...item });
 
 /** The names of things, where their servers are all there are and no client was told anything. */
-const exposed = (items: readonly Named[], rule: NamingRule) => [
-  ...exposeNames(items, rule, alone(items, rule)),
-];
+function exposed(things: readonly Named[], naming: NamingRule) {
+  return [...exposeNames(things, naming, alone(things, naming))];
+}
 
-function alone(items: readonly Named[], { separator }: NamingRule): NamingContext {
+function alone(things: readonly Named[], { separator }: NamingRule): NamingContext {
   const servers = new Map<string, Set<string>>();
-  for (const { server, name } of items)
+  for (const { server, name } of things)
     servers.set(server, (servers.get(server) ?? new Set()).add(name));
-  const prefixes = new Map(items.map(({ server, prefix }) => [server, prefix]));
+  const prefixes = new Map(things.map(({ server, prefix }) => [server, prefix]));
   const all = [...servers].map(([server, names]): Contender => {
     const [may, shows] = [() => true, () => true];
     return { server, prefix: prefixes.get(server)!, names, may, shows };

@@ -256,10 +256,10 @@ describe("a view that is built in pieces", () => {
       if (turns++ === 0) server.catalogue = { ...server.catalogue, tools: list(2, "other") };
       return true;
     };
-    const view = await View.inTurns(content([server]), new KnownLists(), count);
+    const built = await View.inTurns(content([server]), new KnownLists(), count);
     expect(turns).toBeGreaterThanOrEqual(8);
-    expect(view!.tools.size).toBe(4_000);
-    expect(view!.tools.get("t3999")?.name).toBe("t3999");
+    expect(built!.tools.size).toBe(4_000);
+    expect(built!.tools.get("t3999")?.name).toBe("t3999");
   });
 
   it("that is dropped leaves no name taken", async () => {
@@ -269,7 +269,8 @@ describe("a view that is built in pieces", () => {
     const dropped = await View.inTurns(content([server]), known, () => ++turns < 7);
     expect([dropped, turns]).toEqual([undefined, 7]);
     expect(known.claimants("tool", "t0").size).toBe(0);
-    new View(content([server]), undefined, known);
+    const shown = new View(content([server]), undefined, known);
+    expect(shown.tools.size).toBe(4_000);
     expect([...known.claimants("tool", "t0")]).toEqual(["one"]);
   });
 
@@ -281,11 +282,11 @@ describe("a view that is built in pieces", () => {
     const before = new FakeServer("a", { tools: list(1, "t") });
     const after = new FakeServer("b", { tools: list(1, "deploy") });
     served = await serve([before]);
-    const { endpoint, url, content: show } = served;
+    const { endpoint, url } = served;
     before.catalogue = { ...before.catalogue, tools: [...list(1, "deploy"), ...list(5_000, "t")] };
     before.emit({ type: "changed", lists: ["tools"] });
     await turns(4);
-    endpoint.update(show([after]));
+    endpoint.update(content([after]));
     await turns(40);
     after.emit({ type: "changed", lists: ["tools"] });
     await turns(40);
