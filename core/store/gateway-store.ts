@@ -87,6 +87,9 @@ export class GatewayStore {
         new StoreLeases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
       queue: (name) => new StoreQueue(connection, scopedName(owner, name)),
       replicas: () => this.#replicas.list(),
+      others: async () =>
+        shared ? (await this.#replicas.list()).filter(({ id }) => id !== replica) : [],
+      isThere: async (id) => id === replica || (shared && (await this.#replicas.has(id))),
       ask: (to, topic, body, signal) =>
         this.#asking.ask(to, scopedName(owner, topic), body, signal),
       answer: (topic, handler) => this.#asking.answer(scopedName(owner, topic), handler as never),

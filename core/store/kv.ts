@@ -41,19 +41,32 @@ export class StoreKv<T> implements Kv<T> {
     return stored && this.#read({ key, ...stored });
   }
 
-  async put(key: string, value: T): Promise<number> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  put(key: string, value: T): Promise<number> {
+    return this.#again(async () => {
       const made = await this.create(key, value);
       if (made !== undefined) return made;
       // What a later gateway wrote is only seen by looking.
       const there = await this.#look(key);
-      const rev = there && (await this.#writeOver(key, value, there));
-      if (rev !== undefined) return rev;
-      await pause(Math.random() * Math.min(attempt, 20), this.#connection.closed);
-    }
-    throw new GatewayError("unavailable", "Too many gateways write one value at once.", {
-      hint: "Try again.",
+      return there && (await this.#writeOver(key, value, there));
     });
+  }
+
+  async change(
+    key: string,
+    edit: (before: T | undefined) => T | undefined,
+  ): Promise<T | undefined> {
+    const changed = await this.#again(async () => {
+      const entry = await this.get(key);
+      const after = edit(entry?.value);
+      if (after === entry?.value) return { after };
+      const isDone =
+        after === undefined
+          ? !entry || (await this.delete(key, entry.rev))
+          : (await this.update(key, after, entry?.rev ?? 0)) !== undefined;
+      if (!isDone && !entry) await this.#refuseLater(key);
+      return isDone ? { after } : undefined;
+    });
+    return changed.after;
   }
 
   async create(key: string, value: T): Promise<number | undefined> {
@@ -100,6 +113,24 @@ export class StoreKv<T> implements Kv<T> {
     );
   }
 
+  /** Tries until it is done; others write at the same time. */
+  async #again<R>(work: () => Promise<R | undefined>): Promise<R> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const done = await work();
+      if (done !== undefined) return done;
+      await pause(Math.random() * Math.min(attempt, 20), this.#connection.closed);
+    }
+    throw new GatewayError("unavailable", "Too many gateways write one value at once.", {
+      hint: "Try again.",
+    });
+  }
+
+  /** What a later gateway wrote counts as absent, and is in the way of what is written where nothing is. */
+  async #refuseLater(key: string): Promise<void> {
+    const there = await this.#look(key);
+    if (there && versionOf(there) > this.#version) throw newer();
+  }
+
   #encode(key: string, value: T): string {
     checkKey(key);
     return encodeValue(value, this.#version);
@@ -122,10 +153,7 @@ export class StoreKv<T> implements Kv<T> {
    * @throws {GatewayError} `exists` where it is of a later version
    */
   #writeOver(key: string, value: T, there: StoredValue): Promise<number | undefined> {
-    if (versionOf(there) > this.#version)
-      throw new GatewayError("exists", "A newer gateway wrote this value, so it stays.", {
-        hint: "Update this gateway.",
-      });
+    if (versionOf(there) > this.#version) throw newer();
     const whole = withUnknown(value, this.#unknownIn(there)) as T;
     return this.#write(key, this.#encode(key, whole), there.rev);
   }
@@ -162,6 +190,12 @@ export class StoreKv<T> implements Kv<T> {
     const value = schema.parse(parsed, FIRST_PROBLEM);
     return { value, unknown: unknownFields(parsed, value) };
   }
+}
+
+function newer(): GatewayError {
+  return new GatewayError("exists", "A newer gateway wrote this value, so it stays.", {
+    hint: "Update this gateway.",
+  });
 }
 
 function versionOf({ value }: Pick<StoredValue, "value">): number {

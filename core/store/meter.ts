@@ -1,6 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError } from "../kit/errors.ts";
-import { pause } from "../kit/timers.ts";
 import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Meter, MeterOptions } from "./store.ts";
@@ -20,8 +18,6 @@ interface Change<R> {
   readonly result: R;
 }
 
-/** Attempts against gateways that take from the same bucket at the same time. */
-const ATTEMPTS = 100;
 /** What is held must not be forgotten before it ends, in milliseconds. */
 const MIN_TTL_MS = 60_000;
 
@@ -31,7 +27,6 @@ export class StoreMeter implements Meter {
   readonly #key: string;
   /** Two meters of one gateway hold apart: after a reload there is one of before for a moment. */
   readonly #holder = randomUUID();
-  readonly #closed: AbortSignal;
   readonly #options: MeterOptions;
   /** One after the other within this process: only other gateways are in the way. */
   #last: Promise<unknown> = Promise.resolve();
@@ -45,7 +40,6 @@ export class StoreMeter implements Meter {
       () => {},
     );
     this.#key = key;
-    this.#closed = connection.closed;
     this.#options = options;
   }
 
@@ -96,22 +90,17 @@ export class StoreMeter implements Meter {
   async #tryChange<R>(
     edit: (tokens: number, at: number, held: Level["held"]) => Change<R>,
   ): Promise<R> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const entry = await this.#kv.get(this.#key);
+    let result!: R;
+    await this.#kv.change(this.#key, (level) => {
       // A clock that is behind must not remove tokens, and one ahead fills once.
-      const at = Math.max(Date.now(), entry?.value.at ?? 0);
-      const before = living(entry?.value.held, at);
-      const change = edit(this.#refill(entry?.value, at), at, before);
+      const at = Math.max(Date.now(), level?.at ?? 0);
+      const before = living(level?.held, at);
+      const change = edit(this.#refill(level, at), at, before);
+      ({ result } = change);
       const held = "held" in change ? change.held : before;
-      const tokens = Math.min(this.#room(held), change.tokens);
-      const level = { tokens, at, ...(held && { held }) };
-      if ((await this.#kv.update(this.#key, level, entry?.rev ?? 0)) !== undefined)
-        return change.result;
-      await pause(Math.random() * Math.min(attempt, 20), this.#closed);
-    }
-    throw new GatewayError("unavailable", "Too many gateways take from one limit at once.", {
-      hint: "Try again.",
+      return { tokens: Math.min(this.#room(held), change.tokens), at, ...(held && { held }) };
     });
+    return result;
   }
 
   /** As it fills from one end of what is held to the next: until then a dead one may have used it, so nothing comes back for it before. */

@@ -60,6 +60,13 @@ export interface Store {
   /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**
+   * The same without this one. Empty where only one gateway can use the store.
+   * @example for (const { id } of await store.others()) void tell(id);
+   */
+  others(): Promise<readonly Replica[]>;
+  /** Whether a gateway uses the store now, this one included; one that died does for up to 6 seconds. */
+  isThere(replica: string): Promise<boolean>;
+  /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.
    * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there (`isUnheard`: nothing was carried out); what the answer threw
    * @example for await (const piece of store.ask<Status>(replica, "status", { id }, signal)) show(piece);
@@ -128,6 +135,16 @@ export interface Kv<T> {
   create(key: string, value: T): Promise<number | undefined>;
   /** Writes over one revision; 0: where nothing is. @returns the new revision; `undefined` when another is there */
   update(key: string, value: T, rev: number): Promise<number | undefined>;
+  /**
+   * Changes what is there, no matter who else changes it at the same time.
+   *
+   * @param edit makes of what is there (`undefined`: nothing) what is to be there (`undefined`: nothing); called again when another
+   *   gateway was faster. What it gets means that nothing is written
+   * @returns what is there then
+   * @throws {GatewayError} `unavailable` when others change it all the time; `exists` where a value of a later version is; what `edit` throws
+   * @example const counter = await store.kv<number>("counters").change("visits", (count = 0) => count + 1);
+   */
+  change(key: string, edit: (before: T | undefined) => T | undefined): Promise<T | undefined>;
   /** @param rev deletes only this revision @returns whether something was deleted */
   delete(key: string, rev?: number): Promise<boolean>;
   /** Values in the order of their keys, read a page at a time. @param prefix how their keys begin; default: all */
@@ -285,7 +302,7 @@ export interface Lease {
 /**
  * A gateway that uses a store.
  *
- * @example const others = (await store.replicas()).filter(({ id }: Replica) => id !== store.replica);
+ * @example const [eldest]: readonly Replica[] = await store.replicas();
  */
 export interface Replica {
   readonly id: string;

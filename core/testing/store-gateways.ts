@@ -84,8 +84,17 @@ export function testStoreGateways(under: StoreUnderTest): void {
       await second.join();
       const { replica } = second.scope("tests");
       expect((await store.replicas()).map(({ id }) => id)).toContain(replica);
+      const others = async (): Promise<string[]> => (await store.others()).map(({ id }) => id);
+      expect(await others()).not.toContain(store.replica);
+      expect((await others()).includes(replica)).toBe(store.shared);
+      expect([await store.isThere(store.replica), await store.isThere(replica)]).toEqual([
+        true,
+        store.shared,
+      ]);
       await second.close();
       expect((await store.replicas()).map(({ id }) => id)).not.toContain(replica);
+      expect(await others()).not.toContain(replica);
+      expect(await store.isThere(replica)).toBe(false);
     });
 
     it("send each other messages", async () => {

@@ -58,6 +58,8 @@ export function testStoreParts(under: StoreUnderTest): void {
       expect(await older.get("key")).toBeUndefined();
       await expect(older.put("key", "old form")).rejects.toMatchObject({ code: "exists" });
       expect(await older.create("key", "old form")).toBeUndefined();
+      const change = older.change("key", () => "old form");
+      await expect(change).rejects.toMatchObject({ code: "exists" });
       expect((await store.kv(name, { version: 3 }).get("key"))?.value).toBe("new form");
     });
 
@@ -130,6 +132,28 @@ export function testStoreParts(under: StoreUnderTest): void {
 
     it.each(["", "a b", "x".repeat(65), "ä"])("are refused in a bucket named %j", (name) => {
       expect(() => store.kv(name)).toThrow(GatewayError);
+    });
+
+    it("are changed by many at once without a change lost", async () => {
+      const kv = store.kv<number>(part());
+      const add = (count = 0): number => count + 1;
+      const all = await Promise.all(Array.from({ length: 12 }, () => kv.change("n", add)));
+      expect(all.toSorted((left, right) => left! - right!)).toEqual(all.map((_, at) => at + 1));
+      expect((await kv.get("n"))?.value).toBe(12);
+    });
+
+    it("are changed to nothing, or not at all", async () => {
+      const kv = store.kv<{ count: number }>(part());
+      expect(await kv.change("n", () => undefined)).toBeUndefined();
+      const rev = await kv.put("n", { count: 1 });
+      const same = await kv.change("n", (before) => before);
+      expect([same, (await kv.get("n"))?.rev]).toEqual([{ count: 1 }, rev]);
+      const fail = (): never => {
+        throw new Error("not this one");
+      };
+      await expect(kv.change("n", fail)).rejects.toThrow("not this one");
+      expect(await kv.change("n", () => undefined)).toBeUndefined();
+      expect(await kv.get("n")).toBeUndefined();
     });
 
     it("are watched: what is there, then every change, the last always", async () => {

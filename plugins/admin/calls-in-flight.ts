@@ -158,11 +158,12 @@ export class CallsInFlight {
     question: object,
     schema: z.ZodType<T>,
   ): Promise<{ readonly answers: T[]; readonly complete: boolean }> {
-    const all = await this.#store.replicas().catch(() => undefined);
-    const others = all?.filter(({ id }) => id !== this.#store.replica) ?? [];
-    const answers = await Promise.all(others.map(({ id }) => this.#ask(id, question, schema)));
+    const others = await this.#store.others().catch(() => undefined);
+    const answers = await Promise.all(
+      (others ?? []).map(({ id }) => this.#ask(id, question, schema)),
+    );
     const there = answers.filter((answer) => answer !== undefined);
-    return { answers: there, complete: all !== undefined && there.length === others.length };
+    return { answers: there, complete: there.length === others?.length };
   }
 
   /** What cannot be asked is told by its absence. */

@@ -93,10 +93,9 @@ export class FleetEvents {
   async #look(): Promise<void> {
     if (!covers(this.#read, this.#wanted)) return this.#askAnew();
     const wanted = this.#wanted;
-    const all = await this.#store.replicas().catch(() => []);
+    const others = await this.#store.others().catch(() => []);
     if (wanted !== this.#wanted) return;
-    for (const { id } of all)
-      if (id !== this.#store.replica && !this.#asked.has(id)) void this.#ask(id, wanted);
+    for (const { id } of others) if (!this.#asked.has(id)) void this.#ask(id, wanted);
   }
 
   async #ask(gateway: string, wanted: Wanted): Promise<void> {

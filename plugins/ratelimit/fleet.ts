@@ -92,8 +92,8 @@ export class Fleet {
   #look(): void {
     for (const tokens of this.#all) tokens.tidy(performance.now());
     // While the store is away as many count as were there last.
-    this.#store.replicas().then(
-      ({ length }) => (this.#size = Math.max(1, length)),
+    this.#store.others().then(
+      ({ length }) => (this.#size = length + 1),
       () => {},
     );
   }

@@ -56,8 +56,7 @@ export class OtherGateways {
 
   /** Those that are there. */
   async living(): Promise<ReadonlySet<string>> {
-    const all = this.canBe ? await this.#store.replicas() : [];
-    return new Set(all.map(({ id }) => id).filter((id) => id !== this.#store.replica));
+    return new Set((await this.#store.others()).map(({ id }) => id));
   }
 
   /**

@@ -47,8 +47,7 @@ export class Agreement {
   /** Resolves once it is in force at all gateways that live. Never rejects: it is written, and counts everywhere in any case. */
   async reach(written: Written): Promise<void> {
     try {
-      const { replica } = this.#store;
-      const others = (await this.#store.replicas()).filter(({ id }) => id !== replica);
+      const others = await this.#store.others();
       await Promise.all(others.map(({ id }) => this.#ask(id, written)));
     } catch {
       // The store is away: nobody can be asked.

@@ -122,9 +122,7 @@ export class AgentArchive {
   }
 
   async #lookAround(): Promise<void> {
-    if (!this.#store.shared) return;
-    const all = await this.#store.replicas();
-    this.#others = new Set(all.map(({ id }) => id).filter((id) => id !== this.#store.replica));
+    this.#others = new Set((await this.#store.others()).map(({ id }) => id));
   }
 
   async #restore(records: readonly AgentRecord[], maxOutput: number): Promise<readonly Restored[]> {

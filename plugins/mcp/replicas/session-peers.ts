@@ -115,7 +115,7 @@ export class SessionPeers {
     const fits = writeJson(response).length <= MAX_ANSWER;
     const question = { ...ownerOf(session), response: fits ? response : tooLarge(response.id) };
     await this.#quota.run(session.principal, async () => {
-      if (!(await this.#isThere(gateway))) return;
+      if (!(await this.#store.isThere(gateway))) return;
       const asked = this.#store.ask(gateway, this.#topic, question, timeoutSignal(ANSWER_MS));
       try {
         for await (const _ of asked);
@@ -146,7 +146,7 @@ export class SessionPeers {
       id: this.#context.journals.lost(session, eventId)?.id,
       eventId,
       texts: () => this.#store.ask<string>(gateway, this.#topic, question, gone.signal),
-      isThere: () => this.#quota.run(session.principal, () => this.#isThere(gateway)),
+      isThere: () => this.#quota.run(session.principal, () => this.#store.isThere(gateway)),
     });
   }
 
@@ -163,7 +163,7 @@ export class SessionPeers {
     const { principal } = session;
     const leave = this.#follows.take(principal);
     try {
-      if (!(await this.#quota.run(principal, () => this.#isThere(gateway)))) throw notHere();
+      if (!(await this.#quota.run(principal, () => this.#store.isThere(gateway)))) throw notHere();
       // One whose client went on meanwhile must not take the stream from where it is read now.
       signal.throwIfAborted();
       const question = { ...ownerOf(session), stream: eventId === undefined ? {} : { eventId } };
@@ -177,10 +177,6 @@ export class SessionPeers {
 
   close(): void {
     this.#closed.abort();
-  }
-
-  async #isThere(gateway: string): Promise<boolean> {
-    return (await this.#store.replicas()).some(({ id }) => id === gateway);
   }
 
   /** Listens as long as the endpoint lives, from whenever the store lets it. */

@@ -12,7 +12,6 @@ const MAX_PER_PERSON = 50;
 const MAX_GRANTS = 100_000;
 /** Longest life of an access token and the tolerance of clocks, with some to spare: so long a withdrawn login is remembered. */
 export const REVOKED_MS = 3_600_000 + 300_000;
-const ATTEMPTS = 8;
 
 /** Schema of a login, as it is stored. */
 export const grantSchema = z.object({
@@ -135,17 +134,15 @@ export class Grants {
    */
   async refresh(token: string, check: (grant: KnownGrant) => void): Promise<ContinuedGrant> {
     const { id, turn } = this.#read(token);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const entry = await this.#parts.kv.get(id);
-      if (!entry || entry.value.until <= Date.now() || !this.isLive(id)) throw over();
-      check({ id, ...entry.value });
-      if (turn !== entry.value.turn) return this.#reuse(id, turn, entry.value);
+    let isReused = false;
+    const grant = await this.#parts.kv.change(id, (before) => {
+      if (!before || before.until <= Date.now() || !this.isLive(id)) throw over();
+      check({ id, ...before });
+      isReused = turn !== before.turn;
       const now = Date.now();
-      const next = { ...entry.value, turn: turn + 1, turnedAt: now, usedAt: now };
-      if ((await this.#parts.kv.update(id, next, entry.rev)) !== undefined)
-        return this.#continued(id, next);
-    }
-    throw full();
+      return isReused ? before : { ...before, turn: turn + 1, turnedAt: now, usedAt: now };
+    });
+    return isReused ? this.#reuse(id, turn, grant!) : this.#continued(id, grant!);
   }
 
   /** The login of a refresh token, whether or not that is the one that counts. */

@@ -19,7 +19,6 @@ const LEAD_MS = 600_000;
 /** How long a key is published after the next one signs: longest life of a token, and the tolerance of clocks. */
 const OVERLAP_MS = 3_600_000 + 300_000;
 const RING = "ring";
-const ATTEMPTS = 8;
 
 /** Schema of what is stored: everything secret in it is sealed. */
 export const ringSchema = z.object({
@@ -106,17 +105,13 @@ export class KeyRing {
    * @param isCompromised it signs at once, and what the others signed counts no more
    */
   async rotate(isCompromised = false): Promise<string> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const entry = await this.#kv.get(RING);
-      if (!entry) break;
+    const changed = await this.#kv.change(RING, (ring) => {
+      if (!ring) throw new GatewayError("unavailable", "The keys of oauth cannot be changed.");
       const key = this.#createKey(isCompromised ? Date.now() : Date.now() + LEAD_MS);
-      const kept = isCompromised ? [] : withoutOld(entry.value.keys);
-      const changed = { ...entry.value, keys: [...kept, key] };
-      if ((await this.#kv.update(RING, changed, entry.rev)) === undefined) continue;
-      this.#take(changed);
-      return key.kid;
-    }
-    throw new GatewayError("unavailable", "The keys of oauth cannot be changed.");
+      return { ...ring, keys: [...(isCompromised ? [] : withoutOld(ring.keys)), key] };
+    });
+    this.#take(changed!);
+    return changed!.keys.at(-1)!.kid;
   }
 
   get #ring(): Opened {

@@ -52,9 +52,8 @@ export class Placements {
   /** Moves what runs here to the other gateways; without one it goes on here. Never rejects. */
   async move(): Promise<void> {
     if (this.#all.size === 0) return;
-    const others = await this.#living().catch(() => new Set<string>());
-    others.delete(this.#store.replica);
-    if (others.size > 0) await this.#stopAll();
+    const others = await this.#store.others().catch(() => []);
+    if (others.length > 0) await this.#stopAll();
   }
 
   async close(): Promise<void> {
@@ -64,10 +63,6 @@ export class Placements {
 
   async #stopAll(graceMs?: number): Promise<void> {
     await Promise.all([...this.#all.values()].map((placement) => placement.stop(graceMs)));
-  }
-
-  async #living(): Promise<Set<string>> {
-    return new Set((await this.#store.replicas()).map(({ id }) => id));
   }
 
   #listen(): void {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { GatewayError, isGatewayError } from "propylon";
+import { isGatewayError } from "propylon";
 import { backoffDelay, pause } from "propylon/kit";
 import { type Kv, type Store, storeKey } from "propylon/store";
 import { z } from "zod";
@@ -8,10 +8,6 @@ import type { TaskOwner } from "../../service.ts";
 
 /** How long what must be written waits between attempts while the store is away; milliseconds. */
 const RETRY_MS = { initial: 500, max: 5_000 };
-/** Attempts to change what other gateways change at the same time. */
-const ATTEMPTS = 100;
-/** Longest wait between those, in milliseconds. */
-const STEP_MS = 20;
 
 /** The webhooks of a task as the store keeps them. */
 const recordSchema = z.object({
@@ -79,18 +75,9 @@ export class WebhookRecords {
    * @throws {GatewayError} `unavailable`; what `edit` throws
    */
   async change(task: WebhookTask, edit: Edit): Promise<WebhookRecord | undefined> {
-    const key = webhookKey(task);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const entry = await this.#kv.get(key);
-      const after = edit(entry?.value);
-      if (after === entry?.value) return after;
-      if (after && after.hooks.length > 0) {
-        if ((await this.#kv.update(key, after, entry?.rev ?? 0)) !== undefined) return after;
-      } else if (!entry || (await this.#kv.delete(key, entry.rev))) return undefined;
-      await pause(Math.random() * Math.min(attempt, STEP_MS), this.#end.signal);
-    }
-    throw new GatewayError("unavailable", "Others change the webhooks of this task.", {
-      hint: "Make the request again.",
+    return this.#kv.change(webhookKey(task), (before) => {
+      const after = edit(before);
+      return after && after.hooks.length > 0 ? after : undefined;
     });
   }
 

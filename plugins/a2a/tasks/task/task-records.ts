@@ -102,8 +102,7 @@ export class TaskRecords {
 
   /** Whether the gateway that worked on a task is gone. */
   async isAbandoned({ replica }: TaskRecord): Promise<boolean> {
-    if (!this.#store.shared) return replica !== this.#store.replica;
-    return !(await this.#store.replicas()).some(({ id }) => id === replica);
+    return !(await this.#store.isThere(replica));
   }
 
   /** Removes a task for good. */
