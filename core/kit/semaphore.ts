@@ -15,27 +15,33 @@ export class Semaphore {
     this.#free = limit;
   }
 
+  /** How many wait. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /**
    * Waits for a turn. What it resolves with ends the turn; ending it twice does nothing.
+   * @param signal ends the wait; default: nothing does
    * @throws the reason of the signal when that aborts first
    */
-  take(signal: AbortSignal): Promise<() => void> {
-    if (signal.aborted) return Promise.reject(signal.reason);
+  take(signal?: AbortSignal): Promise<() => void> {
+    if (signal?.aborted) return Promise.reject(signal.reason);
     if (this.#free > 0) {
       this.#free--;
       return Promise.resolve(this.#begin());
     }
     return new Promise((resolve, reject) => {
       const next = (): void => {
-        signal.removeEventListener("abort", leave);
+        signal?.removeEventListener("abort", leave);
         resolve(this.#begin());
       };
       const leave = (): void => {
         this.#waiting.delete(next);
-        reject(signal.reason);
+        reject(signal!.reason);
       };
       this.#waiting.add(next);
-      signal.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", leave, { once: true });
     });
   }
 

@@ -28,24 +28,21 @@ export interface StateFacts {
   readonly answer: "completed" | "failed" | "input-required" | undefined;
   /** State of an MCP task. */
   readonly mcp: "working" | "input_required" | "completed" | "failed" | "cancelled";
-  /** Status of an agent of the lifecycle plugin. */
-  readonly lifecycle: "ready" | "running" | "stopped" | "completed";
 }
 
 const LIVE = { isFinal: false, isInterrupted: false, answer: undefined } as const;
 const WAITING = { isFinal: false, isInterrupted: true } as const;
 const FINAL = { isFinal: true, isInterrupted: false } as const;
 
-/** The one table of task states: contract v1, A2A 1.0, MCP tasks and the agent lifecycle. */
+/** The one table of task states: contract v1, A2A 1.0 and MCP tasks. */
 export const STATES: Readonly<Record<TaskState, StateFacts>> = {
-  submitted: { ...LIVE, standard: "TASK_STATE_SUBMITTED", mcp: "working", lifecycle: "ready" },
-  working: { ...LIVE, standard: "TASK_STATE_WORKING", mcp: "working", lifecycle: "running" },
+  submitted: { ...LIVE, standard: "TASK_STATE_SUBMITTED", mcp: "working" },
+  working: { ...LIVE, standard: "TASK_STATE_WORKING", mcp: "working" },
   "input-required": {
     ...WAITING,
     standard: "TASK_STATE_INPUT_REQUIRED",
     answer: "input-required",
     mcp: "input_required",
-    lifecycle: "running",
   },
   // The contract has no such state, and the client can do nothing but say more.
   "auth-required": {
@@ -53,35 +50,30 @@ export const STATES: Readonly<Record<TaskState, StateFacts>> = {
     standard: "TASK_STATE_AUTH_REQUIRED",
     answer: "input-required",
     mcp: "input_required",
-    lifecycle: "running",
   },
   completed: {
     ...FINAL,
     standard: "TASK_STATE_COMPLETED",
     answer: "completed",
     mcp: "completed",
-    lifecycle: "completed",
   },
   failed: {
     ...FINAL,
     standard: "TASK_STATE_FAILED",
     answer: "failed",
     mcp: "failed",
-    lifecycle: "stopped",
   },
   canceled: {
     ...FINAL,
     standard: "TASK_STATE_CANCELED",
     answer: "failed",
     mcp: "cancelled",
-    lifecycle: "stopped",
   },
   rejected: {
     ...FINAL,
     standard: "TASK_STATE_REJECTED",
     answer: "failed",
     mcp: "failed",
-    lifecycle: "stopped",
   },
 };
 

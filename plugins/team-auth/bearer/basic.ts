@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 import { GatewayError, type Identity } from "propylon";
-import { type Credentials, digestOf, Recent } from "propylon/kit";
+import { type Credentials, digestOf, Recent, Semaphore } from "propylon/kit";
 import { placeOf, readBasic } from "propylon/internal";
 import { Guesses } from "./guesses.ts";
 import type { Issuer } from "./issuer.ts";
@@ -39,8 +39,7 @@ export class BasicLogin {
   /** Neither hashed nor counted again: clients of another authenticator send theirs with every request. */
   readonly #wrong = new Recent<true>(MAX_KNOWN);
   readonly #checks = new Map<string, Promise<boolean>>();
-  readonly #queue: (() => void)[] = [];
-  #hashing = 0;
+  readonly #hashes = new Semaphore(MAX_HASHING);
 
   constructor(parts: BasicLoginParts) {
     this.#parts = parts;
@@ -114,31 +113,23 @@ export class BasicLogin {
     password: string,
     { password: kept }: AccountLogin,
   ): Promise<boolean> {
-    await this.#enter();
+    const leave = await this.#enter();
     try {
       const isRight = await isPassword(password, kept);
       if (isRight) this.#known.set(digest, true);
       return isRight;
     } finally {
-      this.#leave();
+      leave();
     }
   }
 
-  async #enter(): Promise<void> {
-    if (this.#hashing < MAX_HASHING) return void this.#hashing++;
-    if (this.#queue.length >= MAX_WAITING)
+  async #enter(): Promise<() => void> {
+    if (this.#hashes.waiting >= MAX_WAITING)
       throw new GatewayError("rate_limited", "Too many passwords are being checked.", {
         hint: "Try again in a second.",
         headers: { "retry-after": "1" },
       });
-    await new Promise<void>((enter) => void this.#queue.push(enter));
-  }
-
-  /** The place goes to the next, and is not free in between. */
-  #leave(): void {
-    const next = this.#queue.shift();
-    if (next) next();
-    else this.#hashing--;
+    return this.#hashes.take();
   }
 }
 
