@@ -10,7 +10,7 @@ import { storeResults } from "./results.ts";
 import { ownFinder, registerRoutes, urlMaker } from "./routes.ts";
 import { Payloads } from "./service.ts";
 import { FolderStorage, MemoryStorage, type PayloadStorage } from "./storage.ts";
-import { StoreStorage } from "./store-storage.ts";
+import { IndexedStorage } from "./indexed-storage.ts";
 import { Store } from "./store.ts";
 
 export * from "./service.ts";
@@ -49,6 +49,6 @@ export default definePlugin({
 });
 
 function createStorage(store: GatewayStore, folder: string | undefined): PayloadStorage {
-  if (store.durable) return new StoreStorage(store, folder);
+  if (store.durable) return new IndexedStorage(store, folder);
   return folder === undefined ? new MemoryStorage() : new FolderStorage(folder);
 }

@@ -6,7 +6,7 @@ import type { OtherGateways } from "./other-gateways.ts";
 import { type FinalState, finalOf, OwnTask, type TaskHome } from "./own-task.ts";
 import type { SharedTask, TaskLimits, TaskRequest, TaskTable } from "./service.ts";
 import { interrupted, type OwnTaskRecord, ownTaskSchema } from "./task-record.ts";
-import { TaskShelf } from "./task-shelf.ts";
+import { TaskMemory } from "./task-memory.ts";
 
 /** How long the last ends may take to be written when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
@@ -23,7 +23,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   readonly #closing = new AbortController();
   readonly #records: Records<OwnTaskRecord>;
   readonly #kv: Kv<OwnTaskRecord>;
-  readonly #shelf: TaskShelf;
+  readonly #memory: TaskMemory;
   readonly #others: OtherGateways;
   /** Those that go on at their servers, and that nobody waits for yet. */
   readonly #resting = new Set<OwnTask>();
@@ -42,19 +42,19 @@ export class OwnTasks implements TaskTable, TaskHome {
       // Another gateway took it for lost, and has ended it.
       owns: ({ gateway }) => gateway === store.replica,
     });
-    this.#shelf = new TaskShelf(limits, (task) => void this.#records.delete(task.id));
+    this.#memory = new TaskMemory(limits, (task) => void this.#records.delete(task.id));
   }
 
   get limits(): TaskLimits {
-    return this.#shelf.limits;
+    return this.#memory.limits;
   }
 
   set limits(limits: TaskLimits) {
-    this.#shelf.limits = limits;
+    this.#memory.limits = limits;
   }
 
   get counts(): TaskTable["counts"] {
-    return this.#shelf.counts;
+    return this.#memory.counts;
   }
 
   get ttl(): number {
@@ -69,17 +69,17 @@ export class OwnTasks implements TaskTable, TaskHome {
       if (value.state !== "working" || !living.has(value.gateway)) found.push(value);
     for (const record of found.toSorted(byEnd)) this.#restore(record);
     this.#isLoaded = true;
-    this.#shelf.trim();
+    this.#memory.trim();
   }
 
   async begin(request: TaskRequest): Promise<OwnTask> {
-    this.#shelf.makeRoom(request.principal.ref);
+    this.#memory.makeRoom(request.principal.ref);
     const task = new OwnTask(this, request);
-    this.#shelf.add(task);
+    this.#memory.add(task);
     try {
       await this.#save(task, false);
     } catch (error) {
-      this.#shelf.forget(task);
+      this.#memory.forget(task);
       throw error;
     }
     return task;
@@ -87,14 +87,14 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   /** The task of an owner, also at another gateway of the store. */
   async find(id: string, owner: string): Promise<SharedTask | undefined> {
-    const task = this.#shelf.get(id);
+    const task = this.#memory.get(id);
     if (task) return task.owner === owner ? task : undefined;
     return this.#findElsewhere(id, owner);
   }
 
   /** A task that this gateway has. */
   findHere(id: string, owner: string): OwnTask | undefined {
-    const task = this.#shelf.get(id);
+    const task = this.#memory.get(id);
     return task?.owner === owner ? task : undefined;
   }
 
@@ -108,7 +108,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   /** The gateway ends: what goes on at its server is left as it is stored. */
   rest(): void {
     if (!this.#records.isKept) return;
-    for (const task of this.#shelf.running) if (task.origin) task.rest();
+    for (const task of this.#memory.running) if (task.origin) task.rest();
   }
 
   save(task: OwnTask): Promise<void> {
@@ -126,16 +126,16 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async forget(task: OwnTask): Promise<void> {
     await this.#records.delete(task.id, { persists: false });
-    this.#shelf.forget(task);
+    this.#memory.forget(task);
   }
 
   drop(task: OwnTask): void {
-    this.#shelf.forget(task);
+    this.#memory.forget(task);
   }
 
   /** Writes an end down, and then lets it count. It may have been cancelled or forgotten meanwhile. */
   async conclude(task: OwnTask, given: FinalState, persists: boolean): Promise<void> {
-    if (task.isOver || !this.#shelf.has(task)) return;
+    if (task.isOver || !this.#memory.has(task)) return;
     const final = this.#fitting(task, given);
     if (this.#records.isKept) {
       task.next = final;
@@ -150,16 +150,16 @@ export class OwnTasks implements TaskTable, TaskHome {
         task.next = undefined;
       }
     }
-    if (!task.isOver && this.#shelf.has(task)) this.#shelf.settle(task, final);
+    if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
   }
 
   cancelAll(): void {
     this.rest();
-    for (const task of this.#shelf.running) {
+    for (const task of this.#memory.running) {
       if (task.isResting) continue;
       const endedAt = new Date().toISOString();
       if (this.#records.isKept) this.#interrupt(task);
-      else this.#shelf.settle(task, { state: "cancelled", endedAt, end: undefined });
+      else this.#memory.settle(task, { state: "cancelled", endedAt, end: undefined });
       task.abort();
     }
   }
@@ -169,12 +169,12 @@ export class OwnTasks implements TaskTable, TaskHome {
     this.cancelAll();
     await within(this.#records.settled(), CLOSE_MS);
     this.#closing.abort();
-    this.#shelf.clear();
+    this.#memory.clear();
   }
 
   /** A result beyond the bounds is not kept; its task says so. */
   #fitting(task: OwnTask, final: FinalState): FinalState {
-    if (this.#shelf.takes(task.owner, final.end)) return final;
+    if (this.#memory.takes(task.owner, final.end)) return final;
     const end = toEnd(
       new GatewayError("too_large", "The result is too large to be kept.", {
         hint: "Ask for less at once, or make the call without tasks.",
@@ -185,13 +185,13 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   #interrupt(task: OwnTask): void {
     const endedAt = new Date().toISOString();
-    this.#shelf.settle(task, { state: "failed", endedAt, end: interrupted() });
+    this.#memory.settle(task, { state: "failed", endedAt, end: interrupted() });
     this.#save(task, true).catch(() => {});
   }
 
   #restore(record: OwnTaskRecord): OwnTask {
     const task = new OwnTask(this, record);
-    this.#shelf.add(task);
+    this.#memory.add(task);
     if (task.isOver) return task;
     if (!task.origin) {
       this.#interrupt(task);
@@ -206,8 +206,8 @@ export class OwnTasks implements TaskTable, TaskHome {
   /** Another gateway took this one for lost and has told the task's end: that counts. */
   async #yield(task: OwnTask): Promise<void> {
     const entry = await this.#kv.get(task.id);
-    if (entry && entry.value.state !== "working") this.#shelf.settle(task, finalOf(entry.value));
-    else this.#shelf.forget(task, false);
+    if (entry && entry.value.state !== "working") this.#memory.settle(task, finalOf(entry.value));
+    else this.#memory.forget(task, false);
   }
 
   /** A task of another gateway of the store, as it was stored last. */
@@ -219,7 +219,7 @@ export class OwnTasks implements TaskTable, TaskHome {
     if (record.state !== "working") return new OwnTask(this, record);
     if (!(await this.#others.living()).has(record.gateway)) {
       this.#records.adopt(entry);
-      return this.#shelf.get(id) ?? this.#restore(record);
+      return this.#memory.get(id) ?? this.#restore(record);
     }
     const watch: SharedTask["watch"] = (listener) => this.#watchRecord(id, listener);
     const task = await this.#others.show(record, this.kind, this.ttl, watch);

@@ -24,7 +24,7 @@ import { SpanKind, Step } from "../message/trace.ts";
 import type { Delivery, LedgerEntry, Transport } from "../message/transport.ts";
 
 /** What a task is run with. */
-export interface Means {
+export interface ExecutionDependencies {
   readonly transport: Transport;
   readonly runtime: RuntimeClient;
   readonly settings: Settings;
@@ -38,7 +38,7 @@ export interface Means {
  */
 export class Execution {
   readonly #delivery: Delivery;
-  readonly #means: Means;
+  readonly #dependencies: ExecutionDependencies;
   readonly #stop: AbortSignal;
   readonly #step: Step;
   readonly #beat: NodeJS.Timeout;
@@ -52,19 +52,19 @@ export class Execution {
   #acked: Promise<void> = Promise.resolve();
 
   /** @param stop aborts when the grace time is over */
-  constructor(delivery: Delivery, means: Means, stop: AbortSignal) {
+  constructor(delivery: Delivery, dependencies: ExecutionDependencies, stop: AbortSignal) {
     this.#delivery = delivery;
-    this.#means = means;
+    this.#dependencies = dependencies;
     this.#stop = stop;
     this.#name = unreadName(delivery);
     this.#key = scopedId(this.#name);
     this.#step = Step.begin(`process ${delivery.subject}`, SpanKind.CONSUMER, delivery.headers, {
-      "messaging.system": means.transport.status.kind,
+      "messaging.system": dependencies.transport.status.kind,
       "messaging.operation.type": "process",
       "messaging.destination.name": delivery.subject,
       "propylon.delivery.attempt": delivery.attempt,
     });
-    this.#beat = setTicker(() => delivery.keep(), means.settings.ackWait / 3).unref();
+    this.#beat = setTicker(() => delivery.keep(), dependencies.settings.ackWait / 3).unref();
   }
 
   /** Id of the task, as far as it has one. */
@@ -89,7 +89,7 @@ export class Execution {
       ending = await this.#settle(error);
     } finally {
       clearInterval(this.#beat);
-      if (this.#hasClaim) this.#means.claims.delete(this.#key);
+      if (this.#hasClaim) this.#dependencies.claims.delete(this.#key);
     }
     const error = "failure" in ending ? ending.failure.reason : undefined;
     this.#step.end({ "a2a.task.id": this.id, "propylon.outcome": ending.outcome }, error);
@@ -114,10 +114,10 @@ export class Execution {
     this.#name = { id: this.#order.id, owner: this.#order.owner };
     this.#key = scopedId(this.#name);
     this.#claim(this.#key);
-    const before = await this.#persist(() => this.#means.transport.find(this.#key));
+    const before = await this.#persist(() => this.#dependencies.transport.find(this.#key));
     if (before && !this.#goesOn(before)) return this.#finish("known");
     this.#replaces = before;
-    if (attempt > this.#means.settings.maxDeliver)
+    if (attempt > this.#dependencies.settings.maxDeliver)
       throw new Failure("lost", "The sidecar that ran it ended without a result.");
     const task = await this.#forward(this.#order);
     const stored = this.#publish(task);
@@ -130,9 +130,9 @@ export class Execution {
 
   /** After a while without the queue it may deliver to us what we are still at. */
   #claim(key: string): void {
-    if (this.#means.claims.has(key)) throw new Failure("busy", "It runs here already.");
+    if (this.#dependencies.claims.has(key)) throw new Failure("busy", "It runs here already.");
     this.#hasClaim = true;
-    this.#means.claims.add(key);
+    this.#dependencies.claims.add(key);
   }
 
   /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
@@ -141,7 +141,7 @@ export class Execution {
   }
 
   async #forward(order: Order): Promise<Task> {
-    const { transport, settings } = this.#means;
+    const { transport, settings } = this.#dependencies;
     const step = this.#step.next("SendMessage", SpanKind.CLIENT, {
       "a2a.method.name": "SendMessage",
       "a2a.task.id": order.id,
@@ -177,7 +177,7 @@ export class Execution {
 
   /** A runtime that has no room is asked again within this delivery: to count its refusals would give up tasks that nothing is wrong with. */
   async #send(request: SendMessageRequest, context: SendContext): Promise<Task> {
-    const { runtime, settings } = this.#means;
+    const { runtime, settings } = this.#dependencies;
     for (let refusals = 1; ; refusals++) {
       try {
         return await runtime.send(request, context);
@@ -190,7 +190,7 @@ export class Execution {
   }
 
   async #publish(task: Task): Promise<void> {
-    const { transport } = this.#means;
+    const { transport } = this.#dependencies;
     const { id, owner } = this.#name;
     const message = messageToken(this.#order);
     const step = this.#step.next(`publish ${id}`, SpanKind.PRODUCER, {
@@ -237,7 +237,7 @@ export class Execution {
 
   async #settle(error: unknown): Promise<Ending> {
     const name = this.#name;
-    const { settings } = this.#means;
+    const { settings } = this.#dependencies;
     const failure =
       error instanceof Failure
         ? error
@@ -264,7 +264,7 @@ export class Execution {
 
   /** Gives the task up: stored as it came, with the reason, and with a failed result. */
   async #bury(failure: Failure): Promise<void> {
-    const { transport } = this.#means;
+    const { transport } = this.#dependencies;
     const { attempt } = this.#delivery;
     const { whole, bare } = lettersOf(this.#delivery, this.#name, failure);
     const fits = whole.data.length + sizeOf(whole.headers) <= transport.limit;

@@ -1,7 +1,7 @@
 import { toGatewayError, type GatewayError } from "propylon";
 import { pause } from "propylon/kit";
 import type { Ending } from "./ending.ts";
-import { Execution, type Means } from "./execution.ts";
+import { Execution, type ExecutionDependencies } from "./execution.ts";
 
 /** Pause after something that failed at once, in milliseconds. */
 const FAILED_MS = 1_000;
@@ -29,7 +29,7 @@ export interface Reports {
 
 /** Takes tasks from the queue and has the runtime do them, as many at a time as it was told. */
 export class Worker {
-  readonly #means: Means;
+  readonly #dependencies: ExecutionDependencies;
   readonly #reports: Reports;
   /** Takes no more tasks. */
   readonly #leaving = new AbortController();
@@ -40,10 +40,10 @@ export class Worker {
   #failure: GatewayError | undefined;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(means: Means, reports: Reports) {
-    this.#means = means;
+  constructor(dependencies: ExecutionDependencies, reports: Reports) {
+    this.#dependencies = dependencies;
     this.#reports = reports;
-    means.transport.onStatus(() => this.#look());
+    dependencies.transport.onStatus(() => this.#look());
   }
 
   get state(): WorkerState {
@@ -57,7 +57,7 @@ export class Worker {
 
   /** Why it takes no tasks, as a sentence; `undefined` while it does. */
   get reason(): string | undefined {
-    const { transport, runtime } = this.#means;
+    const { transport, runtime } = this.#dependencies;
     if (this.#failure) return this.#failure.message;
     if (this.#state === "draining" || this.#state === "stopped") return "It takes no more tasks.";
     const { reason, isConnected } = transport.status;
@@ -91,7 +91,7 @@ export class Worker {
 
   async #run(before: Promise<unknown>): Promise<void> {
     const { signal } = this.#leaving;
-    const { concurrency } = this.#means.settings;
+    const { concurrency } = this.#dependencies.settings;
     await before;
     await this.#begin();
     if (signal.aborted) return;
@@ -101,7 +101,7 @@ export class Worker {
 
   /** Waits for the runtime; one that failed may still come. */
   async #begin(): Promise<void> {
-    const { runtime } = this.#means;
+    const { runtime } = this.#dependencies;
     const { signal } = this.#leaving;
     while (!signal.aborted) {
       try {
@@ -144,10 +144,10 @@ export class Worker {
     this.#look();
     try {
       // No turn is lost where all is well: what is written in one leaves in one, the result that is on its way with the next request.
-      if (!this.#means.runtime.isHealthy) await this.#whenHealthy();
+      if (!this.#dependencies.runtime.isHealthy) await this.#whenHealthy();
       this.#look();
-      const delivery = await this.#means.transport.pull(signal);
-      return delivery && new Execution(delivery, this.#means, this.#ending.signal);
+      const delivery = await this.#dependencies.transport.pull(signal);
+      return delivery && new Execution(delivery, this.#dependencies, this.#ending.signal);
     } catch {
       await pause(FAILED_MS, signal);
       return undefined;
@@ -157,7 +157,7 @@ export class Worker {
   /** What it serves by now may rule it out. */
   async #whenHealthy(): Promise<void> {
     try {
-      await this.#means.runtime.whenHealthy(this.#leaving.signal);
+      await this.#dependencies.runtime.whenHealthy(this.#leaving.signal);
     } catch (error) {
       this.#fail(error);
       throw error;
@@ -171,7 +171,7 @@ export class Worker {
     const ending = await execution.run(onAnswer);
     this.#running.delete(execution);
     if ("failure" in ending && ending.failure.isAbsence)
-      this.#means.runtime.lose(ending.failure.message);
+      this.#dependencies.runtime.lose(ending.failure.message);
     this.#look();
     return async () => {
       await execution.confirmed();
@@ -182,7 +182,7 @@ export class Worker {
   /** Between tasks, too: an observer sees how the runtime is. */
   async #watchHealth(): Promise<void> {
     const { signal } = this.#leaving;
-    const { runtime, settings } = this.#means;
+    const { runtime, settings } = this.#dependencies;
     while (!signal.aborted) {
       await pause(settings.runtime.interval, signal);
       if (signal.aborted) return;
@@ -199,7 +199,7 @@ export class Worker {
   /** Finds out where it is. */
   #look(): void {
     if (this.#leaving.signal.aborted) return;
-    const { transport, runtime } = this.#means;
+    const { transport, runtime } = this.#dependencies;
     const { fault, reason } = transport.status;
     const isAble = transport.status.isConnected && reason === undefined;
     if (fault) {

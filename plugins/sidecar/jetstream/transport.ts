@@ -41,7 +41,7 @@ const LINK = {
 type NewParcel = Omit<Parcel, "key"> & { readonly key: string | undefined };
 
 /** What belongs to one connection. */
-interface Means extends Opened {
+interface OpenQueue extends Opened {
   readonly puller: Puller;
 }
 
@@ -50,8 +50,8 @@ export class JetstreamTransport implements Transport {
   readonly #settings: Settings;
   readonly #said: Said;
   readonly #link: Link;
-  readonly #watchers = new Map<object, (means: Opened) => void>();
-  #means: Means | undefined;
+  readonly #watchers = new Map<object, (opened: Opened) => void>();
+  #open: OpenQueue | undefined;
   #limit = 1_048_576;
 
   constructor(settings: Settings, said: Said) {
@@ -62,7 +62,7 @@ export class JetstreamTransport implements Transport {
     this.#link = new Link(options, said, {
       provide: (jetstream) => this.#provide(jetstream),
       opened: (opened) => this.#adopt(opened),
-      interrupted: () => this.#means?.puller.interrupt(),
+      interrupted: () => this.#open?.puller.interrupt(),
       forbidden: (error) => this.#forbid(error),
     });
   }
@@ -73,7 +73,7 @@ export class JetstreamTransport implements Transport {
 
   /** Kept while the connection is down: what the server takes is not less for it. */
   get limit(): number {
-    return (this.#limit = this.#means?.connection.info?.max_payload ?? this.#limit);
+    return (this.#limit = this.#open?.connection.info?.max_payload ?? this.#limit);
   }
 
   onStatus(listener: () => void): void {
@@ -91,7 +91,7 @@ export class JetstreamTransport implements Transport {
       await pause(LOOK_MS, signal);
       return undefined;
     }
-    return this.#means?.puller.next(signal);
+    return this.#open?.puller.next(signal);
   }
 
   async find(id: string): Promise<LedgerEntry | undefined> {
@@ -124,11 +124,11 @@ export class JetstreamTransport implements Transport {
   }
 
   tell(id: string, event: StreamEvent, headers: Headers): void {
-    if (!this.#means || !this.#link.status.isConnected) return;
+    if (!this.#open || !this.#link.status.isConnected) return;
     const subject = `${this.#settings.subjects.status}.${tokenOf(id)}`;
     const options = { headers: this.#write(headers) };
     try {
-      this.#means.connection.publish(subject, writeJson(event), options);
+      this.#open.connection.publish(subject, writeJson(event), options);
     } catch {
       // Too large, or the connection was closed: the result tells all.
     }
@@ -161,7 +161,7 @@ export class JetstreamTransport implements Transport {
     };
     const key = {};
     this.#watchers.set(key, subscribe);
-    if (this.#means && !this.#means.connection.isClosed()) subscribe(this.#means);
+    if (this.#open && !this.#open.connection.isClosed()) subscribe(this.#open);
     return () => {
       this.#watchers.delete(key);
       end();
@@ -180,7 +180,7 @@ export class JetstreamTransport implements Transport {
   }
 
   async #provide({ connection, client, manager }: Jetstream): Promise<void> {
-    if (await provision(manager, this.#settings)) this.#means?.puller.interrupt();
+    if (await provision(manager, this.#settings)) this.#open?.puller.interrupt();
     if (this.#settings.work) await probe(connection, client, this.#settings);
   }
 
@@ -188,7 +188,7 @@ export class JetstreamTransport implements Transport {
     const puller = new Puller({
       connection: opened.connection,
       line: {
-        connection: () => this.#means!.connection,
+        connection: () => this.#open!.connection,
         isConnected: () => this.#link.status.isConnected,
         onGone: () => this.#link.verify(),
       },
@@ -197,7 +197,7 @@ export class JetstreamTransport implements Transport {
       onRefusal: (words) => this.#said.warn({ words }, "NATS refuses a request for a task"),
       createInbox: opened.createInbox,
     });
-    this.#means = { ...opened, puller };
+    this.#open = { ...opened, puller };
     this.#limit = this.limit;
     for (const subscribe of this.#watchers.values()) subscribe(opened);
   }
@@ -237,7 +237,7 @@ export class JetstreamTransport implements Transport {
   #forbid(error: GatewayError): void {
     const subject = String(error.data?.["subject"]);
     if (/^\$JS\.(?:ACK|API\.CONSUMER\.MSG\.NEXT)\./.test(subject)) {
-      this.#means?.puller.interrupt();
+      this.#open?.puller.interrupt();
       void this.#link.forbid(error);
     } else this.#said.warn({ hint: error.hint }, error.message);
   }
@@ -258,8 +258,8 @@ export class JetstreamTransport implements Transport {
     return written;
   }
 
-  #connected(): Means {
-    if (this.#means && this.#link.status.isConnected) return this.#means;
+  #connected(): OpenQueue {
+    if (this.#open && this.#link.status.isConnected) return this.#open;
     throw new GatewayError(
       "upstream_error",
       this.#link.status.reason ?? "The queue cannot be reached.",

@@ -75,7 +75,7 @@ export type EventListener = (kind: string, data: Readonly<Record<string, unknown
 const EVENTS: Route = "GET /_meta/events";
 
 /** A kind of events that only some pages need, and the least severity of log lines. */
-export interface Wish {
+export interface EventSelection {
   readonly kinds: "progress" | "call_end" | "log";
   readonly level?: string;
 }
@@ -92,7 +92,7 @@ export class LiveStream {
   #stopped = true;
   readonly #watchers = new Set<() => void>();
   readonly #listeners = new Set<EventListener>();
-  readonly #wishes = new Map<object, Wish>();
+  readonly #selections = new Map<object, EventSelection>();
 
   get state(): LiveState {
     return this.#state;
@@ -111,12 +111,12 @@ export class LiveStream {
   }
 
   /** Asks for kinds besides those that every stream has, such as `log`, for as long as somebody looks. */
-  want(wish: Wish): () => void {
+  want(wish: EventSelection): () => void {
     const key = {};
-    this.#wishes.set(key, wish);
+    this.#selections.set(key, wish);
     this.#restart();
     return () => {
-      this.#wishes.delete(key);
+      this.#selections.delete(key);
       this.#restart();
     };
   }
@@ -188,7 +188,7 @@ export class LiveStream {
   }
 
   #params(): Params {
-    const wishes = [...this.#wishes.values()];
+    const wishes = [...this.#selections.values()];
     if (wishes.length === 0) return {};
     const also = new Set(wishes.map(({ kinds }) => kinds));
     return { also: [...also].join(","), level: wishes.find(({ level }) => level)?.level };

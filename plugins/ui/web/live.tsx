@@ -10,7 +10,7 @@ import {
   type ReactNode,
 } from "react";
 import { OWN_SCRIPT, PAGES } from "./kit/address.ts";
-import { LiveStream, type EventListener, type LiveState, type Wish } from "./events.ts";
+import { LiveStream, type EventListener, type LiveState, type EventSelection } from "./events.ts";
 
 const Live = createContext<LiveStream | undefined>(undefined);
 
@@ -117,7 +117,7 @@ export function useReconnect(): () => void {
 }
 
 /** Hears events while a part is on the screen. */
-export function useEvents(listener: EventListener, wish?: Wish): void {
+export function useEvents(listener: EventListener, wish?: EventSelection): void {
   const stream = useStream();
   const latest = useRef(listener);
   useWish(wish);
@@ -128,7 +128,7 @@ export function useEvents(listener: EventListener, wish?: Wish): void {
 }
 
 /** Has events that a stream shows only to who asks, while a part is on the screen. */
-export function useWish(wish: Wish | undefined): void {
+export function useWish(wish: EventSelection | undefined): void {
   const stream = useStream();
   const kinds = wish?.kinds;
   const level = wish?.level;

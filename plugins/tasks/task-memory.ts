@@ -5,7 +5,7 @@ import type { FinalState, OwnTask } from "./own-task.ts";
 import type { TaskLimits, TaskTable } from "./service.ts";
 
 /** Tasks in memory, within their bounds. */
-export class TaskShelf {
+export class TaskMemory {
   readonly #kept = new Map<string, OwnTask>();
   readonly #running = new Set<OwnTask>();
   /** In the order in which they ended. */

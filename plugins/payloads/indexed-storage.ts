@@ -37,7 +37,7 @@ interface Known {
  * with every write, and the index names them last, so what it names is there. What is written or removed is noted before: what a crash
  * leaves behind is found by that, without reading everything.
  */
-export class StoreStorage implements PayloadStorage, SharedIndex {
+export class IndexedStorage implements PayloadStorage, SharedIndex {
   readonly #store: Store;
   readonly #folder: PayloadFolder | undefined;
   readonly #places: Places;
@@ -227,10 +227,9 @@ export class StoreStorage implements PayloadStorage, SharedIndex {
 
   /** Removes what was being written or removed by processes that ended, and is not named by the index. */
   async #finishWorks(): Promise<void> {
-    const others = this.#store.shared ? await this.#store.replicas() : [];
-    const living = new Set(others.map(({ id }) => id));
+    const others = new Set((await this.#store.others()).map(({ id }) => id));
     for await (const { key, value } of this.#works.list())
-      if (!living.has(value.gateway))
+      if (value.gateway !== this.#store.replica && !others.has(value.gateway))
         await this.#settleNoted(key).catch(() => this.#leftovers.add(key));
   }
 
