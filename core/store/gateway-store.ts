@@ -89,7 +89,8 @@ export class GatewayStore {
       replicas: () => this.#replicas.list(),
       others: async () =>
         shared ? (await this.#replicas.list()).filter(({ id }) => id !== replica) : [],
-      isThere: async (id) => id === replica || (shared && (await this.#replicas.has(id))),
+      isThere: async (id) =>
+        id === replica || (shared && (await this.#replicas.list()).some((each) => each.id === id)),
       ask: (to, topic, body, signal) =>
         this.#asking.ask(to, scopedName(owner, topic), body, signal),
       answer: (topic, handler) => this.#asking.answer(scopedName(owner, topic), handler as never),

@@ -55,17 +55,7 @@ export class StoreKv<T> implements Kv<T> {
     key: string,
     edit: (before: T | undefined) => T | undefined,
   ): Promise<T | undefined> {
-    const changed = await this.#again(async () => {
-      const entry = await this.get(key);
-      const after = edit(entry?.value);
-      if (after === entry?.value) return { after };
-      const isDone =
-        after === undefined
-          ? !entry || (await this.delete(key, entry.rev))
-          : (await this.update(key, after, entry?.rev ?? 0)) !== undefined;
-      if (!isDone && !entry) await this.#refuseLater(key);
-      return isDone ? { after } : undefined;
-    });
+    const changed = await this.#again(() => this.#tryChange(key, edit));
     return changed.after;
   }
 
@@ -125,10 +115,25 @@ export class StoreKv<T> implements Kv<T> {
     });
   }
 
-  /** What a later gateway wrote counts as absent, and is in the way of what is written where nothing is. */
-  async #refuseLater(key: string): Promise<void> {
+  async #tryChange(
+    key: string,
+    edit: (before: T | undefined) => T | undefined,
+  ): Promise<{ readonly after: T | undefined } | undefined> {
+    const entry = await this.get(key);
+    const after = edit(entry?.value);
+    if (after === entry?.value) return { after };
+    if (after === undefined) return (await this.delete(key, entry!.rev)) ? { after } : undefined;
+    const rev =
+      (await this.update(key, after, entry?.rev ?? 0)) ??
+      (entry ? undefined : await this.#replaceUnreadable(key, after));
+    return rev === undefined ? undefined : { after };
+  }
+
+  /** What cannot be read counts as absent, and is in the way of what is written where nothing is. */
+  async #replaceUnreadable(key: string, value: T): Promise<number | undefined> {
     const there = await this.#look(key);
-    if (there && versionOf(there) > this.#version) throw newer();
+    const isUnreadable = there !== undefined && !this.#read({ key, ...there });
+    return isUnreadable ? this.#writeOver(key, value, there) : undefined;
   }
 
   #encode(key: string, value: T): string {

@@ -39,10 +39,6 @@ export class Replicas {
     return all.toSorted((left, right) => left.since - right.since || (left.id < right.id ? -1 : 1));
   }
 
-  async has(id: string): Promise<boolean> {
-    return (await this.#kv.get(id)) !== undefined;
-  }
-
   /**
    * Tells once that a gateway is gone: it left, was {@link remove}d, or has shown no life. Nothing is told while this gateway is not
    * one of them itself, or the store is away.

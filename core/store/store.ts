@@ -64,7 +64,7 @@ export interface Store {
    * @example for (const { id } of await store.others()) void tell(id);
    */
   others(): Promise<readonly Replica[]>;
-  /** Whether a gateway uses the store now, this one included; one that died does for up to 6 seconds. */
+  /** Whether a gateway uses the store now, this one included; one that died does for up to 6 seconds. Any text may be asked about. */
   isThere(replica: string): Promise<boolean>;
   /**
    * Asks one gateway of the store, and reads what its {@link answer} yields.

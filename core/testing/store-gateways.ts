@@ -91,6 +91,10 @@ export function testStoreGateways(under: StoreUnderTest): void {
         true,
         store.shared,
       ]);
+      expect([await store.isThere(""), await store.isThere("no such gateway")]).toEqual([
+        false,
+        false,
+      ]);
       await second.close();
       expect((await store.replicas()).map(({ id }) => id)).not.toContain(replica);
       expect(await others()).not.toContain(replica);

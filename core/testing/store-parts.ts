@@ -142,6 +142,14 @@ export function testStoreParts(under: StoreUnderTest): void {
       expect((await kv.get("n"))?.value).toBe(12);
     });
 
+    it("that cannot be read are changed as if nothing was there", async () => {
+      const name = part();
+      await store.kv(name).put("n", "no number");
+      const kv = store.kv(name, { schema: z.number() });
+      expect(await kv.change("n", (count = 0) => count + 1)).toBe(1);
+      expect((await kv.get("n"))?.value).toBe(1);
+    });
+
     it("are changed to nothing, or not at all", async () => {
       const kv = store.kv<{ count: number }>(part());
       expect(await kv.change("n", () => undefined)).toBeUndefined();
