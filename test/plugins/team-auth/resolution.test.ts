@@ -7,6 +7,7 @@ import { sql } from "kysely";
 import { pino } from "pino";
 import { afterAll, describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
+import { CLOCK_TOLERANCE_S } from "../../../plugins/keys/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
@@ -278,6 +279,35 @@ describe("refusals", () => {
     expect(await sees(opaque)).toEqual(["lib-d", "lib-a"]);
     await tokens.revoke(ADMIN, id);
     expect(await sees(opaque)).toBe(INVALID);
+  });
+
+  it("T085: what is open on a token ends with it, so its principal has its end", async () => {
+    const until = definePlugin({
+      name: "until",
+      setup: (gateway) =>
+        gateway.route("GET", "/until", { access: "caller", mutates: false }, ({ context }) => ({
+          until: context.principal.expiresAt ?? null,
+        })),
+    });
+    const { issuer, url } = await startIssuer({}, {}, [until]);
+    const { jwt, opaque } = await populate(issuer);
+    const untilOf = async (bearer: string): Promise<unknown> => {
+      const reply = await fetch(`${url}/until`, { headers: { authorization: `Bearer ${bearer}` } });
+      return ((await reply.json()) as { until: unknown }).until;
+    };
+    expect(await untilOf(opaque)).toBeNull();
+    const { tokens } = issuer.directory;
+    const end = Math.floor(Date.now() / 1_000) * 1_000 + 60_000;
+    await tokens.update(ADMIN, (await tokens.list())[0]!.id, {
+      expiresAt: new Date(end).toISOString(),
+    });
+    expect(await untilOf(opaque)).toBe(end);
+    expect(await untilOf(jwt)).toBe((decodeJwt(jwt).exp! + CLOCK_TOLERANCE_S) * 1_000);
+    const turn = turnClaims();
+    const forge = await createForge(issuer, jwt);
+    expect(await untilOf(await forge(turn))).toBe(
+      ((turn["exp"] as number) + CLOCK_TOLERANCE_S) * 1_000,
+    );
   });
 
   it("T050, T165, T169: retiring a key ends every token that it signed", async () => {
