@@ -1,11 +1,74 @@
-import { GatewayError, isGatewayError, type RouteEvent } from "propylon";
-import { pathParameter, readJson } from "propylon/kit";
+import {
+  GatewayError,
+  isGatewayError,
+  type RouteEvent,
+  type Server,
+  type ServerState,
+} from "propylon";
+import { pathParameter, readJson, setTimer, AllowedAddresses } from "propylon/kit";
 import { additionSchema, toEntry } from "./addition.ts";
-import { ServerAddresses } from "./addresses.ts";
 import type { AdminContext, Administration, ServerView } from "./administration.ts";
 import { checkCommand } from "./command.ts";
 import type { AdminOptions } from "./options.ts";
-import { whenSettled } from "./settling.ts";
+import { lookup } from "node:dns/promises";
+
+/** Which servers over HTTP the API may add: what is added here is reached from inside the operator's network. */
+class ServerAddresses {
+  /** Goes into every entry, so that its name is checked again whenever it is connected to. */
+  readonly entry: { readonly allowAddresses: readonly string[] };
+  readonly #addresses: AllowedAddresses;
+
+  /** @throws {GatewayError} `invalid` for an entry that is not a host, address or network */
+  constructor(allow: readonly string[]) {
+    this.entry = { allowAddresses: allow };
+    this.#addresses = new AllowedAddresses(allow, "plugins.admin.allowedAddresses");
+  }
+
+  /**
+   * Refuses a URL that leads to an address which is not allowed. A name that nobody knows now is checked when it is connected to.
+   * @throws {GatewayError} `invalid`
+   */
+  async check(url: string): Promise<void> {
+    const parsed = new URL(url);
+    const found = await lookup(parsed.hostname, { all: true }).catch(() => []);
+    const permits = ({ address }: { readonly address: string }): boolean =>
+      this.#addresses.permits(address, parsed.hostname);
+    if (this.#addresses.permitsUrl(parsed) && found.every(permits)) return;
+    const message = "The URL leads to an address that servers added over the API may not have.";
+    throw new GatewayError("invalid", message, {
+      hint: "Add its host or network to plugins.admin.allowedAddresses, or put the server into the config file.",
+      data: { issues: [{ path: "url", message }] },
+    });
+  }
+}
+
+const UNSETTLED: ReadonlySet<ServerState> = new Set(["idle", "connecting"]);
+
+/**
+ * Waits until a server's first attempt to connect has an outcome and its tools are known, at most so many milliseconds.
+ *
+ * @param signal ends the wait
+ */
+async function whenSettled(
+  server: Server | undefined,
+  limit: number,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!server || signal.aborted || !UNSETTLED.has(server.status.state)) return;
+  await new Promise<void>((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      unlisten();
+      resolve();
+    };
+    const unlisten = server.on(() => {
+      if (!UNSETTLED.has(server.status.state)) end();
+    });
+    const timer = setTimer(end, limit);
+    signal.addEventListener("abort", end, { once: true });
+  });
+}
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
 /** What a new server runs or reaches, the gateway runs or reaches: that takes more than switching things on and off. */

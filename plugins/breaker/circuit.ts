@@ -1,9 +1,14 @@
-import { GatewayError, toGatewayError, type Answer, type Call, type Next } from "propylon";
+import {
+  GatewayError,
+  toGatewayError,
+  type Answer,
+  type Call,
+  type Next,
+  isGatewayError,
+} from "propylon";
 import { backoffDelay } from "propylon/kit";
-import { isBroken, isImpatient, isTransportFailure } from "./failure.ts";
 import type { BreakerOptions } from "./options.ts";
 import type { BreakerStatus } from "./service.ts";
-import { whileWanted } from "./wanted.ts";
 
 /** What is known of one server's circuit; survives reloads of the plugin. Instants are those of `performance.now()`. */
 export interface CircuitMemory {
@@ -219,4 +224,45 @@ export function breakerStatusOf(memory: CircuitMemory): BreakerStatus {
     ...(openedAt !== undefined && { openedAt }),
     ...(retryAt !== undefined && { retryAt }),
   };
+}
+
+/**
+ * Whether a call failed because of the transport: the server was not reached, broke off, or did not answer in time. An
+ * `isError` result and a JSON-RPC error are answers and never get here; a result that is too large was one as well; a client's
+ * cancel says nothing about the server.
+ */
+function isTransportFailure(error: unknown): error is Error {
+  return isGatewayError(error) && (error.code === "upstream_error" || error.code === "timeout");
+}
+
+/** Whether a call failed because the server was not reached or broke off. */
+function isBroken(error: unknown): error is Error {
+  return isGatewayError(error) && error.code === "upstream_error";
+}
+
+/**
+ * Whether the caller may have set the time limit itself. Its timeouts are not counted: five calls with a limit of 1 ms would
+ * cut everybody else off from a healthy server.
+ */
+function isImpatient({ timeout, meta }: Call): boolean {
+  return timeout !== undefined || meta?.["propylon/timeout"] !== undefined;
+}
+
+/**
+ * Waits for work that goes on by itself, as long as the caller does.
+ *
+ * @throws {GatewayError} why the caller stopped: the reason of the signal when it is one (`timeout`), else `cancelled`
+ */
+function whileWanted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(abortReason(signal));
+    if (signal.aborted) return abort();
+    signal.addEventListener("abort", abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+function abortReason({ reason }: AbortSignal): GatewayError {
+  if (isGatewayError(reason)) return reason;
+  return new GatewayError("cancelled", "The call was cancelled.", { cause: reason });
 }

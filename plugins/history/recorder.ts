@@ -12,8 +12,35 @@ import { FLAGS, writeHead } from "./head.ts";
 import type { HistoryOptions } from "./options.ts";
 import { hideSecrets, keepResult, type KeptResult } from "./result.ts";
 import type { Ring } from "./ring.ts";
-import { Running } from "./running.ts";
 import type { Secrets } from "./secrets.ts";
+
+/** A call from its beginning until it is written down. Instants are those of `performance.now()`. */
+class Running {
+  readonly call: Call;
+  readonly started = performance.now();
+  /** When it left for its server. */
+  sent: number | undefined = undefined;
+  /** Progress reports that were passed on. */
+  progress = 0;
+  ended = 0;
+  end: Answer | Error | undefined = undefined;
+
+  constructor(call: Call) {
+    this.call = call;
+  }
+
+  /** The call with its progress reports counted; only made where somebody asked for them. */
+  counted(): Call {
+    const { progress } = this.call;
+    return {
+      ...this.call,
+      progress: (report) => {
+        this.progress++;
+        progress!(report);
+      },
+    };
+  }
+}
 
 const MAX_MESSAGE = 500;
 const NONE: readonly string[] = [];

@@ -13,10 +13,71 @@ import type {
 } from "propylon/store";
 import { readRedisUrl } from "./address.ts";
 import { Channels } from "./channels.ts";
-import { checkFitness } from "./fitness.ts";
 import type { RedisOptions } from "./options.ts";
-import { redisRefusal, withoutCommand } from "./refusal.ts";
 import { type ScriptedCommands, scripts } from "./scripts.ts";
+import { GatewayError, isGatewayError } from "propylon";
+
+/** What an operator can do, by the first word of an error of the server, or the system's code. */
+const HINTS: Readonly<Record<string, string>> = {
+  WRONGPASS: "Check user and password in the store's URL.",
+  NOAUTH: "Put user and password into the store's URL.",
+  NOPERM:
+    "Give the user the commands +@all -@dangerous +info, and all keys and channels of the prefix.",
+  ERR: "Check the number of the database in the store's URL.",
+  ECONNREFUSED: "Check host and port in the store's URL, and that Redis runs.",
+  ENOTFOUND: "Check the host in the store's URL.",
+};
+
+/** An error as the client throws it has the command in it, and with that values or a password. */
+function withoutCommand(error: unknown): Error {
+  const { message, code } = error as { readonly message: string; readonly code?: string };
+  return Object.assign(new Error(message || code), code === undefined ? {} : { code });
+}
+
+/** Why a store cannot be opened, as a sentence. */
+function redisRefusal(error: unknown, name: string): GatewayError {
+  if (isGatewayError(error)) return error;
+  const cause = withoutCommand(error);
+  const { code = /^[A-Z]+/.exec(cause.message)?.[0] ?? "" } = cause as { code?: string };
+  const reason = cause.message.replace(/\.$/, "");
+  return new GatewayError("io_error", `Redis at ${name} cannot be used: ${reason}.`, {
+    cause,
+    hint: HINTS[code] ?? "Check the store's URL, and that Redis runs.",
+  });
+}
+
+/** Oldest server that has users, and writes of scripts that know the time. */
+const OLDEST_SERVER = 6;
+
+/**
+ * Whether a server can hold a store.
+ *
+ * @param info what `INFO` says
+ * @throws {GatewayError} `invalid` saying why not
+ */
+export function checkFitness(info: string): void {
+  const said = (name: string): string =>
+    new RegExp(`^${name}:([^\\r\\n]*)`, "m").exec(info)?.[1] ?? "";
+  if (Number.parseInt(said("redis_version"), 10) < OLDEST_SERVER)
+    throw wrong(`The store's Redis is older than ${OLDEST_SERVER}.`, "Update the server.");
+  if (said("cluster_enabled") === "1")
+    throw wrong(
+      "The store's Redis is a node of a cluster, which is not supported.",
+      "Name a server of its own; everything of a store has to be on one.",
+    );
+  if (said("role") === "slave")
+    throw wrong("The store's Redis is a read-only replica.", "Name the primary.");
+  const policy = said("maxmemory_policy");
+  if (said("maxmemory") !== "0" && policy !== "noeviction")
+    throw wrong(
+      `The store's Redis drops values when its memory is full (maxmemory-policy ${policy}).`,
+      "Set maxmemory-policy to noeviction: what the gateway confirmed has to stay.",
+    );
+}
+
+function wrong(message: string, hint: string): GatewayError {
+  return new GatewayError("invalid", message, { hint });
+}
 
 /** A call that takes longer is given up, in milliseconds: a little less than the gateway waits. */
 const PATIENCE_MS = 4_800;

@@ -52,7 +52,6 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
     "plugins/sidecar/retry-pauses.test.ts",
     "a task that a runtime does not take waits as documented before each delivery",
   ],
-  "plugins/sidecar/message/persist.ts": TIMER,
   "plugins/sidecar/runtime/child.ts": TIMER,
 };
 

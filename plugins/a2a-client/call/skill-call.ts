@@ -1,13 +1,37 @@
-import { Answer, type Call } from "propylon";
+import { Answer, type Call, type Json, type Peer } from "propylon";
 import { traceOf } from "propylon/kit";
 import type { AgentClient, RequestContext } from "./agent-client.ts";
 import { AgentRefusal } from "../card/errors.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
 import type { IdOwners } from "../owners.ts";
-import { askCaller } from "./question.ts";
-import { outcomeToAnswer } from "./result.ts";
+import { outcomeToAnswer, questionOf } from "./result.ts";
 import { PARTING_MS, Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
+import type { Task } from "propylon/contract";
+
+const ANSWER_SCHEMA: Json = {
+  type: "object",
+  properties: { answer: { type: "string", title: "Answer" } },
+  required: ["answer"],
+};
+
+/**
+ * Asks the user behind a call what an agent wants to know, if the client can (MCP elicitation).
+ *
+ * @returns `undefined` when nobody can or wants to answer, or the agent wants credentials, which MCP forbids to ask for
+ */
+async function askCaller(peer: Peer, task: Task, signal: AbortSignal): Promise<string | undefined> {
+  if (task.status.state !== "input-required" || !peer.capabilities["elicitation"]) return undefined;
+  const params = { message: questionOf(task), requestedSchema: ANSWER_SCHEMA };
+  try {
+    const { action, content } = await peer.ask("elicitation/create", params, signal);
+    const answer = (content as Json | undefined)?.["answer"];
+    return action === "accept" && typeof answer === "string" ? answer : undefined;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return undefined;
+  }
+}
 
 /** How much of a refusal is passed on, in characters. */
 const EXCERPT = 2_000;

@@ -12,8 +12,8 @@ import type {
 } from "./agent-client.ts";
 import type { AgentHttp } from "../card/http.ts";
 import { AgentRefusal } from "../card/errors.ts";
-import { loadClientSdk, type ClientSdk } from "./sdk.ts";
 import { readEvent, toTask } from "./translation.ts";
+import { importOptional } from "propylon/kit";
 
 /** An agent of A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON, through `@a2a-js/sdk`. */
 export class StandardClient implements AgentClient, RemoteTasks {
@@ -154,4 +154,29 @@ async function openTransport(
   const Factory = isRpc ? client.JsonRpcTransportFactory : client.RestTransportFactory;
   const transport = await new Factory({ fetchImpl }).create(url.href, types.AgentCard.fromJSON({}));
   return tenant === "" ? transport : new client.TenantTransportDecorator(transport, tenant);
+}
+
+/** The parts of `@a2a-js/sdk` that speak to agents. */
+interface ClientSdk {
+  readonly types: typeof import("@a2a-js/sdk");
+  readonly client: typeof import("@a2a-js/sdk/client");
+  readonly errors: typeof import("@a2a-js/sdk/errors");
+  readonly former: typeof import("@a2a-js/sdk/compat/v0_3/client");
+}
+
+/**
+ * Imports the optional package at first use: most gateways have no A2A agents, and contract v1 does without.
+ * @throws {GatewayError} `invalid` when it is not installed; names the command that installs it
+ */
+async function loadClientSdk(): Promise<ClientSdk> {
+  const load = () =>
+    Promise.all([
+      import("@a2a-js/sdk"),
+      import("@a2a-js/sdk/client"),
+      import("@a2a-js/sdk/errors"),
+      import("@a2a-js/sdk/compat/v0_3/client"),
+    ]);
+  const need = 'Agents that speak A2A need the package "@a2a-js/sdk".';
+  const [types, client, errors, former] = await importOptional(load, need, ["@a2a-js/sdk"]);
+  return { types, client, errors, former };
 }

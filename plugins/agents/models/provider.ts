@@ -1,11 +1,10 @@
-import { importOptional } from "propylon/kit";
+import { importOptional, isObject } from "propylon/kit";
 import type { LanguageModel } from "ai";
 import type { fetch as UndiciFetch, RequestInit } from "undici";
 import type { ProviderOptions } from "./options.ts";
 import { readAnswers } from "./answers/answer-body.ts";
 import { ChatAnswer } from "./answers/chat-answer.ts";
 import { MessageAnswer } from "./answers/message-answer.ts";
-import { toolNamesIn } from "./answers/tool-names.ts";
 
 /** The `ai` package. */
 export type ModelSdk = typeof import("ai");
@@ -88,4 +87,15 @@ async function createFetch(): Promise<ModelFetch> {
     // A redirect would carry the key in x-api-key to another host.
     fetch(url, { ...(init as RequestInit), dispatcher, redirect: "manual" });
   return ask as unknown as ModelFetch;
+}
+
+/** Names of the tools in a request for a chat completion. Read when an answer asks for them, and few do. */
+function toolNamesIn(request: unknown): readonly string[] {
+  const body: unknown = typeof request === "string" ? JSON.parse(request) : undefined;
+  const tools: unknown = isObject(body) ? body["tools"] : undefined;
+  if (!Array.isArray(tools)) return [];
+  return tools.flatMap((tool: unknown) => {
+    const made = isObject(tool) ? tool["function"] : undefined;
+    return isObject(made) && typeof made["name"] === "string" ? [made["name"]] : [];
+  });
 }

@@ -5,7 +5,19 @@ import { connectionOptions } from "./authentication.ts";
 import type { Followers, Jetstream, LinkOptions, LinkStatus, Said } from "./linking.ts";
 import { loadPackages, type Packages } from "./packages.ts";
 import { forbiddenOf, refusedConnection, refusedProvision, type Refusal } from "./refusal.ts";
-import { FLOOR, isOlder } from "./version.ts";
+
+/** Earlier servers lose whole streams in a crash (Jepsen on 2.10.20 to 2.10.22). */
+const FLOOR = "2.10.23";
+
+/** Whether a server is below the floor. */
+export function isOlder(version: string): boolean {
+  const parts = version.split(/[.-]/).map(Number);
+  for (const [index, least] of FLOOR.split(".").map(Number).entries()) {
+    const part = parts[index] ?? 0;
+    if (part !== least) return part < least;
+  }
+  return false;
+}
 
 /** A stream that is not as it must be is looked at again after this, in milliseconds: somebody may have put it right. */
 const AGAIN_MS = 10_000;

@@ -1,14 +1,28 @@
 import type { Json, Tool } from "propylon";
 import { isObject, toToolName, UniqueNames } from "propylon/kit";
-import { isSafeKey, type SafeNames } from "propylon/internal";
-import { safeNamesOf } from "./names.ts";
+import { isSafeKey, SafeNames } from "propylon/internal";
 import type { Body, FieldEncoding, Operation, Parameter } from "./operations.ts";
 import { OutputWriter, type OutputSchemas } from "./output.ts";
 import { broken, type References } from "./references.ts";
 import { SchemaWriter } from "./schema.ts";
 import { shrink } from "./shrink.ts";
-import { toTarget } from "./target.ts";
 import { describeUpload, isBinary, isBytesBody, PART } from "./uploads.ts";
+
+/** A placeholder, or what a request line does not take as it is (RFC 3986, 3.3 and 3.4). */
+const OTHER = /\{[^{}]+\}|[^A-Za-z0-9\-._~!$&'()*+,;=:@/?%]/gu;
+
+/**
+ * A path of a document as it stands in requests. A fragment tells operations of one address apart (AWS's documents) and belongs to
+ * no request, and a path written for people may have spaces.
+ */
+function toTarget(path: string): string {
+  // Before another segment it is a character like others (Mastercard's `/send/#env/v1`).
+  const hash = path.indexOf("#", path.lastIndexOf("/"));
+  const before = hash === -1 ? path : path.slice(0, hash);
+  return before.replaceAll(OTHER, (found) =>
+    found.length > 2 ? found : encodeURIComponent(found.replace(/\p{Surrogate}/u, "\uFFFD")),
+  );
+}
 
 /** Characters of a tool's description. */
 const MAX_DESCRIPTION = 8_000;
@@ -272,4 +286,25 @@ function annotationsOf({ method, summary }: Operation): Json {
 function describe(schema: Json | boolean, description: string | undefined): Json | boolean {
   if (description === undefined || typeof schema === "boolean") return schema;
   return { description, ...schema };
+}
+
+/**
+ * Names for the properties of documents that clients do not take as they are.
+ *
+ * @param documents asked once there is a name to replace
+ */
+function safeNamesOf(documents: () => Iterable<unknown>): SafeNames {
+  return new SafeNames(() => keysOf(documents()), "value");
+}
+
+/** Every key of every map: whether it names a property is not asked. */
+function keysOf(values: Iterable<unknown>, found = new Set<string>()): Set<string> {
+  for (const value of values) {
+    if (Array.isArray(value)) keysOf(value, found);
+    else if (isObject(value)) {
+      for (const key of Object.keys(value)) found.add(key);
+      keysOf(Object.values(value), found);
+    }
+  }
+  return found;
 }

@@ -13,7 +13,6 @@ import {
   needsTask,
 } from "../wire/envelope.ts";
 import { Exchange, type ExchangeOwner, Oversize, Pending } from "../wire/exchange.ts";
-import { Gaps } from "./gaps.ts";
 import { Inbound } from "./inbound.ts";
 import { nextId } from "../wire/message.ts";
 import { askForSession, suspectLoss } from "../wire/session-loss.ts";
@@ -24,6 +23,38 @@ import {
   type Wire,
   type WireReceiver,
 } from "../wire/wire.ts";
+
+/** Least time between two looks, in milliseconds: there are servers that end their stream every second. */
+const APART_MS = 10_000;
+
+/** Has a look at what a server may have said in vain, after each gap in its event stream. Gaps that follow soon share a look. */
+class Gaps {
+  readonly #look: () => void;
+  #lookedAt = -Infinity;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(look: () => void) {
+    this.#look = look;
+  }
+
+  /** There was one. */
+  note(): void {
+    const wait = this.#lookedAt + APART_MS - performance.now();
+    if (wait <= 0) this.#begin();
+    else this.#timer ??= setTimer(() => this.#begin(), wait).unref();
+  }
+
+  /** Looks no more. */
+  close(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #begin(): void {
+    this.#timer = undefined;
+    this.#lookedAt = performance.now();
+    this.#look();
+  }
+}
 
 /** What a {@link Connection} reports to. */
 export interface ConnectionHost {

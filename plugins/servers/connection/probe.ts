@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
-import { GatewayError, type ServerStatus } from "propylon";
-import { type ProbeReport, Semaphore } from "propylon/kit";
-import { type Era, abortError } from "propylon/internal";
+import { GatewayError, type ServerStatus, toGatewayError } from "propylon";
+import { type ProbeReport, Semaphore, type ProbeRung } from "propylon/kit";
+import { type Era, abortError, amendError } from "propylon/internal";
 import type { HttpServerConfig } from "../entry.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
@@ -9,9 +9,9 @@ import type { Dropped } from "../wire/dropped.ts";
 import type { ClientInfo } from "../wire/envelope.ts";
 import { greet } from "./greeting.ts";
 import { HttpWire } from "../http/http.ts";
-import { toProbeFailure } from "./probe-failure.ts";
 import { readSecureContext } from "../tls-files.ts";
 import { SseWire } from "../http/sse-legacy.ts";
+import { statusOf } from "../wire/faults.ts";
 
 /** How long an answer that came too late is still waited for, so that the session it opens can be ended, in milliseconds. */
 const LINGER_MS = 5_000;
@@ -185,4 +185,22 @@ function either(promise: Promise<unknown>, signals: readonly AbortSignal[]): Pro
     void promise.then(settled, settled);
     for (const signal of signals) signal.addEventListener("abort", aborted, { once: true });
   });
+}
+
+/** What a probe rejects with: the failure, and in its `data.failed` how far the probe came. */
+function toProbeFailure(thrown: unknown): GatewayError {
+  const error = toGatewayError(thrown);
+  return amendError(error, { data: { failed: error.data?.["failed"] ?? rungOf(error) } });
+}
+
+function rungOf(error: GatewayError): ProbeRung {
+  const status = statusOf(error);
+  if (status === 401 || status === 403) return "auth";
+  // A redirect leads elsewhere; what would answer there is not known.
+  if (status !== undefined) return status >= 300 && status < 400 ? "transport" : "handshake";
+  const { code, data, cause } = error;
+  // Faults.network carries what the socket said; a child's last connection has a state.
+  const isNetwork = cause instanceof Error || data?.["cause"] !== undefined;
+  if (code === "timeout" || code === "cancelled" || isNetwork) return "transport";
+  return data?.["state"] !== undefined && data["state"] !== "failed" ? "transport" : "handshake";
 }

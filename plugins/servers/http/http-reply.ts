@@ -1,15 +1,63 @@
-import { type GatewayError, toGatewayError } from "propylon";
+import { type GatewayError, toGatewayError, Answer } from "propylon";
 import { Pieces, SseParser, type SseSink } from "propylon/internal";
 import { type Exchange, holdBack } from "../wire/exchange.ts";
 import { valuesOf } from "../pool/http-parser.ts";
 import type { RequestControl, ResponseReader } from "../pool/http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
-import { NAMELESS, readRefusal, type RpcRefusal } from "./rpc-refusal.ts";
 import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
-import { mayRunTwice } from "./twice.ts";
 import type { ServerRefusal } from "../service.ts";
 import { isSessionLoss } from "../wire/session-loss.ts";
 import type { Dialect } from "../wire/wire.ts";
+import { isObject } from "propylon/kit";
+import { parseMessage } from "../wire/message.ts";
+
+/** Requests that only read. `tools/call` is as its tool says. */
+const READS: ReadonlySet<string> = new Set([
+  "ping",
+  "tools/list",
+  "resources/list",
+  "resources/templates/list",
+  "prompts/list",
+  "resources/read",
+  "prompts/get",
+  "completion/complete",
+  "server/discover",
+  "tasks/get",
+]);
+
+/** Whether a request may run twice: it only reads, or its server says of the tool that a second time changes nothing. */
+function mayRunTwice({ method, call }: Exchange): boolean {
+  if (method !== "tools/call") return READS.has(method);
+  const hints = call?.tool?.["annotations"];
+  return isObject(hints) && (hints["readOnlyHint"] === true || hints["idempotentHint"] === true);
+}
+
+/** Ids of refusals of servers that did not look for the one of the request; the official Python SDK makes one up. */
+const NAMELESS: ReadonlySet<unknown> = new Set([undefined, null, "", "server-error"]);
+
+/** A JSON-RPC error that came with an HTTP status of failure. */
+interface RpcRefusal {
+  readonly id: unknown;
+  readonly answer: Answer;
+}
+
+/** The JSON-RPC error in the body of a refusal, where there is one. */
+function readRefusal(chunks: readonly Buffer[]): RpcRefusal | undefined {
+  try {
+    const message = parseMessage(chunks);
+    if (!isObject(message) || !isObject(message["error"])) return undefined;
+    const { code, message: sentence, data } = message["error"];
+    if (typeof code !== "number") return undefined;
+    const answer = Answer.error({
+      code,
+      message: typeof sentence === "string" ? sentence : "",
+      ...(data !== undefined && { data }),
+    });
+    return { id: message["id"], answer };
+  } catch {
+    return undefined;
+  }
+}
 
 /** Largest body of a refusal that is looked into for a JSON-RPC error. */
 const MAX_REFUSAL = 64 * 1024;

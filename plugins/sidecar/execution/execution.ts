@@ -7,7 +7,6 @@ import { Failure } from "../message/failure.ts";
 import { MESSAGE_ID, OWNER, sizeOf } from "../message/headers.ts";
 import { Limit } from "../message/limit.ts";
 import { scopedId, writeOwner, type TaskName } from "../message/owner.ts";
-import { persist } from "../message/persist.ts";
 import { Alias } from "../runtime/alias.ts";
 import type { RuntimeClient, SendContext } from "../runtime/runtime.ts";
 import type { Settings } from "../settings.ts";
@@ -22,6 +21,29 @@ import {
 } from "../message/task.ts";
 import { SpanKind, Step } from "../message/trace.ts";
 import type { Delivery, LedgerEntry, Transport } from "../message/transport.ts";
+
+const RETRY = { initial: 200, max: 5_000 };
+
+/**
+ * Does something until it goes well.
+ * @param isFinal whether another try will fail, too
+ * @throws what it failed with last, once the signal aborts, or when that is final
+ */
+async function persist<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal,
+  isFinal: (error: unknown) => boolean,
+): Promise<T> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (signal.aborted || isFinal(error)) throw error;
+      await pause(backoffDelay(failures, RETRY), signal);
+      if (signal.aborted) throw error;
+    }
+  }
+}
 
 /** What a task is run with. */
 export interface ExecutionDependencies {

@@ -1,4 +1,4 @@
-import type { MsgHdrs } from "@nats-io/transport-node";
+import type { MsgHdrs, NatsConnection } from "@nats-io/transport-node";
 import { GatewayError, isGatewayError } from "propylon";
 import { FIRST_PROBLEM, pause, parseExact, writeJson } from "propylon/kit";
 import {
@@ -8,6 +8,8 @@ import {
   type Jetstream,
   type Opened,
   type Said,
+  forbiddenOf,
+  apiErrorOf,
 } from "propylon/plugins/nats";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
 import type { Settings } from "../settings.ts";
@@ -21,10 +23,59 @@ import type {
   Transport,
   TransportStatus,
 } from "../message/transport.ts";
-import { probe } from "./probe.ts";
-import { refusedStore } from "./refusal.ts";
 import { provision } from "./streams.ts";
 import { MESSAGE_ID } from "../message/headers.ts";
+import type { JetStreamClient } from "@nats-io/jetstream";
+
+/** JetStream's own, for what will never fit: the stream takes no message of that size. */
+const TOO_LARGE = 10_054;
+
+/** What was not stored, in our words; `undefined` when the queue did not say. */
+function refusedStore(error: unknown): GatewayError | undefined {
+  const forbidden = forbiddenOf(error);
+  if (forbidden) return forbidden;
+  const refused = apiErrorOf(error);
+  const { message = "" } = error as { message?: string };
+  if (refused?.code === TOO_LARGE || message.includes("max_payload size exceeded"))
+    return new GatewayError("too_large", "It is larger than the queue takes.", {
+      hint: "Raise max_payload of the NATS server, or max_msg_size of the stream.",
+    });
+  if (!refused) return undefined;
+  return new GatewayError(
+    "upstream_error",
+    `The queue takes nothing: ${refused.message.replace(/\.$/, "")}.`,
+    { hint: "Make room: limits of the stream, of the account, or the disk of the server." },
+  );
+}
+
+/** No stream has this name: what expects to be stored there is refused, and nothing is stored. */
+const NOWHERE = { expect: { streamName: "~" } };
+/** No id of a task is this token. */
+const NOBODY = "~";
+const PROBE_MS = 2_000;
+
+/**
+ * Finds out whether this user may do what a task needs, before one is run whose result could not be stored.
+ * @throws {GatewayError} `forbidden` naming the subject
+ */
+async function probe(
+  connection: NatsConnection,
+  client: JetStreamClient,
+  { name, streams, subjects }: Settings,
+): Promise<void> {
+  const options = { ...NOWHERE, timeout: PROBE_MS, retries: 1 };
+  const tried = await Promise.allSettled([
+    client.publish(`${subjects.results}.${NOBODY}`, "", options),
+    client.publish(`${subjects.dead}.${name}`, "", options),
+    // No JSON: refused, and no task is taken.
+    connection.request(`$JS.API.CONSUMER.MSG.NEXT.${streams.tasks}.${name}`, "{", {
+      timeout: PROBE_MS,
+    }),
+  ]);
+  const reasons = tried.map((each) => (each.status === "rejected" ? each.reason : undefined));
+  const forbidden = reasons.map((reason) => reason && forbiddenOf(reason)).find(Boolean);
+  if (forbidden) throw forbidden;
+}
 
 /** Longest wait for the queue's word that it has stored something, in milliseconds. */
 const STORE_MS = 5_000;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { fromContent, toContent, type ContentPart } from "../../../core/kit/blocks.ts";
 import { outcomeToAnswer } from "../../../plugins/a2a-client/call/result.ts";
-import { resultParts } from "../../../plugins/a2a/tasks/task/parts.ts";
+import { resultParts } from "../../../plugins/a2a/tasks/task/turn.ts";
 
 const base64 = fc.uint8Array().map((bytes) => Buffer.from(bytes).toString("base64"));
 const mediaType = fc.constantFrom("image/png", "audio/wav", "application/zip", "text/csv");

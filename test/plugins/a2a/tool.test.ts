@@ -7,7 +7,7 @@ import {
   type StreamEvent,
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
-import { resultParts } from "../../../plugins/a2a/tasks/task/parts.ts";
+import { resultParts } from "../../../plugins/a2a/tasks/task/turn.ts";
 import { ALICE, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const MODERN = fileURLToPath(new URL("../../fixtures/upstreams/modern.mjs", import.meta.url));

@@ -11,7 +11,7 @@ import {
   withFlags,
   type FlagMap,
 } from "../../../plugins/gating/flags/flags.ts";
-import { statePath } from "../../../plugins/gating/flags/path.ts";
+import { statePath } from "../../../plugins/gating/flags/create-keeper.ts";
 import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
 import type { Flag, GatingState } from "propylon/plugins/gating";
 import { definePlugin } from "propylon";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ProgressOrder } from "../../../plugins/mcp/call/progress.ts";
+import { ProgressOrder } from "../../../plugins/mcp/call/client-call.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 describe("ProgressOrder", () => {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import payloads, { type PayloadInfo } from "../../../plugins/payloads/index.ts";
-import { newestOf } from "../../../plugins/payloads/newest.ts";
+import { newestOf } from "../../../plugins/payloads/store.ts";
 import { holder } from "./kit.ts";
 
 const ROLES = { alice: "caller", bob: "caller", ops: "operator", watch: "viewer" } as const;

@@ -4,7 +4,7 @@ import { createGateway, isGatewayError } from "propylon";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import { readRedisUrl } from "../../../plugins/redis/address.ts";
-import { checkFitness } from "../../../plugins/redis/fitness.ts";
+import { checkFitness } from "../../../plugins/redis/driver.ts";
 import redis from "../../../plugins/redis/index.ts";
 import { PASSWORD, startRedis } from "../../fixtures/redis/redis.mjs";
 import type { RedisServer } from "../../fixtures/redis/types.ts";

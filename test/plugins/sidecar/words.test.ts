@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
-import { isOlder } from "../../../plugins/nats/link/version.ts";
+import { isOlder } from "../../../plugins/nats/link/link.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";
 import { tokenOf } from "../../../plugins/sidecar/message/subjects.ts";
 import { keyOf } from "../../../plugins/sidecar/message/task.ts";

@@ -10,6 +10,7 @@ import {
   type StreamEvent,
   type Task,
   type TaskState,
+  TASK_STATES,
 } from "propylon/contract";
 import { isSettled } from "../../contract/states.ts";
 import type { SkillArtifact } from "../../define.ts";
@@ -19,7 +20,26 @@ import { TaskAudience } from "./task-audience.ts";
 import type { Queued, TaskRecord } from "./task-record.ts";
 import { TaskQuestion } from "./question.ts";
 import { jsonSize } from "../../json-size.ts";
-import { mayFollow } from "./transitions.ts";
+
+/**
+ * Which state may follow which. Final ones are followed by nothing; a state may follow itself only while work goes on, with another
+ * message. Work that was interrupted goes on as `working`.
+ */
+const FOLLOWERS: Readonly<Record<TaskState, readonly TaskState[]>> = {
+  submitted: ["working", "failed", "canceled", "rejected"],
+  working: TASK_STATES.filter((state) => state !== "submitted"),
+  "input-required": ["working", "failed", "canceled"],
+  "auth-required": ["working", "failed", "canceled"],
+  completed: [],
+  failed: [],
+  canceled: [],
+  rejected: [],
+};
+
+/** Whether a task may go from one state to another. */
+function mayFollow(from: TaskState, to: TaskState): boolean {
+  return FOLLOWERS[from].includes(to);
+}
 
 /** What a task is made of. */
 export interface LiveTaskOptions {

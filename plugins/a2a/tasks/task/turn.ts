@@ -9,13 +9,12 @@ import {
   type Principal,
   type Progress,
 } from "propylon";
-import { type Cancellation, setTimer } from "propylon/kit";
-import { wordsOf } from "propylon/internal";
+import { type Cancellation, setTimer, writeJson } from "propylon/kit";
+import { wordsOf, fromContent } from "propylon/internal";
 import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../../service.ts";
 import type { Skill } from "./skills.ts";
-import { failedWordsOf, resultParts } from "./parts.ts";
 import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
@@ -171,4 +170,21 @@ function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number):
       cancellation.removeEventListener("abort", abort);
     });
   });
+}
+
+/** The content of a tool's result as parts; its structured content as data. */
+export function resultParts(result: Json): readonly Part[] {
+  const content = Array.isArray(result["content"]) ? (result["content"] as Json[]) : [];
+  const structured = result["structuredContent"];
+  if (structured === undefined) return content.map(fromContent);
+  // By the specification the same JSON stands in a text, for those who read no structured content.
+  const json = writeJson(structured);
+  const others = content.filter(({ type, text }) => type !== "text" || text !== json);
+  return [{ data: structured, mediaType: "application/json" }, ...others.map(fromContent)];
+}
+
+/** What a failed tool said. */
+function failedWordsOf({ result = {} }: Answer): string {
+  const words = resultParts({ content: result["content"] }).flatMap(({ text }) => text ?? []);
+  return words.join("\n");
 }
