@@ -6,7 +6,7 @@ import { FleetEvents, type PassingEvent } from "../../../plugins/events/fleet-ev
 
 /** Two gateways of one store; the first reads along at the second. */
 async function startPair() {
-  const driver = new MemoryDriver();
+  const driver = Object.assign(new MemoryDriver(), { shared: true });
   const heard: PassingEvent[] = [];
   let missed = 0;
   const start = async (tell: ConstructorParameters<typeof FleetEvents>[1]) => {
