@@ -1,7 +1,6 @@
 import type { Logger } from "pino";
 import type { Answer } from "../call/answer.ts";
 import type { CallInput } from "../call/call.ts";
-import { createAudit } from "../http/audit.ts";
 import { placeText } from "../config/issue.ts";
 import { VERSION } from "../kit/version.ts";
 import type { ConfigSource } from "./check/config-source.ts";
@@ -10,7 +9,6 @@ import type { DeclaredEventKind } from "../plugin/plugin-event.ts";
 import type { EndpointHost } from "../plugin/endpoint-server.ts";
 import type { GatewayInfo } from "../plugin/gateway-info.ts";
 import type { Leases } from "../plugin/leases.ts";
-import type { Mutation } from "../plugin/hooks.ts";
 import type { GatewayStore } from "../store/gateway-store.ts";
 import type { HookEmitter } from "./emitter.ts";
 import type { Generation } from "./generation.ts";
@@ -89,14 +87,6 @@ export function createScopeHost(gateway: Hosting): ScopeHost {
     database: (plugin, migrations) => gateway.store.database(plugin, migrations),
     keep: (key, name, create, dispose) => kept.keep(key, name, create, dispose),
   };
-}
-
-/** Writes a line of the audit. */
-export function recordMutation(
-  { log, hooks }: Pick<Hosting, "log" | "hooks">,
-  mutation: Mutation,
-): void {
-  createAudit(log, (told) => hooks.emit("mutation", told))(mutation);
 }
 
 /** Tells the hooks what a server reported. */

@@ -14,16 +14,18 @@ export interface Attempt {
   readonly error?: GatewayError;
 }
 
-/** Writes the audit: one log line and the hook `mutation` each. */
-export function createAudit(
-  log: Logger,
-  emit: (mutation: Mutation) => void,
-): (mutation: Mutation) => void {
-  return (mutation) => {
-    const { at: _at, error, ...fields } = mutation;
-    log.info({ ...fields, error_code: error }, "mutation");
-    emit(mutation);
-  };
+/** Where the audit goes. */
+export interface AuditTrail {
+  readonly log: Logger;
+  /** Told of each mutation. */
+  readonly onMutation: (mutation: Mutation) => void;
+}
+
+/** Writes the audit: one log line and the hook `mutation`. */
+export function recordMutation({ log, onMutation }: AuditTrail, mutation: Mutation): void {
+  const { at: _at, error, ...fields } = mutation;
+  log.info({ ...fields, error_code: error }, "mutation");
+  onMutation(mutation);
 }
 
 /** An attempt to change something, refused ones included: who, what, which, how it ended; never the body. */

@@ -5,7 +5,7 @@ import type { RegisteredRoute, RouteEvent } from "../plugin/route.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { assertBodySize, H3, type H3Event } from "h3";
 import type { Logger } from "pino";
-import { createAudit, toMutation } from "./audit.ts";
+import { recordMutation, toMutation } from "./audit.ts";
 import { Actor, noteActor } from "../kit/actor.ts";
 import type { Credentials } from "../plugin/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
@@ -23,7 +23,6 @@ import type { SocketDoor } from "./websocket/websockets.ts";
 /** What the routes of one listener share. */
 interface RouterInput extends AppInput {
   readonly table: PathTable;
-  readonly audit: ReturnType<typeof createAudit>;
 }
 
 /** What stands behind the paths of one listener. */
@@ -33,9 +32,9 @@ export interface Router extends Pick<ListenerApp, "fetch" | "direct"> {
 
 /** Makes the router of one listener. Authorisation hangs on the matched route, never on a prefix of the path. */
 export function createRouter(input: AppInput): Router {
-  const { routes, sockets, guard, log, onMutation } = input;
+  const { routes, sockets, guard, log } = input;
   const table = new PathTable(routes, sockets.values());
-  const shared: RouterInput = { ...input, table, audit: createAudit(log, onMutation) };
+  const shared: RouterInput = { ...input, table };
   const app = new H3({
     silent: true,
     onError: (error, event) => render(toOwnError(error), event, log),
@@ -66,7 +65,8 @@ async function answer(
   const record = (status: number, error?: GatewayError): void => {
     if (!options.mutates) return;
     const { params, target } = (event as RouteEvent).context;
-    input.audit(toMutation({ route, actor, params, target, status, ...(error && { error }) }));
+    const attempt = { route, actor, params, target, status, ...(error && { error }) };
+    recordMutation(input, toMutation(attempt));
   };
   try {
     const principal = await guard.identify(credentials, options, route.path);

@@ -2,7 +2,8 @@ import type { PluginComposition } from "./composition.ts";
 import { STAGES } from "../../call/stages.ts";
 
 /**
- * The composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. Every label is quoted and no id is a word of Mermaid's own, of which there are many: `call` is one.
+ * The composed gateway as a Mermaid flow chart: the pipeline, who joins it, and who takes whose service. Every label is quoted and no id
+ * is a word of Mermaid's own, of which there are many: `call` is one.
  */
 export function drawChart(plugins: readonly PluginComposition[]): string {
   const id = new Map(plugins.map((plugin, index) => [plugin.name, `plugin_${index}`]));

@@ -2,7 +2,7 @@ import { actorOf } from "../../kit/actor.ts";
 import { maskText } from "../../kit/mask.ts";
 import { isSecretName, MASK } from "../../kit/secret-text.ts";
 import type { Managed } from "../gateway-options.ts";
-import { recordMutation } from "../hosts.ts";
+import { recordMutation } from "../../http/audit.ts";
 import { GatewayError } from "../../kit/errors.ts";
 import { isObject } from "../../kit/json.ts";
 import type { Json } from "../../kit/types.ts";
@@ -25,9 +25,12 @@ interface PluginAction {
 
 /** The audit as one plugin writes it. */
 export function createPluginAudit(gateway: Managed, plugin: string): Audit {
+  const { log, hooks } = gateway;
+  const onMutation = (mutation: Mutation): void => hooks.emit("mutation", mutation);
   return (action, target, details, on) => {
     const secrets = [...(gateway.file?.secrets ?? [])];
-    recordMutation(gateway, toPluginMutation({ plugin, action, target, details, on }, secrets));
+    const mutation = toPluginMutation({ plugin, action, target, details, on }, secrets);
+    recordMutation({ log, onMutation }, mutation);
   };
 }
 
