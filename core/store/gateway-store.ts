@@ -87,14 +87,18 @@ export class GatewayStore {
         new StoreLeases(connection, scopedName(owner, "leases")).acquire(storeKey(name), options),
       queue: (name) => new StoreQueue(connection, scopedName(owner, name)),
       replicas: () => this.#replicas.list(),
-      others: async () =>
-        shared ? (await this.#replicas.list()).filter(({ id }) => id !== replica) : [],
-      isThere: async (id) =>
-        id === replica || (shared && (await this.#replicas.list()).some((each) => each.id === id)),
+      others: () => this.#others(),
+      isThere: async (id) => id === replica || (await this.#others()).has(id),
       ask: (to, topic, body, signal) =>
         this.#asking.ask(to, scopedName(owner, topic), body, signal),
       answer: (topic, handler) => this.#asking.answer(scopedName(owner, topic), handler as never),
     };
+  }
+
+  async #others(): Promise<ReadonlySet<string>> {
+    const { replica, driver } = this.connection;
+    const all = driver.shared ? await this.#replicas.list() : [];
+    return new Set(all.map(({ id }) => id).filter((id) => id !== replica));
   }
 
   /**

@@ -60,10 +60,10 @@ export interface Store {
   /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**
-   * The same without this one. Empty where only one gateway can use the store.
-   * @example for (const { id } of await store.others()) void tell(id);
+   * Ids of the others that use the store now, oldest first. Empty where only one gateway can use the store.
+   * @example for (const replica of await store.others()) void tell(replica);
    */
-  others(): Promise<readonly Replica[]>;
+  others(): Promise<ReadonlySet<string>>;
   /** Whether a gateway uses the store now, this one included; one that died does for up to 6 seconds. Any text may be asked about. */
   isThere(replica: string): Promise<boolean>;
   /**

@@ -84,7 +84,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
       await second.join();
       const { replica } = second.scope("tests");
       expect((await store.replicas()).map(({ id }) => id)).toContain(replica);
-      const others = async (): Promise<string[]> => (await store.others()).map(({ id }) => id);
+      const others = async (): Promise<string[]> => [...(await store.others())];
       expect(await others()).not.toContain(store.replica);
       expect((await others()).includes(replica)).toBe(store.shared);
       expect([await store.isThere(store.replica), await store.isThere(replica)]).toEqual([

@@ -160,10 +160,10 @@ export class CallsInFlight {
   ): Promise<{ readonly answers: T[]; readonly complete: boolean }> {
     const others = await this.#store.others().catch(() => undefined);
     const answers = await Promise.all(
-      (others ?? []).map(({ id }) => this.#ask(id, question, schema)),
+      [...(others ?? [])].map((id) => this.#ask(id, question, schema)),
     );
     const there = answers.filter((answer) => answer !== undefined);
-    return { answers: there, complete: there.length === others?.length };
+    return { answers: there, complete: there.length === others?.size };
   }
 
   /** What cannot be asked is told by its absence. */

@@ -95,7 +95,7 @@ export class FleetEvents {
     const wanted = this.#wanted;
     const others = await this.#store.others().catch(() => []);
     if (wanted !== this.#wanted) return;
-    for (const { id } of others) if (!this.#asked.has(id)) void this.#ask(id, wanted);
+    for (const id of others) if (!this.#asked.has(id)) void this.#ask(id, wanted);
   }
 
   async #ask(gateway: string, wanted: Wanted): Promise<void> {

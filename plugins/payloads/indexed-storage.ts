@@ -227,7 +227,7 @@ export class IndexedStorage implements PayloadStorage, SharedIndex {
 
   /** Removes what was being written or removed by processes that ended, and is not named by the index. */
   async #finishWorks(): Promise<void> {
-    const others = new Set((await this.#store.others()).map(({ id }) => id));
+    const others = await this.#store.others();
     for await (const { key, value } of this.#works.list())
       if (value.gateway !== this.#store.replica && !others.has(value.gateway))
         await this.#settleNoted(key).catch(() => this.#leftovers.add(key));

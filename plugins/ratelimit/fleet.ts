@@ -93,7 +93,7 @@ export class Fleet {
     for (const tokens of this.#all) tokens.tidy(performance.now());
     // While the store is away as many count as were there last.
     this.#store.others().then(
-      ({ length }) => (this.#size = length + 1),
+      ({ size }) => (this.#size = size + 1),
       () => {},
     );
   }

@@ -55,8 +55,8 @@ export class OtherGateways {
   }
 
   /** Those that are there. */
-  async living(): Promise<ReadonlySet<string>> {
-    return new Set((await this.#store.others()).map(({ id }) => id));
+  living(): Promise<ReadonlySet<string>> {
+    return this.#store.others();
   }
 
   /**

@@ -48,7 +48,7 @@ export class Agreement {
   async reach(written: Written): Promise<void> {
     try {
       const others = await this.#store.others();
-      await Promise.all(others.map(({ id }) => this.#ask(id, written)));
+      await Promise.all([...others].map((id) => this.#ask(id, written)));
     } catch {
       // The store is away: nobody can be asked.
     }

@@ -122,7 +122,7 @@ export class AgentArchive {
   }
 
   async #lookAround(): Promise<void> {
-    this.#others = new Set((await this.#store.others()).map(({ id }) => id));
+    this.#others = await this.#store.others();
   }
 
   async #restore(records: readonly AgentRecord[], maxOutput: number): Promise<readonly Restored[]> {

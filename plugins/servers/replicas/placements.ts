@@ -52,8 +52,8 @@ export class Placements {
   /** Moves what runs here to the other gateways; without one it goes on here. Never rejects. */
   async move(): Promise<void> {
     if (this.#all.size === 0) return;
-    const others = await this.#store.others().catch(() => []);
-    if (others.length > 0) await this.#stopAll();
+    const others = await this.#store.others().catch(() => undefined);
+    if (others && others.size > 0) await this.#stopAll();
   }
 
   async close(): Promise<void> {
