@@ -10,7 +10,7 @@ import {
   roomOf,
   roomsOfCore,
 } from "./floors.ts";
-import { circlesIn, importGraph, selfImports } from "./imports.ts";
+import { circlesIn, importGraph, importStatements, selfImports } from "./imports.ts";
 
 const PAGE = "docs/architecture.md";
 const PICTURE = /(?<=```mermaid\n)flowchart TB\n(?: {2}\w+ --> \w+\n)+(?=```)/;
@@ -58,13 +58,9 @@ it("issue 40 line 1: a room imports none of its batteries before somebody asks f
   expect(early).toEqual([]);
 });
 
-/** Whether a file is loaded together with one that imports it: types are not, and what is imported by a call is not. */
+/** Whether a file is loaded together with one that imports it: types are not. */
 function loadsAtOnce(file: string, path: string): boolean {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  const lines = readFileSync(file, "utf8").match(/^(?:import|export)\b[^;]*;/gm) ?? [];
-  return lines.some(
-    (line) => line.endsWith(`/${name}";`) && !/^(?:import|export) type /.test(line),
-  );
+  return importStatements(file, path).some((each) => !/^(?:import|export) type /.test(each));
 }
 
 it("issue 40 line 1: beside the rooms of core there are doors alone", () => {

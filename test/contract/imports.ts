@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, normalize } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 
 /** Folders whose imports are looked at. */
 const FOLDERS = ["core", "plugins"];
@@ -45,6 +45,12 @@ export function selfImports(): ReadonlyMap<string, string> {
       return source === undefined ? [] : [[`propylon${path.slice(1)}`, normalize(source)] as const];
     }),
   );
+}
+
+/** The statements by which a file imports another one as it is loaded itself, those of types included; a call of `import` is none. */
+export function importStatements(file: string, path: string): readonly string[] {
+  const statements = readFileSync(file, "utf8").match(/^(?:import|export)\b[^;]*;/gm) ?? [];
+  return statements.filter((statement) => statement.endsWith(`/${basename(path)}";`));
 }
 
 /** The circles of a graph: sets of files that all reach each other (Tarjan). */

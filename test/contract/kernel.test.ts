@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { dirname } from "node:path";
 import { expect, it } from "vitest";
 import { composition } from "../../core/gateway/management/composition.ts";
 import { createResolver } from "../../core/gateway/gateway-options.ts";
@@ -16,7 +16,7 @@ import { Audit, Management } from "../../core/kit.ts";
 import { check } from "../../core/gateway/check/check.ts";
 import { parseConfig } from "../../core/gateway/check/parse.ts";
 import { BATTERIES, placeOf, roomsOfCore } from "./floors.ts";
-import { importGraph } from "./imports.ts";
+import { importGraph, importStatements } from "./imports.ts";
 import { GROUPS, report } from "./lines.mjs";
 
 const { batteries, ...beneath } = GROUPS;
@@ -35,11 +35,6 @@ function reachedFrom(
   };
   follow(start);
   return found;
-}
-
-/** Whether a file has another one loaded as soon as it is loaded itself. */
-function isStatic(file: string, next: string): boolean {
-  return readFileSync(file, "utf8").includes(`/${basename(next)}";`);
 }
 
 it("issue 40 line 2: the class Gateway reaches kit, kernel and store, and nothing else of core", () => {
@@ -73,6 +68,7 @@ it("issue 40 line 2: web sockets are loaded when a handshake comes for a route t
 });
 
 it("issue 40 item 7: management and the audit of plugins are loaded for those who ask, and by nothing else", async () => {
+  const isStatic = (file: string, next: string) => importStatements(file, next).length > 0;
   const own = [...reachedFrom("core/gateway/management/create.ts", isStatic)].filter(
     (file) => placeOf(file) === "gateway/management",
   );

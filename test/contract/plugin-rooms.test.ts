@@ -1,14 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import {
-  arrowsOf,
-  filesOf,
-  importsOf,
-  inOrder,
-  pluginsWithRooms,
-  roomOf,
-} from "./plugin-rooms.mjs";
+import { arrowsOf, filesOf, importsOf, inOrder, pluginsWithRooms, roomOf } from "./plugin-rooms.ts";
 
 const PLUGINS = pluginsWithRooms();
 /** Files in a folder that a newcomer takes in at once. */
