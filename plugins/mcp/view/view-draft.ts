@@ -44,7 +44,7 @@ export interface Claim {
 }
 
 /** Work of which others have their turn between the pieces: a server decides how many entries there are. */
-type InPieces<T> = Generator<void, T, undefined>;
+export type InPieces<T> = Generator<void, T, undefined>;
 
 /** Entries of one piece. */
 const SLICE = 1_000;

@@ -8,7 +8,13 @@ import { isKnown, type NamedKind, KnownLists } from "./known-lists.ts";
 import type { List, ListMethod } from "./list.ts";
 import { readAlias } from "./resource-alias.ts";
 import type { UriTemplates } from "./uri-templates.ts";
-import { type Decisions, ViewDraft, type ViewParts, type Route } from "./view-draft.ts";
+import {
+  type Decisions,
+  type InPieces,
+  ViewDraft,
+  type ViewParts,
+  type Route,
+} from "./view-draft.ts";
 
 /**
  * What one endpoint shows, as one immutable snapshot: the servers' catalogues, selected, named and serialised. Replaced
@@ -48,7 +54,7 @@ export class View {
     content: EndpointContent,
     principal?: Principal,
     known = new KnownLists(),
-    parts = partsOf(content, principal, known),
+    parts = inOneGo(piecesOf(content, principal, known)),
   ) {
     this.#content = content;
     this.#known = known;
@@ -80,7 +86,7 @@ export class View {
     known: KnownLists,
     isWanted = (): boolean => true,
   ): Promise<View | undefined> {
-    const pieces = new ViewDraft(content, decisions(content, undefined), known).parts();
+    const pieces = piecesOf(content, undefined, known);
     let piece = pieces.next();
     while (!piece.done) {
       await setImmediate();
@@ -182,12 +188,16 @@ export class View {
   }
 }
 
-function partsOf(
+/** What a view is made of, piece by piece. */
+function piecesOf(
   content: EndpointContent,
   principal: Principal | undefined,
   known: KnownLists,
-): ViewParts {
-  const pieces = new ViewDraft(content, decisions(content, principal), known).parts();
+): InPieces<ViewParts> {
+  return new ViewDraft(content, decisions(content, principal), known).parts();
+}
+
+function inOneGo<T>(pieces: InPieces<T>): T {
   let piece = pieces.next();
   while (!piece.done) piece = pieces.next();
   return piece.value;
