@@ -111,9 +111,9 @@ export class LiveStream {
   }
 
   /** Asks for kinds besides those that every stream has, such as `log`, for as long as somebody looks. */
-  want(wish: EventSelection): () => void {
+  want(selection: EventSelection): () => void {
     const key = {};
-    this.#selections.set(key, wish);
+    this.#selections.set(key, selection);
     this.#restart();
     return () => {
       this.#selections.delete(key);
@@ -188,10 +188,10 @@ export class LiveStream {
   }
 
   #params(): Params {
-    const wishes = [...this.#selections.values()];
-    if (wishes.length === 0) return {};
-    const also = new Set(wishes.map(({ kinds }) => kinds));
-    return { also: [...also].join(","), level: wishes.find(({ level }) => level)?.level };
+    const selections = [...this.#selections.values()];
+    if (selections.length === 0) return {};
+    const also = new Set(selections.map(({ kinds }) => kinds));
+    return { also: [...also].join(","), level: selections.find(({ level }) => level)?.level };
   }
 
   #take({ id, event, data }: SentEvent): void {

@@ -117,10 +117,10 @@ export function useReconnect(): () => void {
 }
 
 /** Hears events while a part is on the screen. */
-export function useEvents(listener: EventListener, wish?: EventSelection): void {
+export function useEvents(listener: EventListener, selection?: EventSelection): void {
   const stream = useStream();
   const latest = useRef(listener);
-  useWish(wish);
+  useSelection(selection);
   useEffect(() => {
     latest.current = listener;
   });
@@ -128,10 +128,10 @@ export function useEvents(listener: EventListener, wish?: EventSelection): void 
 }
 
 /** Has events that a stream shows only to who asks, while a part is on the screen. */
-export function useWish(wish: EventSelection | undefined): void {
+export function useSelection(selection: EventSelection | undefined): void {
   const stream = useStream();
-  const kinds = wish?.kinds;
-  const level = wish?.level;
+  const kinds = selection?.kinds;
+  const level = selection?.level;
   useEffect(() => {
     if (kinds === undefined) return undefined;
     return stream.want({ kinds, ...(level !== undefined && { level }) });

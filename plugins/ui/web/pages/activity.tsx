@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { useWish } from "../live.tsx";
+import { useSelection } from "../live.tsx";
 import type { CallRow, ServerRow } from "../model.ts";
 import { addressOf, type Params } from "../request.ts";
 import { Act } from "../parts/act.tsx";
@@ -26,7 +26,7 @@ export function ActivityPage(): ReactNode {
     { ...filter, limit: 100, brief: 1, cursor },
     { every: 3_000 },
   );
-  useWish({ kinds: "call_end" });
+  useSelection({ kinds: "call_end" });
   const servers = useAsk<{ servers: readonly ServerRow[] }>("GET /_meta/servers");
   return (
     <Page title="Activity" actions={<Actions filter={filter} />}>
