@@ -6,11 +6,11 @@ import {
   type ServerState,
 } from "propylon";
 import { pathParameter, readJson, setTimer, AllowedAddresses } from "propylon/kit";
+import { lookup } from "node:dns/promises";
 import { additionSchema, toEntry } from "./addition.ts";
 import type { AdminContext, Administration, ServerView } from "./administration.ts";
 import { checkCommand } from "./command.ts";
 import type { AdminOptions } from "./options.ts";
-import { lookup } from "node:dns/promises";
 
 /** Which servers over HTTP the API may add: what is added here is reached from inside the operator's network. */
 class ServerAddresses {

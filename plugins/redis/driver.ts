@@ -11,11 +11,11 @@ import type {
   StoreHost,
   Unsubscribe,
 } from "propylon/store";
+import { GatewayError, isGatewayError } from "propylon";
 import { readRedisUrl } from "./address.ts";
 import { Channels } from "./channels.ts";
 import type { RedisOptions } from "./options.ts";
 import { type ScriptedCommands, scripts } from "./scripts.ts";
-import { GatewayError, isGatewayError } from "propylon";
 
 /** What an operator can do, by the first word of an error of the server, or the system's code. */
 const HINTS: Readonly<Record<string, string>> = {

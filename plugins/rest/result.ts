@@ -8,8 +8,8 @@ import {
   parseBounded,
   wrapResult,
 } from "propylon/internal";
-import type { ApiReply } from "./http.ts";
 import { isUtf8 } from "node:buffer";
+import type { ApiReply } from "./http.ts";
 
 type Decoder = InstanceType<typeof TextDecoder>;
 

@@ -1,5 +1,6 @@
 import { Answer, type Call, type Json, type Peer } from "propylon";
 import { traceOf } from "propylon/kit";
+import type { Task } from "propylon/contract";
 import type { AgentClient, RequestContext } from "./agent-client.ts";
 import { AgentRefusal } from "../card/errors.ts";
 import { answerTo, messageOf, readArguments, WrongArguments } from "./message.ts";
@@ -7,7 +8,6 @@ import type { IdOwners } from "../owners.ts";
 import { outcomeToAnswer, questionOf } from "./result.ts";
 import { PARTING_MS, Turn, type TurnOptions } from "./turn.ts";
 import type { Outcome } from "./view.ts";
-import type { Task } from "propylon/contract";
 
 const ANSWER_SCHEMA: Json = {
   type: "object",

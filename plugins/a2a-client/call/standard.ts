@@ -2,6 +2,7 @@ import type { SendMessageResult, StreamResponse, Task as SdkTask } from "@a2a-js
 import type { RequestOptions, Transport } from "@a2a-js/sdk/client";
 import { isGatewayError } from "propylon";
 import { type Task, messageToStandard } from "propylon/contract";
+import { importOptional } from "propylon/kit";
 import type { AgentInterface, RemoteCard } from "../card/card.ts";
 import type {
   RemoteEvent,
@@ -13,7 +14,6 @@ import type {
 import type { AgentHttp } from "../card/http.ts";
 import { AgentRefusal } from "../card/errors.ts";
 import { readEvent, toTask } from "./translation.ts";
-import { importOptional } from "propylon/kit";
 
 /** An agent of A2A 1.0 or 0.3, over JSON-RPC or HTTP+JSON, through `@a2a-js/sdk`. */
 export class StandardClient implements AgentClient, RemoteTasks {

@@ -1,10 +1,10 @@
 import { GatewayError } from "propylon";
+import { basename, extname, join, resolve } from "node:path";
 import type { GatingContext } from "../context.ts";
 import { StateFile } from "./file.ts";
 import { FlagRecords } from "./flag-records.ts";
 import type { StateKeeper } from "./keeper.ts";
 import type { FlagChange } from "../service.ts";
-import { basename, extname, join, resolve } from "node:path";
 
 /** Name of the state file where there is no config file to name it after. */
 const NAMELESS = "mcpo_state.json";

@@ -1,4 +1,3 @@
-import { faultPieces } from "../message/stream.ts";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   Answer,
@@ -23,6 +22,7 @@ import {
   toRpcError,
   LITERAL_PROGRESS,
 } from "propylon/internal";
+import { faultPieces } from "../message/stream.ts";
 import type { EndpointContext } from "../view/context.ts";
 import { type Forward, isFault, otherMeta } from "../view/forward.ts";
 import { type Fault, RPC } from "../message/protocol.ts";

@@ -1,5 +1,6 @@
 import { type GatewayError, toGatewayError, Answer } from "propylon";
 import { Pieces, SseParser, type SseSink } from "propylon/internal";
+import { isObject } from "propylon/kit";
 import { type Exchange, holdBack } from "../wire/exchange.ts";
 import { valuesOf } from "../pool/http-parser.ts";
 import type { RequestControl, ResponseReader } from "../pool/http-pool.ts";
@@ -8,7 +9,6 @@ import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
 import type { ServerRefusal } from "../service.ts";
 import { isSessionLoss } from "../wire/session-loss.ts";
 import type { Dialect } from "../wire/wire.ts";
-import { isObject } from "propylon/kit";
 import { parseMessage } from "../wire/message.ts";
 
 /** Requests that only read. `tools/call` is as its tool says. */

@@ -12,6 +12,7 @@ import {
   apiErrorOf,
 } from "propylon/plugins/nats";
 import { streamEventSchema, taskSchema, type StreamEvent, type Task } from "propylon/contract";
+import type { JetStreamClient } from "@nats-io/jetstream";
 import type { Settings } from "../settings.ts";
 import { tokenOf } from "../message/subjects.ts";
 import type {
@@ -25,7 +26,6 @@ import type {
 } from "../message/transport.ts";
 import { provision } from "./streams.ts";
 import { MESSAGE_ID } from "../message/headers.ts";
-import type { JetStreamClient } from "@nats-io/jetstream";
 
 /** JetStream's own, for what will never fit: the stream takes no message of that size. */
 const TOO_LARGE = 10_054;

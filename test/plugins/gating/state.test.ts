@@ -5,6 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { Flag, GatingState } from "propylon/plugins/gating";
+import { definePlugin } from "propylon";
+import { freePort } from "propylon/testing";
 import {
   isServerOn,
   isToolOn,
@@ -13,9 +16,6 @@ import {
 } from "../../../plugins/gating/flags/flags.ts";
 import { statePath } from "../../../plugins/gating/flags/create-keeper.ts";
 import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
-import type { Flag, GatingState } from "propylon/plugins/gating";
-import { definePlugin } from "propylon";
-import { freePort } from "propylon/testing";
 import { until } from "../../fixtures/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed } from "./kit.ts";
 
