@@ -1,4 +1,4 @@
-// npm test: installs what is missing, then lint, types, and all tests but the long ones (test/projects.ts); npm test -- --all: these,
+// npm test: installs what is missing, then lint, types, and all tests but the long ones (*.long.test.ts); npm test -- --all: these,
 // too. Other words behind -- go to vitest, which then runs those tests and nothing else: npm test -- test/core/config
 import { join } from "node:path";
 import { build, install, root, run } from "../playground/ready.mjs";

@@ -5,7 +5,7 @@ import net from "node:net";
 /** Unit tests run beside each other on every core: what opens a port or starts a program is a test of `parts`. */
 function refuse(what: string): () => never {
   return () => {
-    throw new Error(`A unit test ${what}: list its file under parts (test/projects.ts).`);
+    throw new Error(`A unit test ${what}: its file must not end in .unit.test.ts.`);
   };
 }
 

@@ -5,17 +5,22 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { PATIENCE } from "./fixtures/ci.ts";
-import { ALONE, LONG, UNIT } from "./projects.ts";
-import { SlowestFirst } from "./sequencer.ts";
+import { LongFirst } from "./sequencer.ts";
 import { Skipped } from "./skipped.ts";
 
-const without = (...lists: (readonly string[])[]): string[] => [
-  "**/node_modules/**",
-  ...lists.flat(),
-];
+/** Neither sockets nor children (test/unit-guard.ts sees to it): they share their modules and take every core. */
+const UNIT = "test/**/*.unit.test.ts";
 
-/** `npm test` leaves them out, `npm test -- --all` does not. */
-const long = process.env["TESTS"] === "short" ? LONG : [];
+/** They measure their process (its heap, its CPU time, its descriptors, its children), or replace a module of it. Each has one of its own. */
+const ALONE = "test/**/*.alone{,.long}.test.ts";
+
+/**
+ * Kills, signals, loads, builds, whole projects and matrices, and most of what a browser looks at, more than five seconds each.
+ * `npm test` leaves them out, `npm test -- --all` does not.
+ */
+const LONG = process.env["TESTS"] === "short" ? ["test/**/*.long.test.ts"] : [];
+
+const without = (...globs: readonly string[]): string[] => ["**/node_modules/**", ...globs];
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -41,7 +46,7 @@ export default defineConfig({
     ],
     globalSetup: "test/build.ts",
     experimental: { fsModuleCache: true, fsModuleCachePath: compiled },
-    sequence: { sequencer: SlowestFirst },
+    sequence: { sequencer: LongFirst },
     pool: "forks",
     // Most tests wait for sockets and children: two for each core keep the cores busy. Three are no faster.
     maxWorkers: 2 * availableParallelism(),
@@ -55,7 +60,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: [...UNIT],
+          include: [UNIT],
           exclude: without(),
           pool: "threads",
           isolate: false,
@@ -67,7 +72,7 @@ export default defineConfig({
         test: {
           name: "parts",
           include: ["test/**/*.test.ts"],
-          exclude: without(UNIT, ALONE, long),
+          exclude: without(UNIT, ALONE, ...LONG),
           // To load the modules anew for each file is more work than all the tests.
           isolate: false,
           // The hooks of the last come first.
@@ -78,8 +83,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "alone",
-          include: [...ALONE],
-          exclude: without(long),
+          include: [ALONE],
+          exclude: without(...LONG),
           setupFiles: "test/chromium.ts",
         },
       },

@@ -13,7 +13,7 @@ const TIMER = "a timer of this process";
  */
 const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | typeof TIMER>> = {
   "core/server/sdk/refresher.ts": [
-    "core/server/refresher.test.ts",
+    "core/server/refresher.unit.test.ts",
     "of what cannot be reached is tried again soon, then ever later, up to a minute",
   ],
   "core/store/connection.ts": TIMER,
@@ -25,13 +25,13 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
     "waits as long as Retry-After says",
   ],
   "plugins/breaker/circuit.ts": [
-    "plugins/breaker/circuit.test.ts",
+    "plugins/breaker/circuit.unit.test.ts",
     "stays open for 30 s, 60 s ... and at most 300 s, less up to half",
   ],
   "plugins/console/reconciler.ts": TIMER,
   "plugins/nats/link/link.ts": TIMER,
   "plugins/payloads/bucket.ts": [
-    "plugins/payloads/bucket.test.ts",
+    "plugins/payloads/bucket.long.test.ts",
     "waits as long as it is asked, within its deadline",
   ],
   "plugins/payloads/leftovers.ts": TIMER,
@@ -49,7 +49,7 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
     "waits 2, 4, 8 ... seconds up to the cap, visible with reason, attempts and next attempt",
   ],
   "plugins/sidecar/execution/execution.ts": [
-    "plugins/sidecar/retry-pauses.test.ts",
+    "plugins/sidecar/retry-pauses.long.test.ts",
     "a task that a runtime does not take waits as documented before each delivery",
   ],
   "plugins/sidecar/runtime/child.ts": TIMER,
@@ -78,10 +78,14 @@ const ELSEWHERE: readonly (readonly [what: string, file: string, title: string])
   ],
   [
     "the grace period",
-    "core/cli/run-process.test.ts",
+    "core/cli/run-process.unit.test.ts",
     "exits within 2 s after the grace period, whatever hangs",
   ],
-  ["ackWait", "plugins/sidecar/faults.test.ts", "runs a task that takes longer than ackWait once"],
+  [
+    "ackWait",
+    "plugins/sidecar/faults.long.test.ts",
+    "runs a task that takes longer than ackWait once",
+  ],
   [
     "the lease of a leader",
     "core/store/lease.test.ts",
@@ -89,12 +93,12 @@ const ELSEWHERE: readonly (readonly [what: string, file: string, title: string])
   ],
   [
     "the lease of team-auth",
-    "plugins/team-auth/replicas.test.ts",
+    "plugins/team-auth/replicas.long.test.ts",
     "nobody is let in by a memory older than the lease; keys of the config are",
   ],
   [
     "the idle end of sessions",
-    "plugins/mcp/sessions.test.ts",
+    "plugins/mcp/sessions.alone.test.ts",
     "ends sessions that were idle too long, and only those",
   ],
 ];

@@ -1,13 +1,13 @@
 import { inFile, input, type FieldInput } from "./field-input.ts";
 
-const names = inFile("e2e/field/names");
-const documents = inFile("e2e/field/documents");
-const upstreams = inFile("e2e/field/upstreams");
+const names = inFile("e2e/field/names.long");
+const documents = inFile("e2e/field/documents.long");
+const upstreams = inFile("e2e/field/upstreams.long");
 const front = inFile("e2e/field/front");
 const entries = inFile("e2e/field/entries");
 const knownNames = inFile("plugins/mcp/known-names");
-const connections = inFile("plugins/servers/connection-option");
-const starting = inFile("plugins/servers/starting");
+const connections = inFile("plugins/servers/connection-option.long");
+const starting = inFile("plugins/servers/starting.long");
 const proxies = inFile("plugins/servers/proxy-tls");
 const gaps = inFile("plugins/servers/gaps");
 const admission = inFile("core/server/admission");
@@ -22,7 +22,7 @@ export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
       "the same goes for prompts, and for the first of two resources",
       "mcp-01: selects no tool of another server while one is late",
     ),
-    inFile("plugins/mcp/names")("a tool is never named as another server's prefixed tool"),
+    inFile("plugins/mcp/names.unit")("a tool is never named as another server's prefixed tool"),
   ),
   "mcp-02-int64-arguments": input(
     inFile("e2e/exact-numbers")(
@@ -113,7 +113,7 @@ export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
       "mcp-12: hears on its new stream of what it watches",
       "mcp-12: calls go on in its session",
     ),
-    inFile("plugins/mcp/sessions")(
+    inFile("plugins/mcp/sessions.alone")(
       "mcp-12: the newest stream of a session is its stream, the one before stays open and silent",
     ),
   ),
@@ -193,10 +193,10 @@ export const MCP_INPUTS: Readonly<Record<string, FieldInput>> = {
     ),
   ),
   "mcp-25-stateful-server-with-workers": input(
-    inFile("core/workers/start")(
+    inFile("core/workers/start.long")(
       "a server with placement one is one process of all workers: after a reload that changes it, and when its worker dies",
     ),
-    inFile("e2e/placement")(
+    inFile("e2e/placement.long")(
       "is one process for all, and moves when its gateway is killed",
       "tells and asks clients of the others, hears when they cancel, and moves before its gateway ends",
     ),

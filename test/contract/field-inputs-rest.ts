@@ -1,6 +1,6 @@
 import { inFile, input, type FieldInput } from "./field-input.ts";
 
-const documents = inFile("e2e/field/documents");
+const documents = inFile("e2e/field/documents.long");
 const largeDocuments = inFile("e2e/field/large-documents");
 const signatures = inFile("e2e/field/signatures");
 const config = inFile("e2e/field/config");
@@ -40,7 +40,7 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
       "rest-04: so it is where the operator wants what the document says",
       "rest-04: so it is where arguments refer to each other, none much above 64 KiB",
     ),
-    inFile("plugins/rest/bounds")(
+    inFile("plugins/rest/bounds.long")(
       "JSON, 400 schemas that refer to each other, 300 operations",
       "lists that would be larger than anybody can read are refused with a sentence",
     ),
@@ -84,7 +84,7 @@ export const REST_INPUTS: Readonly<Record<string, FieldInput>> = {
     shapes("bugs-rest 6: the signature of a thought, whatever the provider is called, %s"),
   ),
   "rest-10-upstream-logins": input(
-    inFile("plugins/oauth-client/in-the-wild")(
+    inFile("plugins/oauth-client/in-the-wild.long")(
       "calls its tokens user (Slack)",
       "refuses with 200 (Slack)",
       "answers null for scope and refresh_token (Pydantic)",

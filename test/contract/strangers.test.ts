@@ -11,17 +11,17 @@ const TESTS = fileURLToPath(new URL("..", import.meta.url));
 const IDS: readonly (readonly [id: string, file: string, title: string])[] = [
   [
     "task of the sidecar",
-    "plugins/sidecar/owners.test.ts",
+    "plugins/sidecar/owners.long.test.ts",
     "another's id is answered as one that nobody has",
   ],
   [
     "message of the sidecar",
-    "plugins/sidecar/owners.test.ts",
+    "plugins/sidecar/owners.long.test.ts",
     "that a stranger took first is still free for others",
   ],
   [
     "conversation of the sidecar",
-    "plugins/sidecar/owners.test.ts",
+    "plugins/sidecar/owners.long.test.ts",
     "a stranger who names another's conversation",
   ],
   [
@@ -57,7 +57,7 @@ const IDS: readonly (readonly [id: string, file: string, title: string])[] = [
   ],
   [
     "job of openapi",
-    "plugins/openapi/progress.test.ts",
+    "plugins/openapi/progress.alone.long.test.ts",
     "shows a job to nobody but the one who made it",
   ],
   [
@@ -72,12 +72,12 @@ const IDS: readonly (readonly [id: string, file: string, title: string])[] = [
   ],
   [
     "task of MCP",
-    "plugins/tasks/mcp-tasks.test.ts",
+    "plugins/tasks/mcp-tasks.long.test.ts",
     "looks unknown, to read, answer and cancel, over MCP and HTTP",
   ],
   [
     "session of MCP",
-    "plugins/mcp/sessions.test.ts",
+    "plugins/mcp/sessions.alone.test.ts",
     "T4: a session of one principal is unknown to every other",
   ],
   [

@@ -1,4 +1,4 @@
-// A gateway that edits its own config without pause until it is killed. Started by edit-kill.test.ts.
+// A gateway that edits its own config without pause until it is killed. Started by edit-kill.long.test.ts.
 const [library, file] = process.argv.slice(2);
 const { createFileGateway, createLogger } = await import(library);
 const log = await createLogger({ level: "silent", format: "json" });

@@ -1,4 +1,4 @@
-// Rewrites a config: without pause until killed, or once, printing how it failed. Started by write.test.ts.
+// Rewrites a config: without pause until killed, or once, printing how it failed. Started by write.long.test.ts.
 const [module, file, once] = process.argv.slice(2);
 const { draftConfig } = await import(module);
 const edit = async (count) =>

@@ -1,4 +1,4 @@
-// Takes the lock of a file when it is told to; says whether it has it. Started by lock.test.ts.
+// Takes the lock of a file when it is told to; says whether it has it. Started by lock.long.test.ts.
 const [module, file] = process.argv.slice(2);
 const { lockFile } = await import(module);
 process.send({ ready: true });

@@ -1,4 +1,4 @@
-// Switches tools off and on without pause until it is killed; says what it is about to write, and that it has. Started by kill.test.ts.
+// Switches tools off and on without pause until it is killed; says what it is about to write, and that it has. Started by kill.long.test.ts.
 import { createJiti } from "jiti";
 
 const [module, file] = process.argv.slice(2);

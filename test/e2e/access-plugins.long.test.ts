@@ -40,7 +40,7 @@ import { runAccessMatrix, surprises, type Asked } from "./access-matrix.ts";
 /** `npm run campaign -- access` has everybody ask for everything. */
 const EVERYONE = process.env["ACCESS_EVERYONE"] === "1";
 
-/** Where all are equal two ask for everybody; `access.test.ts` has them all ask, for routes of every kind. */
+/** Where all are equal two ask for everybody; `access.long.test.ts` has them all ask, for routes of every kind. */
 function isAsked({ route, asker, mode, changes }: Asked): boolean {
   const areEqual = mode === "unlocked" || (!route.mutates && changes !== "allowed");
   return EVERYONE || !areEqual || asker === "wrong" || asker === "caller";

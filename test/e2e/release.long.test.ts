@@ -120,7 +120,7 @@ describe("the release workflow, in a clean clone and without a network", () => {
     );
   });
 
-  // What is in the packages is unpacked and run by ui-package.test.ts and test/create-gateway.
+  // What is in the packages is unpacked and run by ui-package.long.test.ts and test/create-gateway.
   it.each(ALL ? ["npm"] : [])(
     "22: %s installs its packages, scaffolds and runs",
     { timeout: PATIENCE * 300_000 },

@@ -179,7 +179,7 @@ async function look(directory: string): Promise<{ check: string; changed: string
 }
 
 describe("a project's own tests", () => {
-  // The config of each template runs in templates.test.ts, too.
+  // The config of each template runs in templates.long.test.ts, too.
   const some = ["minimal", "a2a-runtime", "plugin"];
   const chosen = ALL
     ? matrix
