@@ -1,10 +1,8 @@
 import { type Management, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 
-/** How long another gateway may take, in milliseconds. */
-const ANSWER_MS = 2_000;
 const TOPIC = "calls";
 
 const viewerSchema = z.object({ ref: z.string(), isOperator: z.boolean() });
@@ -168,7 +166,7 @@ export class CallsInFlight {
 
   /** What cannot be asked is told by its absence. */
   #ask<T>(gateway: string, body: object, schema: z.ZodType<T>): Promise<T | undefined> {
-    const question = { topic: TOPIC, body, schema, timeout: ANSWER_MS };
+    const question = { topic: TOPIC, body, schema, timeout: ASK_TIMEOUTS.look };
     return askOnce(this.#store, gateway, question).catch(() => undefined);
   }
 }

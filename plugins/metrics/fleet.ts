@@ -1,10 +1,8 @@
 import type { Json } from "propylon";
 import { boundedRecord } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
-/** How long another gateway may take, in milliseconds. */
-const ANSWER_MS = 2_000;
 const TOPIC = "metrics";
 
 const summarySchema = boundedRecord(z.string(), z.unknown(), 10_000);
@@ -55,7 +53,7 @@ export class FleetFigures {
 
   /** One that has just died is listed for a moment, and told by the absence of its figures. */
   #ask(gateway: string): Promise<Json | null> {
-    const question = { topic: TOPIC, body: {}, schema: summarySchema, timeout: ANSWER_MS };
+    const question = { topic: TOPIC, body: {}, schema: summarySchema, timeout: ASK_TIMEOUTS.look };
     return askOnce(this.#store, gateway, question).catch(() => null);
   }
 }

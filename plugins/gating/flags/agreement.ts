@@ -1,10 +1,8 @@
 import { FIRST_PROBLEM } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
-/** How long a gateway is waited for that does not answer, in milliseconds: it may have died, or stand still. */
-const ANSWER_MS = 2_000;
-/** After so long it is asked again, in milliseconds: a question is lost where a connection breaks. */
+/** After so long a replica is asked again, in milliseconds: a question is lost where a connection breaks. */
 const AGAIN_MS = 250;
 const TOPIC = "flags";
 /** Flags of one question. */
@@ -67,7 +65,7 @@ export class Agreement {
   }
 
   async #askAgain(gateway: string, question: Parameters<typeof askOnce>[2]): Promise<void> {
-    const end = performance.now() + ANSWER_MS;
+    const end = performance.now() + ASK_TIMEOUTS.agree;
     while (performance.now() < end) {
       const begun = performance.now();
       try {

@@ -10,7 +10,7 @@ import {
   writeJson,
 } from "propylon/kit";
 import type { RpcId } from "propylon/internal";
-import type { Store, Topic } from "propylon/store";
+import { ASK_TIMEOUTS, type Store, type Topic } from "propylon/store";
 import { z } from "zod";
 import { askingGateway, settleAsk } from "../call/asks.ts";
 import { type ClientResponse, isRpcId, isSameId } from "../message/client-message.ts";
@@ -21,8 +21,6 @@ import type { Session } from "../session/session.ts";
 import { SessionStream, type StreamPart, streamPartSchema } from "../session/session-stream.ts";
 import type { SessionStore } from "../session/session-store.ts";
 
-/** How long another gateway may take to accept an answer, in milliseconds. */
-const ANSWER_MS = 10_000;
 /** Wait between attempts to listen while the store is away, in milliseconds. */
 const RETRY_MS = 500;
 /** Longest answer that goes to another gateway, in characters of JSON. */
@@ -116,7 +114,8 @@ export class SessionPeers {
     const question = { ...ownerOf(session), response: fits ? response : tooLarge(response.id) };
     await this.#quota.run(session.principal, async () => {
       if (!(await this.#store.isThere(gateway))) return;
-      const asked = this.#store.ask(gateway, this.#topic, question, timeoutSignal(ANSWER_MS));
+      const signal = timeoutSignal(ASK_TIMEOUTS.deliver);
+      const asked = this.#store.ask(gateway, this.#topic, question, signal);
       try {
         for await (const _ of asked);
       } catch (error) {

@@ -17,7 +17,7 @@ import {
   writeJson,
 } from "propylon/kit";
 import { abortableOf, abortError, keepError, restoreError } from "propylon/internal";
-import { isUnheard, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, isUnheard, type Store } from "propylon/store";
 import type { FollowMessage } from "./relay-followers.ts";
 import {
   type CallMessage,
@@ -30,8 +30,6 @@ import {
 
 /** Wait before a gateway that could not be followed is followed again, in milliseconds. */
 const RETRY_MS = 250;
-/** How long the other gateway may take for anything but a call, in milliseconds. */
-const ASK_MS = 30_000;
 /** Wants of clients told at a time. There may be thousands after a move, and a gateway refuses questions beyond its bound. */
 const MAX_WANTS = 16;
 /** Longest question, in characters of JSON; the store's bound is a little higher. */
@@ -206,7 +204,7 @@ export class RemoteServer {
   }
 
   async #tell(question: Asked): Promise<void> {
-    for await (const _ of this.#ask(question, timeoutSignal(ASK_MS)));
+    for await (const _ of this.#ask(question, timeoutSignal(ASK_TIMEOUTS.serve)));
   }
 
   /** @throws {Elsewhere}; {GatewayError} `too_large` */
