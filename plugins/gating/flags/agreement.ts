@@ -14,7 +14,7 @@ const answerSchema = z.boolean();
 /** Keys of flags, and the revision of each that is to be in force. */
 export type Written = readonly (readonly [key: string, rev: number])[];
 
-/** That what one gateway of a store switched is in force at the others: a client that was told so may rely on it anywhere. */
+/** That what one replica of a store switched is in force at the others: a client that was told so may rely on it anywhere. */
 export class Agreement {
   readonly #store: Store;
   readonly #revOf: (key: string) => number;
@@ -42,7 +42,7 @@ export class Agreement {
     for (const look of this.#waiting) look();
   }
 
-  /** Resolves once it is in force at all gateways that live. Never rejects: it is written, and counts everywhere in any case. */
+  /** Resolves once it is in force at all replicas that live. Never rejects: it is written, and counts everywhere in any case. */
   async reach(written: Written): Promise<void> {
     try {
       const others = await this.#store.others();
@@ -52,10 +52,10 @@ export class Agreement {
     }
   }
 
-  async #ask(gateway: string, written: Written): Promise<void> {
+  async #ask(replica: string, written: Written): Promise<void> {
     for (let from = 0; from < written.length; from += MAX_FLAGS) {
       const body = written.slice(from, from + MAX_FLAGS);
-      await this.#askAgain(gateway, {
+      await this.#askAgain(replica, {
         topic: TOPIC,
         body,
         schema: answerSchema,
@@ -64,12 +64,12 @@ export class Agreement {
     }
   }
 
-  async #askAgain(gateway: string, question: Parameters<typeof askOnce>[2]): Promise<void> {
+  async #askAgain(replica: string, question: Parameters<typeof askOnce>[2]): Promise<void> {
     const end = performance.now() + ASK_TIMEOUTS.agree;
     while (performance.now() < end) {
       const begun = performance.now();
       try {
-        await askOnce(this.#store, gateway, question);
+        await askOnce(this.#store, replica, question);
         return;
       } catch {
         // One that is gone, or without this plugin, says so at once, and hears of it as it always did.
