@@ -23,6 +23,7 @@ export { storeKey } from "./store/store-key.ts";
 export type { Unsubscribe } from "./store/driver.ts";
 export { Records, type RecordsOptions } from "./store/records.ts";
 export { askOnce } from "./store/ask-once.ts";
+export { ASK_TIMEOUTS } from "./store/ask-timeouts.ts";
 export { isUnheard } from "./store/ask.ts";
 
 // Tables

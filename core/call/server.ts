@@ -60,25 +60,25 @@ export interface ServerStatus {
   readonly transport: string;
   /** Process id of a stdio child, at the host of its {@link placement}. */
   readonly pid?: number | undefined;
-  /** Where it runs, if one gateway of the store runs it for all. */
+  /** Where it runs, if one replica of the store runs it for all. */
   readonly placement?: ServerPlacement | undefined;
 }
 
 /**
- * Which gateway of the store runs a server for all of them.
+ * Which replica of the store runs a server for all of them.
  *
- * @example const isElsewhere = ({ placement }: ServerStatus): boolean => placement?.here === false;
+ * @example const isRemote = ({ placement }: ServerStatus): boolean => placement?.here === false;
  */
 export interface ServerPlacement {
-  /** Id of the gateway among those of its store, `store.replica`; `null` while none runs it. */
-  readonly gateway: string | null;
+  /** Id of the replica that runs it, as `store.replica`; `null` while none does. */
+  readonly replica: string | null;
   /** Name of its machine or container; `null` while none runs it. */
   readonly host: string | null;
   /** Whether that is this gateway. */
   readonly here: boolean;
   /** Since when, in ISO 8601; `null` while none runs it. */
   readonly since: string | null;
-  /** How often it moved from one gateway to another. */
+  /** How often it moved from one replica to another. */
   readonly moves: number;
 }
 

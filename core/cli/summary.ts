@@ -134,12 +134,12 @@ export function summaryText(summary: Summary, key: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Where a server runs that one gateway runs for all. */
+/** Where a server runs that one replica runs for all. */
 function placeOf({ status: { placement } }: DescribedServer): string {
   if (!placement) return "";
   const moved = placement.moves > 0 ? `, moved ${placement.moves} times` : "";
-  if (placement.here) return `, runs here for all gateways${moved}`;
-  return `, ${placement.host === null ? "at no gateway" : `runs at ${placement.host}`}${moved}`;
+  if (placement.here) return `, runs here for all replicas${moved}`;
+  return `, ${placement.host === null ? "at no replica" : `runs at ${placement.host}`}${moved}`;
 }
 
 /** Where a browser goes, when a plugin has pages for it. */

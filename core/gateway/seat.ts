@@ -39,7 +39,7 @@ export interface Seat {
   /** Has all workers apply a text; it is written when all could. */
   change(text: string, write: () => Promise<void>): Promise<ReloadReport>;
   /**
-   * Says which gateway of the store this worker is.
+   * Says which replica of the store this worker is.
    * @param onGone hears which one a worker was that has ended
    */
   tellReplica(own: string, onGone: (replica: string) => void): void;

@@ -6,7 +6,7 @@ import { ERROR_STATUS, type ErrorCode, GatewayError } from "./errors.ts";
 import { createPrincipal, originOf, readRef } from "./principal.ts";
 
 /**
- * A principal as it is written down, or told to another gateway of the store.
+ * A principal as it is written down, or told to another replica of the store.
  *
  * @example const recordSchema = z.object({ owner: keptPrincipalSchema });
  */
@@ -54,7 +54,7 @@ export function restorePrincipal({ ref, roles, ...facts }: KeptPrincipal): Princ
 }
 
 /**
- * An error as it is written down, or told to another gateway of the store: what its caller is told, without its cause.
+ * An error as it is written down, or told to another replica of the store: what its caller is told, without its cause.
  *
  * @example const endSchema = z.object({ error: keptErrorSchema });
  */

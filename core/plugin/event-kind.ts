@@ -36,8 +36,8 @@ export interface EventKind<T = unknown, K extends string = string> {
    */
   readonly owner?: keyof T & string;
   /**
-   * The member that tells one event from another, for a kind that every gateway of a store emits by itself: readers, who are told
-   * what all gateways emit, are then told once. Default: each gateway tells of something else.
+   * The member that tells one event from another, for a kind that every replica of a store emits by itself: readers, who are told
+   * what all replicas emit, are then told once. Default: each replica tells of something else.
    */
   readonly once?: keyof T & string;
 }

@@ -109,7 +109,7 @@ export interface CoreHooks {
   /** What matching principals have open ends, because a right was removed. What a plugin keeps for them has to go too. */
   "principal:evict": (match: (principal: Principal) => boolean) => void;
   /**
-   * The stream of a legacy session was not taken over from another gateway, because too many come from others at this moment: of its
+   * The stream of a legacy session was not taken over from another replica, because too many come from others at this moment: of its
    * principal, or in all.
    */
   "stream:refused": (endpoint: string, bound: "principal" | "total") => void;

@@ -35,6 +35,6 @@ export interface PluginEvent {
   readonly data: Json;
   /** `ref` of the only principal, besides operators, that may see it. */
   readonly owner?: string;
-  /** What tells it from others of its kind, where every gateway of a store emits it by itself. */
+  /** What tells it from others of its kind, where every replica of a store emits it by itself. */
   readonly once?: string;
 }

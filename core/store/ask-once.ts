@@ -19,25 +19,25 @@ export interface OneQuestion<T> {
 }
 
 /**
- * Asks one gateway of the store for its first answer.
+ * Asks one replica of the store for its first answer.
  *
- * @param gateway its id
- * @throws {GatewayError} `unavailable` when that gateway is gone, gives no answer in time, or one of another form; what it threw
+ * @param replica its id
+ * @throws {GatewayError} `unavailable` when that replica is gone, gives no answer in time, or one of another form; what it threw
  *
  * @example const figures = await askOnce(store, id, { topic: "figures", body: {}, schema, timeout: 2_000 });
  */
 export async function askOnce<T>(
   store: Pick<Store, "ask">,
-  gateway: string,
+  replica: string,
   { topic, body, schema, timeout }: OneQuestion<T>,
 ): Promise<T> {
   try {
-    for await (const answer of store.ask(gateway, topic, body, timeoutSignal(timeout)))
+    for await (const answer of store.ask(replica, topic, body, timeoutSignal(timeout)))
       return schema.parse(answer, FIRST_PROBLEM);
   } catch (error) {
     if (isGatewayError(error)) throw error;
   }
-  throw new GatewayError("unavailable", "The gateway that was asked did not answer.", {
+  throw new GatewayError("unavailable", "The replica that was asked did not answer.", {
     hint: "Make the request again.",
   });
 }

@@ -21,13 +21,13 @@ import { StoreKv } from "./kv.ts";
 import type { Replicas } from "./replicas.ts";
 import { StoreTopic } from "./topic.ts";
 
-/** Questions that one gateway answers at a time; more are refused. */
+/** Questions that one replica answers at a time; more are refused. */
 const MAX_QUESTIONS = 1_000;
 /** Longest question, in UTF-16 code units. */
 const MAX_TEXT = 1_000_000;
-/** Gateways of which it is known what was heard of each last. One that heard more in its life says nothing of it when it leaves. */
+/** Replicas of which it is known what was heard of each last. One that heard more in its life says nothing of it when it leaves. */
 const MAX_ASKERS = 1_000;
-/** How long it is known what a gateway had heard before it left, in milliseconds. */
+/** How long it is known what a replica had heard before it left, in milliseconds. */
 const LEFT_MS = 60_000;
 /** How long the last answers of one that left may take, in milliseconds. */
 const LATE_MS = 500;
@@ -49,14 +49,14 @@ interface Waiting {
 
 type Handler = (body: never, signal: AbortSignal) => AsyncIterable<unknown>;
 
-/** What a gateway leaves behind: the last question of each other one that it heard. It begins none that comes later. */
+/** What a replica leaves behind: the last question of each other one that it heard. It begins none that comes later. */
 const leftSchema = z.object({ heard: boundedRecord(z.string(), z.number(), 10_000) });
 
 class Unheard extends GatewayError {}
 
 /**
- * Whether an `ask` failed because the gateway had left before the question reached it, or does not answer such questions: nothing was
- * carried out, so another gateway may be asked.
+ * Whether an `ask` failed because the replica had left before the question reached it, or does not answer such questions: nothing was
+ * carried out, so another replica may be asked.
  *
  * @example if (isUnheard(error)) return askTheNext();
  */
@@ -64,7 +64,7 @@ export function isUnheard(error: unknown): boolean {
   return error instanceof Unheard;
 }
 
-/** Requests from one gateway of a store to another, over their topics. */
+/** Requests from one replica of a store to another, over their topics. */
 export class Asking {
   readonly #connection: StoreConnection;
   readonly #handlers = new Map<string, Handler>();
@@ -72,7 +72,7 @@ export class Asking {
   readonly #questions = new Map<string, Question>();
   readonly #replicas: Pick<Replicas, "whenGone">;
   readonly #left: StoreKv<z.output<typeof leftSchema>>;
-  /** The last question of each gateway that was heard here. */
+  /** The last question of each replica that was heard here. */
   readonly #heard = new Map<string, number>();
   #listening: Promise<unknown> | undefined;
   /** Questions of this gateway until now. */
@@ -189,7 +189,7 @@ export class Asking {
     const question = rest ? this.#questions.get(id) : this.#begin(id);
     // The rest of one that was refused is not a question of its own.
     if (!question)
-      return rest ? undefined : this.#refuse(id, from, "The gateway that was asked is busy.");
+      return rest ? undefined : this.#refuse(id, from, "The replica that was asked is busy.");
     question.text += text;
     question.heardAt = performance.now();
     if (question.text.length > MAX_TEXT) {
@@ -236,7 +236,7 @@ export class Asking {
     try {
       const handler = this.#handlers.get(topic);
       if (!handler)
-        return this.#refuse(id, to, "The gateway that was asked does not answer this.", true);
+        return this.#refuse(id, to, "The replica that was asked does not answer this.", true);
       const { signal } = end;
       for await (const part of handler(parseExact(text) as never, signal)) {
         if (signal.aborted) return;

@@ -19,7 +19,7 @@ export type Migration = (db: Kysely<any>) => Promise<unknown>;
  *
  * In a dry run (`propylon check`, `propylon build`) no migration runs and every query finds no row; `gateway.info.dryRun` tells.
  *
- * @param migrations steps that were not made yet run here, all in one transaction, by one gateway at a time. Their places are their
+ * @param migrations steps that were not made yet run here, all in one transaction, by one replica at a time. Their places are their
  * numbers: add new ones at the end, and never change one that was released
  * @returns a kysely instance, which the gateway closes
  * @example
@@ -69,7 +69,7 @@ export class RelationalData {
     return this.#root.destroy();
   }
 
-  /** Two gateways that create one table at once fail each other in PostgreSQL, whatever IF NOT EXISTS says. */
+  /** Two replicas that create one table at once fail each other in PostgreSQL, whatever IF NOT EXISTS says. */
   #createVersions(): Promise<unknown> {
     return this.#locked((db) =>
       db.schema
@@ -99,7 +99,7 @@ export class RelationalData {
     });
   }
 
-  /** One transaction, and one gateway at a time: in SQLite the whole database belongs to one. */
+  /** One transaction, and one replica at a time: in SQLite the whole database belongs to one. */
   #locked<R>(work: (db: Kysely<Versions>) => Promise<R>): Promise<R> {
     const { adapter } = this.#root.getExecutor();
     return this.#root.transaction().execute(async (transaction) => {

@@ -87,7 +87,7 @@ export interface QueuedItem {
 }
 
 /**
- * A piece of work that was handed to this gateway. Unless it is {@link QueueDelivery.keep kept}, another gateway gets it after 6
+ * A piece of work that was handed to this gateway. Unless it is {@link QueueDelivery.keep kept}, another replica gets it after 6
  * seconds: this gateway may have died.
  *
  * @example await delivery.ack();
@@ -107,7 +107,7 @@ export interface QueueDelivery {
 }
 
 /**
- * Work that waits until a gateway does it: each piece is delivered to one gateway at a time, until one acks it. What was begun first
+ * Work that waits until a replica does it: each piece is delivered to one replica at a time, until one acks it. What was begun first
  * is delivered first.
  *
  * @example
@@ -133,7 +133,7 @@ export interface WorkQueue {
 export type Unsubscribe = () => void | Promise<void>;
 
 /**
- * What keeps the state of a gateway: texts under keys, logs of texts, and messages between the gateways that use it. Everything
+ * What keeps the state of a gateway: texts under keys, logs of texts, and messages between the replicas that use it. Everything
  * else that plugins get (the service `Store`) is made of this, once for all drivers. Every driver passes `testStore` of
  * `propylon/testing`.
  *
@@ -146,7 +146,7 @@ export type Unsubscribe = () => void | Promise<void>;
  * @example const open: OpenStore = async (url) => new FileDriver(url);
  */
 export interface StoreDriver {
-  /** Whether several gateways can use it at once. */
+  /** Whether several replicas can use it at once. */
   readonly shared: boolean;
   /** Whether what is written is there after the process has ended. */
   readonly durable: boolean;
@@ -167,7 +167,7 @@ export interface StoreDriver {
   /** Entries in the order of their keys. */
   list(bucket: string, options: ListOptions): Promise<StoredEntry[]>;
   /**
-   * Tells of every write and deletion in a bucket from now on, by whichever gateway. Several changes of one key may be told as one; a
+   * Tells of every write and deletion in a bucket from now on, by whichever replica. Several changes of one key may be told as one; a
    * change is never told before it can be read.
    *
    * @param changed gets the key; `undefined` when anything may have changed, e.g. after the connection was lost
@@ -182,12 +182,12 @@ export interface StoreDriver {
   read(log: string, after: number, limit: number): Promise<LoggedValue[]>;
   /** Drops what is not to stay. */
   trim(log: string, retention: LogRetention): Promise<void>;
-  /** Tells that a log has new entries, by whichever gateway. */
+  /** Tells that a log has new entries, by whichever replica. */
   follow(log: string, appended: () => void): Promise<Unsubscribe>;
   /** Sends a message to every subscriber there is now, this gateway's own included: at most once, in order. At most 8 KB. */
   publish(topic: string, message: string): Promise<void>;
   subscribe(topic: string, listener: (message: string) => void): Promise<Unsubscribe>;
-  /** Work that waits for a gateway; absent where the store cannot hand any out. */
+  /** Work that waits for a replica; absent where the store cannot hand any out. */
   queue?(name: string): WorkQueue;
   /** For relational data; absent where it cannot hold any. Asked once. */
   dialect?(): Promise<Dialect>;

@@ -53,7 +53,7 @@ export class GatewayStore {
     return this.#replicas.join();
   }
 
-  /** Takes another gateway off that is known to have died, before its entry ends. */
+  /** Takes another replica off that is known to have died, before its entry ends. */
   forget(replica: string): Promise<void> {
     return this.#replicas.remove(replica);
   }

@@ -63,6 +63,6 @@ function sizeOf(message: Message): number {
 }
 
 /** @param message what is wrong, if it is not that the replica that was asked is gone */
-export function gone(message = "The gateway that was asked is gone."): GatewayError {
+export function gone(message = "The replica that was asked is gone."): GatewayError {
   return new GatewayError("unavailable", message, { hint: "Make the request again." });
 }

@@ -45,7 +45,7 @@ export class StoreKv<T> implements Kv<T> {
     return this.#again(async () => {
       const made = await this.create(key, value);
       if (made !== undefined) return made;
-      // What a later gateway wrote is only seen by looking.
+      // What a later version wrote is only seen by looking.
       const there = await this.#look(key);
       return there && (await this.#writeOver(key, value, there));
     });

@@ -8,7 +8,7 @@ import type { Entry, Lease, LeaseOptions } from "./store.ts";
 /** Who holds something, and when others may take over. */
 interface Claim {
   readonly replica: string;
-  /** Tells two claims of one gateway apart, and finds a write again of which no answer came. */
+  /** Tells two claims of one replica apart, and finds a write again of which no answer came. */
   readonly token: string;
   readonly ttl: number;
 }
@@ -28,7 +28,7 @@ interface Hold {
   readonly margin: number;
 }
 
-/** What is held by one gateway of a store at a time. */
+/** What is held by one replica of a store at a time. */
 export class StoreLeases {
   readonly #connection: StoreConnection;
   readonly #kv: StoreKv<Claim>;

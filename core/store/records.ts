@@ -5,7 +5,7 @@ import type { Entry, Kv, KvOptions, Store } from "./store.ts";
 /** Wait between attempts while the store is away, in milliseconds. */
 const RETRY_MS = 500;
 
-/** Writes that met another revision, before the thing counts as another gateway's. */
+/** Writes that met another revision, before the thing counts as another replica's. */
 const ATTEMPTS = 5;
 
 /**
@@ -69,7 +69,7 @@ export class Records<T> {
     }
   }
 
-  /** Takes over what was read elsewhere, e.g. by `Kv.get`. */
+  /** Takes over what was read in another way, e.g. by `Kv.get`. */
   adopt({ key, rev }: Pick<Entry<T>, "key" | "rev">): void {
     this.#slot(key).rev = rev;
   }
@@ -79,7 +79,7 @@ export class Records<T> {
    *
    * @param render tells the state when the write begins
    * @param options.persists tries again while the store is away, until it answers; default: rejects then
-   * @throws {GatewayError} `unavailable`; `exists` when it belongs to another gateway by now
+   * @throws {GatewayError} `unavailable`; `exists` when it belongs to another replica by now
    */
   save(key: string, render: () => T, { persists = false } = {}): Promise<void> {
     if (!this.#isKept) return Promise.resolve();
@@ -181,14 +181,14 @@ export class Records<T> {
         slot.rev = rev;
         return;
       }
-      // A write of which no answer came, or another gateway.
+      // A write of which no answer came, or another replica.
       const there = await this.#kv.get(key);
       if (there && this.#options.owns?.(there.value) === false) break;
       slot.rev = there?.rev ?? 0;
     }
     // What cannot be read is a later version's.
     if (this.#slots.get(key) === slot)
-      throw new GatewayError("exists", "Another gateway goes on with this.");
+      throw new GatewayError("exists", "Another replica goes on with this.");
   }
 
   async #fail(

@@ -4,19 +4,19 @@ import type { StoreConnection } from "./connection.ts";
 import { StoreKv } from "./kv.ts";
 import type { Replica } from "./store.ts";
 
-/** How long a gateway that shows no life is still listed, in milliseconds. */
+/** How long a replica that shows no life is still listed, in milliseconds. */
 const TTL_MS = 6_000;
 /** How often it shows life, in milliseconds. */
 const SHOW_MS = TTL_MS / 3;
 
-/** The gateways of a store: each shows life by writing its entry again. */
+/** The replicas of a store: each shows life by writing its entry again. */
 export class Replicas {
   readonly #connection: StoreConnection;
   readonly #kv: StoreKv<Replica>;
   readonly #own: Replica;
   #timer: NodeJS.Timeout | undefined;
   #rev = 0;
-  /** Who wants to hear that a gateway is gone, by its id. */
+  /** Who wants to hear that a replica is gone, by its id. */
   readonly #waiting = new Map<string, Set<() => void>>();
   /** Until when one that was there need not be read again: what changes in its entry is told. */
   readonly #there = new Map<string, number>();
@@ -40,7 +40,7 @@ export class Replicas {
   }
 
   /**
-   * Tells once that a gateway is gone: it left, was {@link remove}d, or has shown no life. Nothing is told while this gateway is not
+   * Tells once that a replica is gone: it left, was {@link remove}d, or has shown no life. Nothing is told while this gateway is not
    * one of them itself, or the store is away.
    *
    * @returns ends the wait

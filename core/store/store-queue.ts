@@ -3,7 +3,7 @@ import { wholeDelay } from "../kit/backoff.ts";
 import type { StoreConnection } from "./connection.ts";
 import type { QueueDelivery, QueuedItem, WorkQueue } from "./driver.ts";
 
-/** Work that waits for a gateway. */
+/** Work that waits for a replica. */
 export class StoreQueue implements WorkQueue {
   readonly #connection: StoreConnection;
   readonly #queue: WorkQueue;

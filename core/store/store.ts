@@ -3,7 +3,7 @@ import { defineService, type Service } from "../kit/service.ts";
 import type { Unsubscribe, WorkQueue } from "./driver.ts";
 
 /**
- * Where a plugin keeps what is to outlive its process, and what the gateways of one store share. Every plugin has names of its own.
+ * Where a plugin keeps what is to outlive its process, and what the replicas of one store share. Every plugin has names of its own.
  *
  * With `store: memory`, the default, everything works and nothing outlives the process.
  *
@@ -18,7 +18,7 @@ import type { Unsubscribe, WorkQueue } from "./driver.ts";
 export interface Store {
   /** This gateway among those that use the store; new with every start. */
   readonly replica: string;
-  /** Whether several gateways can use it at once. */
+  /** Whether several replicas can use it at once. */
   readonly shared: boolean;
   /** Whether what is written is there after the process has ended. */
   readonly durable: boolean;
@@ -28,7 +28,7 @@ export interface Store {
    */
   kv<T>(name: string, options?: KvOptions<T>): Kv<T>;
   /**
-   * Messages to every gateway of the store, this one included.
+   * Messages to every replica of the store, this one included.
    * @example await store.topic<string>("moved").publish(id);
    */
   topic<T>(name: string): Topic<T>;
@@ -38,7 +38,7 @@ export interface Store {
    */
   log<T>(name: string, options: LogOptions): Log<T>;
   /**
-   * A bucket of tokens that all gateways of the store take from; it begins full.
+   * A bucket of tokens that all replicas of the store take from; it begins full.
    * @example const { taken } = await store.meter("mail", { burst: 100, interval: 60_000 }).take(5);
    */
   meter(name: string, options: MeterOptions): Meter;
@@ -52,28 +52,28 @@ export interface Store {
    */
   lease(name: string, options: LeaseOptions): Promise<Lease>;
   /**
-   * Work that waits until a gateway of the store does it. Needs `store: nats://...`.
+   * Work that waits until a replica of the store does it. Needs `store: nats://...`.
    * @throws {GatewayError} `invalid` with a store that hands out no work
    * @example const delivery = await store.queue("reports").next(signal);
    */
   queue(name: string): WorkQueue;
-  /** The gateways that use the store now, oldest first; one that died is in it for up to 6 seconds. */
+  /** The replicas that use the store now, oldest first; one that died is in it for up to 6 seconds. */
   replicas(): Promise<readonly Replica[]>;
   /**
    * Ids of the others that use the store now, oldest first. Empty where only one gateway can use the store.
    * @example for (const replica of await store.others()) void tell(replica);
    */
   others(): Promise<ReadonlySet<string>>;
-  /** Whether a gateway uses the store now, this one included; one that died does for up to 6 seconds. Any text may be asked about. */
+  /** Whether a replica uses the store now, this one included; one that died does for up to 6 seconds. Any text may be asked about. */
   isThere(replica: string): Promise<boolean>;
   /**
-   * Asks one gateway of the store, and reads what its {@link answer} yields.
-   * @throws {GatewayError} `unavailable` when that gateway is gone or does not answer there (`isUnheard`: nothing was carried out); what the answer threw
+   * Asks one replica of the store, and reads what its {@link answer} yields.
+   * @throws {GatewayError} `unavailable` when that replica is gone or does not answer there (`isUnheard`: nothing was carried out); what the answer threw
    * @example for await (const piece of store.ask<Status>(replica, "status", { id }, signal)) show(piece);
    */
   ask<T>(replica: string, topic: string, body: unknown, signal: AbortSignal): AsyncIterable<T>;
   /**
-   * Answers what other gateways {@link ask} this one. The signal of a question aborts when who asked stops listening, or is gone.
+   * Answers what other replicas {@link ask} this one. The signal of a question aborts when who asked stops listening, or is gone.
    * @example const end = await store.answer("status", async function* ({ id }: { id: string }) { yield statusOf(id); });
    */
   answer(
@@ -139,7 +139,7 @@ export interface Kv<T> {
    * Changes what is there, no matter who else changes it at the same time.
    *
    * @param edit makes of what is there (`undefined`: nothing) what is to be there (`undefined`: nothing); called again when another
-   *   gateway was faster. What it gets means that nothing is written
+   *   replica was faster. What it gets means that nothing is written
    * @returns what is there then
    * @throws {GatewayError} `unavailable` when others change it all the time; `exists` where a value of a later version is; what `edit` throws
    * @example const counter = await store.kv<number>("counters").change("visits", (count = 0) => count + 1);
@@ -150,7 +150,7 @@ export interface Kv<T> {
   /** Values in the order of their keys, read a page at a time. @param prefix how their keys begin; default: all */
   list(prefix?: string, options?: { readonly after?: string }): AsyncIterable<Entry<T>>;
   /**
-   * Tells what is there, and then of every change, by whichever gateway: an entry, or the key of one that is gone. Changes that
+   * Tells what is there, and then of every change, by whichever replica: an entry, or the key of one that is gone. Changes that
    * follow fast may be told as one; the last is always told. One whose `ttl` ended is told when something removes it.
    * Resolves when all that is there was told.
    */
@@ -159,15 +159,15 @@ export interface Kv<T> {
     listener: (key: string, entry: Entry<T> | undefined) => void,
   ): Promise<Unsubscribe>;
   /**
-   * Tells the key of every change from now on, by whichever gateway, and reads nothing: for a bucket of which few values matter to
-   * one gateway. `undefined`: any of them may have changed. A change of just before may be told, too. Waits while the store is away.
+   * Tells the key of every change from now on, by whichever replica, and reads nothing: for a bucket of which few values matter to
+   * one replica. `undefined`: any of them may have changed. A change of just before may be told, too. Waits while the store is away.
    * @example await store.kv<Note>("notes").watchKeys((key) => (key ? drop(key) : dropAll()));
    */
   watchKeys(listener: (key: string | undefined) => void): Promise<Unsubscribe>;
 }
 
 /**
- * Messages to every gateway of a store: at most once, in order for each sender, each at most 8 KB of JSON.
+ * Messages to every replica of a store: at most once, in order for each sender, each at most 8 KB of JSON.
  *
  * @example const moved: Topic<string> = store.topic("moved");
  */
@@ -284,7 +284,7 @@ export interface LeaseOptions {
 }
 
 /**
- * Something that one gateway holds.
+ * Something that one replica holds.
  *
  * @example const lease: Lease = await store.lease("reports", { ttl: 10_000 });
  */
@@ -300,7 +300,7 @@ export interface Lease {
 }
 
 /**
- * A gateway that uses a store.
+ * One gateway among those that use a store.
  *
  * @example const [eldest]: readonly Replica[] = await store.replicas();
  */

@@ -10,7 +10,7 @@ interface Envelope<T> {
   readonly message: T;
 }
 
-/** Messages to every gateway of a store. */
+/** Messages to every replica of a store. */
 export class StoreTopic<T> implements Topic<T> {
   readonly #connection: StoreConnection;
   readonly #topic: string;

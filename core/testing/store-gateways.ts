@@ -13,7 +13,7 @@ import {
   type StoreUnderTest,
 } from "./store-under-test.ts";
 
-/** What the gateways of one store have of each other: leases, messages and answers. */
+/** What the replicas of one store have of each other: leases, messages and answers. */
 export function testStoreGateways(under: StoreUnderTest): void {
   let gateway: GatewayStore;
   let store: Store;
@@ -65,7 +65,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
       await lease.release();
     });
 
-    it("of a gateway that is gone are taken over", async (context) => {
+    it("of a replica that is gone are taken over", async (context) => {
       if (!under.driver.shared) context.skip();
       const name = part();
       const dead = new GatewayStore(unclosed(under.driver), log);
@@ -77,7 +77,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
     });
   });
 
-  describe("gateways of one store", () => {
+  describe("replicas of one store", () => {
     it("know each other, and forget who left", async () => {
       expect((await store.replicas()).map(({ id }) => id)).toContain(store.replica);
       const second = new GatewayStore(unclosed(under.driver), log);
@@ -91,7 +91,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
         true,
         store.shared,
       ]);
-      expect([await store.isThere(""), await store.isThere("no such gateway")]).toEqual([
+      expect([await store.isThere(""), await store.isThere("no such replica")]).toEqual([
         false,
         false,
       ]);
@@ -149,7 +149,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
     };
     const signal = new AbortController().signal;
 
-    /** A gateway that answers when it is told to stop, which is too late. */
+    /** A replica that answers when it is told to stop, which is too late. */
     const slow = async () => {
       const other = await joinStore(under.driver);
       const name = part();
@@ -188,7 +188,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
       await expect(none).rejects.toMatchObject({ code: "unavailable" });
     });
 
-    it("stop answering a gateway that stopped listening", async () => {
+    it("stop answering a replica that stopped listening", async () => {
       let isStopped = false;
       const { replica, name } = await answering(async function* (
         _body: unknown,

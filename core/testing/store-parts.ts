@@ -232,7 +232,7 @@ export function testStoreParts(under: StoreUnderTest): void {
       expect(await collect(store.kv(name).list())).toEqual([]);
     });
 
-    it("of another gateway are not written over", async (context) => {
+    it("of another replica are not written over", async (context) => {
       if (!kept()) context.skip();
       const name = part();
       const mine = new Records<{ by: string }>(store, name, {

@@ -52,9 +52,9 @@ export function testStore(name: string, suite: StoreSuite): void {
   });
 }
 
-/** For a shared store by a second gateway at the same time; for one that is durable by the next one. */
+/** For a shared store by a second replica at the same time; for one that is durable by the next one. */
 function testAfterwards(under: StoreUnderTest): void {
-  describe("another gateway", () => {
+  describe("another replica", () => {
     it("finds everything", async (context) => {
       const { durable, shared } = under.driver;
       if (!durable && !shared) context.skip();

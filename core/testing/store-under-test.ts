@@ -33,7 +33,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
 /** The log of gateways under test. */
 export const log = pino({ level: "silent" });
 
-/** The driver for one gateway more: it outlives that one. */
+/** The driver for one replica more: it outlives that one. */
 export function unclosed(driver: StoreDriver): StoreDriver {
   return new Proxy(driver, {
     get(target, name) {
@@ -44,7 +44,7 @@ export function unclosed(driver: StoreDriver): StoreDriver {
   });
 }
 
-/** One gateway more, which has joined the others of the store. */
+/** One replica more, which has joined the others of the store. */
 export async function joinStore(driver: StoreDriver): Promise<GatewayStore> {
   const gateway = new GatewayStore(unclosed(driver), log);
   await gateway.join();

@@ -19,9 +19,9 @@ export const WORKER = {
   summary: "summary",
   /** Primary: your metrics? */
   ownMetrics: "metrics:own",
-  /** Worker: I am this gateway of the store. */
+  /** Worker: I am this replica of the store. */
   replica: "replica",
-  /** Primary: the worker has ended that was this gateway of the store. */
+  /** Primary: the worker has ended that was this replica of the store. */
   gone: "gone",
   /** Worker: everybody's metrics? */
   metrics: "metrics",

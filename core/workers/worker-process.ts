@@ -57,7 +57,7 @@ export class WorkerProcess {
   /** Whether it knows what to run. */
   hasJoined = false;
   isReady = false;
-  /** Which gateway of the store it is, once it has said so. */
+  /** Which replica of the store it is, once it has said so. */
   replica: string | undefined;
   readonly #worker: Worker;
   readonly #kept: KeptConnections | undefined;

@@ -81,7 +81,7 @@ export class WorkerSeat implements Seat {
   }
 
   /**
-   * Says which gateway of the store this worker is.
+   * Says which replica of the store this worker is.
    * @param onGone hears which one a worker was that has ended
    */
   tellReplica(own: string, onGone: (replica: string) => void): void {

@@ -36,7 +36,7 @@ export interface ServerView {
   readonly transport: string;
   readonly protocolVersion: string | null;
   readonly pid: number | null;
-  /** Where it runs, if one gateway of the store runs it for all; for operators. */
+  /** Where it runs, if one replica of the store runs it for all; for operators. */
   readonly placement: Server["status"]["placement"] | null;
   /** Where it is declared: in the config, where it can be deleted, or by a plugin. */
   readonly origin: "config" | "plugin";

@@ -1,10 +1,8 @@
 import { type Management, FIRST_PROBLEM, LookupQuota, type RunningCall } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
 
-/** How long another gateway may take, in milliseconds. */
-const ANSWER_MS = 2_000;
 const TOPIC = "calls";
 
 const viewerSchema = z.object({ ref: z.string(), isOperator: z.boolean() });
@@ -37,30 +35,30 @@ export type Viewer = z.output<typeof viewerSchema>;
 /** A page of calls. */
 export type CallsQuery = z.output<typeof querySchema>;
 type ShownCall = z.output<typeof callSchema>;
-type Page = z.output<typeof pageSchema>;
+type ReplicaPage = z.output<typeof pageSchema>;
 /** What became of a call that was to be cancelled. */
 export type CancelledCall = z.output<typeof cancelledSchema>;
 
-/** A page of the calls of all gateways. */
-interface FleetPage extends Page {
+/** A page of the calls of all replicas. */
+interface CallsPage extends ReplicaPage {
   /** Place of the last call of the page, when there are more. */
   readonly next: string | null;
-  /** Whether all gateways answered; absent where there are no others. */
+  /** Whether all replicas answered; absent where there are no others. */
   readonly complete?: boolean;
 }
 
-/** The calls that run at the gateways of a store, at this one alone where none is shared. */
+/** The calls that run at the replicas of a store, at this one alone where none is shared. */
 export class CallsInFlight {
   readonly #management: Management;
   readonly #store: Store;
-  readonly #lookups = new LookupQuota("calls of other gateways");
+  readonly #lookups = new LookupQuota("calls of other replicas");
 
   constructor({ management, store }: AdminContext["services"]) {
     this.#management = management;
     this.#store = store;
   }
 
-  /** Tells other gateways of the calls here. @returns ends that */
+  /** Tells other replicas of the calls here. @returns ends that */
   async serve(): Promise<() => void> {
     if (!this.#store.shared) return () => {};
     const answer = (body: unknown): unknown => this.#answer(body);
@@ -70,14 +68,14 @@ export class CallsInFlight {
     return () => void end();
   }
 
-  /** The calls of all gateways, the eldest first. */
-  async list(viewer: Viewer, query: CallsQuery): Promise<FleetPage> {
+  /** The calls of all replicas, the eldest first. */
+  async list(viewer: Viewer, query: CallsQuery): Promise<CallsPage> {
     const own = this.#page(viewer, query);
     const others = await this.#askAll({ viewer, query }, pageSchema);
     const pages = [own, ...(others?.answers ?? [])];
     const all = pages.flatMap(({ calls }) => calls).toSorted(byPlace);
     const calls = all.slice(0, query.limit);
-    // A gateway that sends a whole page may have more.
+    // A replica that sends a whole page may have more.
     const isMore =
       all.length > calls.length || pages.some((page) => page.calls.length > query.limit);
     return {
@@ -103,7 +101,7 @@ export class CallsInFlight {
   }
 
   /** One call more than a page has, so that it is known whether there are more. */
-  #page(viewer: Viewer, { limit, after, server }: CallsQuery): Page {
+  #page(viewer: Viewer, { limit, after, server }: CallsQuery): ReplicaPage {
     const all = this.#visible(viewer).filter(
       (call) => server === undefined || call.server === server,
     );
@@ -115,11 +113,11 @@ export class CallsInFlight {
 
   #show({ principal, started, ...call }: RunningCall): ShownCall {
     const { shared, replica } = this.#store;
-    // Of one clock for all gateways, and no change of it moves a call of one.
+    // Of one clock for all replicas, and no change of it moves a call of one.
     const at = shared && started > 0 ? performance.timeOrigin + started : started;
     return {
       ...call,
-      ...(shared && { gateway: replica }),
+      ...(shared && { replica }),
       principal: principal.ref,
       place: `${at}_${call.id}`,
     };
@@ -167,9 +165,9 @@ export class CallsInFlight {
   }
 
   /** What cannot be asked is told by its absence. */
-  #ask<T>(gateway: string, body: object, schema: z.ZodType<T>): Promise<T | undefined> {
-    const question = { topic: TOPIC, body, schema, timeout: ANSWER_MS };
-    return askOnce(this.#store, gateway, question).catch(() => undefined);
+  #ask<T>(replica: string, body: object, schema: z.ZodType<T>): Promise<T | undefined> {
+    const question = { topic: TOPIC, body, schema, timeout: ASK_TIMEOUTS.look };
+    return askOnce(this.#store, replica, question).catch(() => undefined);
   }
 }
 

@@ -4,7 +4,7 @@ import { type Store, storeKey } from "propylon/store";
 import type { KeyedQueue } from "./data/keyed-queue.ts";
 import { type TeamParts, TeamSync } from "./team-sync.ts";
 
-/** Time after which another gateway of the store may work for an instance whose gateway died, in milliseconds. */
+/** Time after which another replica of the store may work for an instance whose gateway died, in milliseconds. */
 const LEASE_MS = 10_000;
 
 /** What {@link ConsoleTeams} works with. */
@@ -15,7 +15,7 @@ export interface ConsoleTeamsOptions extends TeamParts {
   readonly signal: AbortSignal;
 }
 
-/** The teams at the issuer, by the ids of their instances: one piece of work at a time for each, in all gateways of the store. */
+/** The teams at the issuer, by the ids of their instances: one piece of work at a time for each, in all replicas of the store. */
 export class ConsoleTeams {
   readonly #options: ConsoleTeamsOptions;
 

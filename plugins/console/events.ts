@@ -4,7 +4,7 @@ import { consolePartSchema, type ConsolePart } from "./data/changes.ts";
 /** Data of the event `console`. */
 export interface ConsoleChange {
   readonly part: ConsolePart;
-  /** Tells this change from others; the same at every gateway of the store. */
+  /** Tells this change from others; the same at every replica of the store. */
   readonly change: string;
 }
 

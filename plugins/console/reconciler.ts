@@ -41,7 +41,7 @@ export class Reconciler {
     this.#options = options;
   }
 
-  /** Works until the signal aborts, in one gateway of the store at a time. */
+  /** Works until the signal aborts, in one replica of the store at a time. */
   async run(store: Store, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const lease = await store.lease("reconciler", { ttl: LEASE_MS, signal });

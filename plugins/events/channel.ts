@@ -4,7 +4,7 @@ import { setTicker } from "propylon/kit";
 import type { PluginEvent } from "propylon/internal";
 import type { Store } from "propylon/store";
 import { ChannelEvent, LEVELS, type EventDetails } from "./event.ts";
-import { FleetEvents } from "./fleet-events.ts";
+import { PassingEvents } from "./fleet-events.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { EventRing, type RingBounds } from "./ring.ts";
 import { SharedLog } from "./shared-log.ts";
@@ -16,10 +16,10 @@ const ID = /^(\w+)-(\d{1,15})$/;
 export class Channel {
   readonly #instance = randomBytes(6).toString("hex");
   readonly #replica: string;
-  /** With a store that several gateways share: the events of all of them. */
+  /** With a store that several replicas share: the events of all of them. */
   readonly #shared: SharedLog | undefined;
   /** What is not kept, of all of them. */
-  readonly #fleet: FleetEvents | undefined;
+  readonly #passing: PassingEvents | undefined;
   readonly #ring = new EventRing();
   readonly #streams = new Set<Stream>();
   /** How many streams show each kind that is made only when somebody does. */
@@ -37,7 +37,7 @@ export class Channel {
       tell: ({ kind, data, ...details }, seq) => this.#take(seq, kind, data, details),
       lose: (seq, missed) => this.#lose(seq, missed),
     });
-    this.#fleet = new FleetEvents(store, ({ events, missed }) => {
+    this.#passing = new PassingEvents(store, ({ events, missed }) => {
       for (const { kind, data, ...details } of events)
         this.#send(new ChannelEvent(kind, data, details));
       if (missed > 0) this.#tellSlow(missed);
@@ -49,11 +49,11 @@ export class Channel {
     return this.#shared?.epoch ?? this.#instance;
   }
 
-  /** Reads what all gateways of the store told. @throws {GatewayError} `unavailable` */
+  /** Reads what all replicas of the store told. @throws {GatewayError} `unavailable` */
   async open(bounds: RingBounds): Promise<void> {
     this.#bounds = bounds;
     await this.#shared?.open(bounds.events);
-    await this.#fleet?.open();
+    await this.#passing?.open();
   }
 
   /** Streams that are open. */
@@ -66,9 +66,9 @@ export class Channel {
     return this.#idOf(this.#ring.last);
   }
 
-  /** Whether any stream shows a kind, also at another gateway; for what costs something to make. */
+  /** Whether any stream shows a kind, also at another replica; for what costs something to make. */
   isRead(kind: TopicKind): boolean {
-    return (this.#readers.get(kind) ?? 0) > 0 || this.#fleet?.isRead(kind) === true;
+    return (this.#readers.get(kind) ?? 0) > 0 || this.#passing?.isRead(kind) === true;
   }
 
   /** Tells everyone, and keeps it for who comes back. */
@@ -92,11 +92,11 @@ export class Channel {
     data: EventData[K],
     details: Pick<EventDetails, "level" | "owner"> = {},
   ): void {
-    if (!this.#fleet) return this.#send(new ChannelEvent(kind, data, details));
+    if (!this.#passing) return this.#send(new ChannelEvent(kind, data, details));
     const at = new Date().toISOString();
-    const told = { at, gateway: this.#replica, ...data };
+    const told = { at, replica: this.#replica, ...data };
     this.#send(new ChannelEvent(kind, told, details));
-    this.#fleet.offer({ kind, data: { ...told }, ...details });
+    this.#passing.offer({ kind, data: { ...told }, ...details });
   }
 
   /**
@@ -117,7 +117,7 @@ export class Channel {
     this.#timer ??= setTicker(() => this.#beat(), heartbeat).unref();
   }
 
-  /** Lets a stream show something else, or from elsewhere. */
+  /** Lets a stream show something else, or from another event on. */
   resubscribe(stream: Stream, subscription: Stream["subscription"]): void {
     const before = stream.subscription;
     stream.subscription = subscription;
@@ -158,7 +158,7 @@ export class Channel {
   /** Ends every stream, and writes what others are to be told. */
   async dispose(): Promise<void> {
     this.close("removed");
-    await this.#fleet?.close();
+    await this.#passing?.close();
     await this.#shared?.close();
   }
 
@@ -173,7 +173,7 @@ export class Channel {
     return this.#ring.after(number) ?? { reason: "expired", missed: this.#shared ? null : missed };
   }
 
-  /** Its reader comes from a gateway that has read more of the store than this one, or makes ids up. */
+  /** Its reader comes from a replica that has read more of the store than this one, or makes ids up. */
   async #waitFor(stream: Stream, seq: number): Promise<void> {
     stream.known = seq;
     const isThere = await this.#shared!.has(seq).catch(() => false);
@@ -189,7 +189,7 @@ export class Channel {
     const { access, owner, once } = details;
     this.#shared.add({
       kind,
-      data: { at, gateway: this.#replica, ...data },
+      data: { at, replica: this.#replica, ...data },
       ...(access !== undefined && { access }),
       ...(owner !== undefined && { owner }),
       ...(once !== undefined && { once }),
@@ -218,18 +218,18 @@ export class Channel {
   #count({ kinds }: Stream["subscription"], by: 1 | -1): void {
     for (const kind of kinds)
       if (PASSING.has(kind)) this.#readers.set(kind, (this.#readers.get(kind) ?? 0) + by);
-    if (this.#fleet) this.#want(this.#fleet);
+    if (this.#passing) this.#want(this.#passing);
   }
 
-  /** Asks other gateways for what is read here, and for no line of a log that nobody shows. */
-  #want(fleet: FleetEvents): void {
+  /** Asks other replicas for what is read here, and for no line of a log that nobody shows. */
+  #want(passing: PassingEvents): void {
     const kinds = [...PASSING].filter((kind) => (this.#readers.get(kind) ?? 0) > 0);
     let least = LEVELS.length - 1;
     if (kinds.includes("log"))
       for (const { subscription } of this.#streams)
         if (subscription.kinds.has("log"))
           least = Math.min(least, LEVELS.indexOf(subscription.level));
-    fleet.want(kinds, LEVELS[least]!);
+    passing.want(kinds, LEVELS[least]!);
   }
 
   #tellSlow(missed: number): void {

@@ -7,7 +7,7 @@ import { PASSING } from "./kinds.ts";
 const TOPIC = "passing";
 /** How often those are asked that came since, or broke off, in milliseconds. */
 const LOOK_MS = 2_000;
-/** Events that wait for a gateway that reads slowly, and their characters of JSON; more are left out, and counted. */
+/** Events that wait for a replica that reads slowly, and their characters of JSON; more are left out, and counted. */
 const MAX_WAITING = 1_000;
 const MAX_SIZE = 1_000_000;
 
@@ -20,18 +20,18 @@ const eventSchema = z.object({
 });
 const partSchema = z.object({ events: z.array(eventSchema).max(10_000), missed: z.int() });
 
-/** What a gateway has readers for. */
+/** What a replica has readers for. */
 type Wanted = z.output<typeof wantedSchema>;
 /** An event that is not kept. */
 export type PassingEvent = z.output<typeof eventSchema>;
 type Part = z.output<typeof partSchema>;
 
-/** The events that are not kept, of all gateways of a store: fetched from the others while somebody here reads them. */
-export class FleetEvents {
+/** The events that are not kept, of all replicas of a store: fetched from the others while somebody here reads them. */
+export class PassingEvents {
   readonly #store: Store;
   readonly #tell: (part: Part) => void;
   readonly #askers = new Set<Asker>();
-  /** The gateways that are asked. */
+  /** The replicas that are asked. */
   readonly #asked = new Map<string, AbortController>();
   /** What the others are asked for: all that is read here, and what was a moment ago. */
   #wanted: Wanted = NOTHING;
@@ -39,25 +39,25 @@ export class FleetEvents {
   #timer: NodeJS.Timeout | undefined;
   #stop: Promise<() => unknown> | undefined;
 
-  /** @param tell hears what other gateways tell */
+  /** @param tell hears what other replicas tell */
   constructor(store: Store, tell: (part: Part) => void) {
     this.#store = store;
     this.#tell = tell;
   }
 
-  /** Answers other gateways from now on. @throws {GatewayError} `unavailable` */
+  /** Answers other replicas from now on. @throws {GatewayError} `unavailable` */
   async open(): Promise<void> {
     this.#stop ??= this.#store.answer(TOPIC, (wanted, signal) => this.#answer(wanted, signal));
     await this.#stop;
   }
 
-  /** Whether another gateway has readers of a kind. */
+  /** Whether another replica has readers of a kind. */
   isRead(kind: string): boolean {
     for (const { kinds } of this.#askers) if (kinds.has(kind)) return true;
     return false;
   }
 
-  /** Tells the gateways that have readers for it. */
+  /** Tells the replicas that have readers for it. */
   offer(event: PassingEvent): void {
     for (const asker of this.#askers) asker.push(event);
   }
@@ -83,7 +83,7 @@ export class FleetEvents {
     clearInterval(this.#timer);
     if (this.#wanted.kinds.length > 0) {
       this.#timer = setTicker(() => void this.#look(), LOOK_MS).unref();
-      for (const [gateway] of before) void this.#ask(gateway, this.#wanted);
+      for (const [replica] of before) void this.#ask(replica, this.#wanted);
       void this.#look();
     }
     for (const [, asking] of before) asking.abort();
@@ -98,16 +98,16 @@ export class FleetEvents {
     for (const id of others) if (!this.#asked.has(id)) void this.#ask(id, wanted);
   }
 
-  async #ask(gateway: string, wanted: Wanted): Promise<void> {
+  async #ask(replica: string, wanted: Wanted): Promise<void> {
     const asking = new AbortController();
-    this.#asked.set(gateway, asking);
+    this.#asked.set(replica, asking);
     try {
-      for await (const part of this.#store.ask(gateway, TOPIC, wanted, asking.signal))
+      for await (const part of this.#store.ask(replica, TOPIC, wanted, asking.signal))
         this.#tell(partSchema.parse(part, FIRST_PROBLEM));
     } catch {
       // It left, or is of a version without this.
     }
-    if (this.#asked.get(gateway) === asking) this.#asked.delete(gateway);
+    if (this.#asked.get(replica) === asking) this.#asked.delete(replica);
   }
 
   async *#answer(body: unknown, signal: AbortSignal): AsyncIterable<Part> {
@@ -134,7 +134,7 @@ function covers(one: Wanted, other: Wanted): boolean {
   return other.kinds.every((kind) => one.kinds.includes(kind));
 }
 
-/** A gateway that reads along. */
+/** A replica that reads along. */
 class Asker {
   readonly kinds: ReadonlySet<string>;
   readonly #level: number;

@@ -7,8 +7,8 @@ import type { BreakerStatus } from "propylon/plugins/breaker";
 export interface EventTime {
   /** When it happened, ISO 8601. */
   readonly at: string;
-  /** Id of the gateway that it happened at, where several share a store. */
-  readonly gateway?: string;
+  /** Id of the replica that it happened at, where several share a store. */
+  readonly replica?: string;
 }
 
 /** A server as `hello` shows it. */
@@ -39,7 +39,7 @@ export interface EventData {
   gap: {
     /**
      * `expired`: too long ago; `restarted`: the id is of an earlier run; `unknown`: it is not an id of ours; `slow`: the reader did
-     * not keep up, and progress or log lines were left out; `lost`: a gateway could not write them to the store, or not read them.
+     * not keep up, and progress or log lines were left out; `lost`: a replica could not write them to the store, or not read them.
      */
     readonly reason: "expired" | "restarted" | "unknown" | "slow" | "lost";
     /** How many events, where that is known. */

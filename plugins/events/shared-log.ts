@@ -10,11 +10,11 @@ const MAX_QUEUED = 1_000;
 const MAX_BATCH = 100;
 /** Before a write is tried again, in milliseconds. */
 const RETRY_MS = 500;
-/** What a gateway that ends has to write what it still knows, in milliseconds. */
+/** What a replica that ends has to write what it still knows, in milliseconds. */
 const LAST_WORDS_MS = 2_000;
-/** A store keeps no fewer, so that gateways that are a moment behind miss nothing. */
+/** A store keeps no fewer, so that replicas that are a moment behind miss nothing. */
 const MIN_ENTRIES = 100;
-/** Events that are remembered because every gateway tells them by itself. */
+/** Events that are remembered because every replica tells them by itself. */
 const MAX_ONCE = 4_000;
 /** Gateways whose numbers are remembered: those that are there, and some of before. */
 const MAX_GATEWAYS = 2_000;
@@ -26,31 +26,31 @@ const entrySchema = z.object({
   access: z.enum(PERSON_ROLES).exactOptional(),
   owner: z.string().exactOptional(),
   once: z.string().max(1_000).exactOptional(),
-  gateway: z.string().max(100),
-  /** Counts the events of a gateway: one that was written twice is told once, and one that is missing is noticed. */
+  replica: z.string().max(100),
+  /** Counts the events of a replica: one that was written twice is told once, and one that is missing is noticed. */
   number: z.int().min(1),
 });
 
 type StoredEvent = z.output<typeof entrySchema>;
 
-/** An event for all gateways of the store. */
-export type SharedEvent = Omit<StoredEvent, "gateway" | "number">;
+/** An event for all replicas of the store. */
+export type SharedEvent = Omit<StoredEvent, "replica" | "number">;
 
-/** What happens to the events of all gateways. */
+/** What happens to the events of all replicas. */
 export interface SharedLogListener {
-  /** @param seq its place, the same at every gateway */
+  /** @param seq its place, the same at every replica */
   tell(event: SharedEvent, seq: number): void;
   /** Events are missing before a place. @param missed how many; `null`: nobody knows */
   lose(seq: number, missed: number | null): void;
 }
 
-/** The events of all gateways of a store, in one order: each writes its own, and tells its readers what it reads. */
+/** The events of all replicas of a store, in one order: each writes its own, and tells its readers what it reads. */
 export class SharedLog {
   readonly #store: Store;
   readonly #listener: SharedLogListener;
-  /** The last number of each gateway. */
+  /** The last number of each replica. */
   readonly #numbers = new Recent<number>(MAX_GATEWAYS);
-  /** Those of late that every gateway tells by itself. */
+  /** Those of late that every replica tells by itself. */
   readonly #once = new Recent<true>(MAX_ONCE);
   readonly #ended = new AbortController();
   #log: Log<unknown> | undefined;
@@ -89,9 +89,9 @@ export class SharedLog {
 
   /** Writes an event, as soon as the store takes it. */
   add(event: SharedEvent): void {
-    const { replica: gateway } = this.#store;
+    const { replica } = this.#store;
     if (this.#queue.length >= MAX_QUEUED) this.#queue.shift();
-    this.#queue.push({ ...event, gateway, number: ++this.#count });
+    this.#queue.push({ ...event, replica, number: ++this.#count });
     this.#writeSoon();
   }
 
@@ -129,17 +129,17 @@ export class SharedLog {
   #read({ value, seq }: LogEntry<unknown>): void {
     const { data: entry } = entrySchema.safeParse(value, FIRST_PROBLEM);
     if (!entry) return;
-    const { gateway, number, ...event } = entry;
-    const before = this.#numbers.get(gateway);
+    const { replica, number, ...event } = entry;
+    const before = this.#numbers.get(replica);
     if (before !== undefined && number <= before) return;
-    this.#numbers.set(gateway, number);
-    // While the log is read for the first time, what came before the first of a gateway was dropped for its age.
+    this.#numbers.set(replica, number);
+    // While the log is read for the first time, what came before the first of a replica was dropped for its age.
     const expected = before ?? (this.#isRead ? 0 : number - 1);
     if (number > expected + 1) this.#listener.lose(seq, number - expected - 1);
     if (!this.#isToldAlready(event)) this.#listener.tell(event, seq);
   }
 
-  /** Every gateway reads the same log, so all of them tell the same one of several. */
+  /** Every replica reads the same log, so all of them tell the same one of several. */
   #isToldAlready({ kind, once }: SharedEvent): boolean {
     if (once === undefined) return false;
     const key = `${kind} ${once}`;

@@ -41,9 +41,9 @@ export function registerSources(
     const tools = gateway.info.servers.get(server)!.catalogue.tools.length;
     publish("tool_list_changed", { server, tools });
   });
-  gateway.hook("gating:changed", ({ server, tool, enabled, elsewhere }: FlagChange) => {
-    // Told by the gateway that switched it, for all.
-    if (elsewhere) return;
+  gateway.hook("gating:changed", ({ server, tool, enabled, remote }: FlagChange) => {
+    // Told by the replica that switched it, for all.
+    if (remote) return;
     const data = { server, tool: tool ?? null, enabled };
     channel.publish("state_changed", data, bounds, accessOf(gateway, server, tool));
   });

@@ -21,7 +21,7 @@ export interface Outlet {
 /** One reader of the channel. Never waits: who does not keep up loses progress and log lines first, then the stream. */
 export class Stream {
   subscription: Subscription;
-  /** Place of the last event that its reader knows from another gateway, which this one is behind; 0: it is not. */
+  /** Place of the last event that its reader knows from another replica, which this one is behind; 0: it is not. */
   known = 0;
   readonly #outlet: Outlet;
   readonly #limit: number;

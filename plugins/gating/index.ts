@@ -32,8 +32,8 @@ export default definePlugin({
         new FlagStore({
           log: gateway.log,
           relist: () => lists.changed(),
-          changed: (flags, by, elsewhere) => {
-            const about = { by, ...(elsewhere && { elsewhere }) };
+          changed: (flags, by, remote) => {
+            const about = { by, ...(remote && { remote }) };
             for (const flag of flags) gateway.emit("gating:changed", { ...flag, ...about });
           },
         }),

@@ -12,8 +12,8 @@ export interface Flag {
 /** A flag that was changed, and by whom (`ref` of the principal). */
 export interface FlagChange extends Flag {
   readonly by: string;
-  /** Another gateway of the store switched it; its hook tells of it there, too. */
-  readonly elsewhere?: true;
+  /** Another replica of the store switched it; its hook tells of it there, too. */
+  readonly remote?: true;
 }
 
 /** One server in the state file, version 1. */

@@ -11,7 +11,7 @@ export function toRecord(head: string, args: string, result: string): string {
   return `${head}\n${args}\n${result}`;
 }
 
-/** The id of the call in a record that was written elsewhere; `undefined` when it is not a record. */
+/** The id of the call in a record that was written by somebody else; `undefined` when it is not a record. */
 export function idOf(record: string): string | undefined {
   const headEnd = record.indexOf("\n");
   const argumentsEnd = record.indexOf("\n", headEnd + 1);
@@ -74,8 +74,8 @@ export interface ShownEntry extends ShownResult, CallEnd {
   readonly source: Call["source"];
   readonly endpoint: string;
   readonly principal: string;
-  /** Id of the gateway that it came to, where several share the store. */
-  readonly gateway?: string;
+  /** Id of the replica that it came to, where several share the store. */
+  readonly replica?: string;
   readonly durationMs: number;
   readonly queuedMs: number | null;
   readonly progress: number;
@@ -89,7 +89,7 @@ export interface ShownEntry extends ShownResult, CallEnd {
 /** Shows an entry: what happened to everyone who may look, what was said only to those who may operate the gateway. */
 export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): ShownEntry {
   const { id, at, server, tool, source, endpoint, principal, outcome, code } = entry.head;
-  const { totalMs, queuedMs, progress, replayOf, gateway } = entry.head;
+  const { totalMs, queuedMs, progress, replayOf, replica } = entry.head;
   return {
     id,
     at: new Date(at).toISOString(),
@@ -98,7 +98,7 @@ export function showEntry(entry: Entry, secrets: Secrets, isOperator: boolean): 
     source,
     endpoint,
     principal,
-    ...(gateway !== undefined && { gateway }),
+    ...(replica !== undefined && { replica }),
     outcome,
     code,
     durationMs: totalMs,

@@ -9,8 +9,8 @@ const BATCH = 500;
 /** Ids by which a record is known that was written twice: the answer to the first time did not come. */
 const MAX_SEEN = 2_000;
 
-/** The calls of all gateways of a store, in the order of its log: read when somebody looks, and only what came since. */
-export class FleetCalls {
+/** The calls of all replicas of a store, in the order of its log: read when somebody looks, and only what came since. */
+export class SharedCalls {
   readonly ring: Ring;
   readonly #seen = new Recent<true>(MAX_SEEN);
   readonly #marks: ReturnType<typeof marksOf>;
@@ -26,7 +26,7 @@ export class FleetCalls {
   /**
    * Reads what was written since the last time. Those who come while it is read share that, and then look once more.
    *
-   * @param forgotten hears that another gateway forgot everything
+   * @param forgotten hears that another replica forgot everything
    * @throws {GatewayError} `unavailable`
    */
   async catchUp(log: Log<string>, limits: RingLimits, forgotten: () => void): Promise<void> {
@@ -36,7 +36,7 @@ export class FleetCalls {
     await this.#reading;
   }
 
-  /** Everything was forgotten, which the other gateways see by the mark. @throws {GatewayError} `unavailable` */
+  /** Everything was forgotten, which the other replicas see by the mark. @throws {GatewayError} `unavailable` */
   async forget(mark: string): Promise<number> {
     await this.#marks.put("calls", mark);
     this.#mark = mark;
@@ -68,7 +68,7 @@ export class FleetCalls {
   }
 }
 
-/** When everything was forgotten last: a gateway with another mark has calls that must not be seen any more. */
+/** When everything was forgotten last: a replica with another mark has calls that must not be seen any more. */
 function marksOf(store: Store) {
   return store.kv<string>("forgotten", { schema: z.string().max(100) });
 }

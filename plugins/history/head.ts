@@ -28,8 +28,8 @@ export interface Head extends CallEnd {
   readonly flags: number;
   /** Size of the answer in bytes, where it is known without encoding it. */
   readonly resultSize: number | null;
-  /** The gateway that it came to, where several share the store. */
-  readonly gateway?: string | undefined;
+  /** The replica that it came to, where several share the store. */
+  readonly replica?: string | undefined;
 }
 
 /** What {@link Head.flags} is made of. */
@@ -61,7 +61,7 @@ const MEMBERS = [
   "replayOf",
   "flags",
   "resultSize",
-  "gateway",
+  "replica",
 ] as const satisfies readonly (keyof Head)[];
 
 /** Those of a gateway that shares no store. */
@@ -69,7 +69,7 @@ const OWN = MEMBERS.slice(0, -1);
 
 /** A head as one line; without names, which would be most of it. */
 export function writeHead(head: Head): string {
-  const members = head.gateway === undefined ? OWN : MEMBERS;
+  const members = head.replica === undefined ? OWN : MEMBERS;
   return JSON.stringify(members.map((name) => head[name]));
 }
 
@@ -103,7 +103,7 @@ const lineSchema = z.tuple([
   text.optional(),
 ]);
 
-/** The id in a line that was written elsewhere; `undefined` when it is not such a line. */
+/** The id in a line that was written by somebody else; `undefined` when it is not such a line. */
 export function checkHead(line: string): string | undefined {
   try {
     return lineSchema.parse(JSON.parse(line), FIRST_PROBLEM)[0];

@@ -34,7 +34,7 @@ export default definePlugin({
       options,
       secrets,
       log,
-      gateway: store.shared ? store.replica : undefined,
+      replica: store.shared ? store.replica : undefined,
     });
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);

@@ -3,7 +3,7 @@ import { type Answer, type PluginContext, isGatewayError } from "propylon";
 import { Recent, setTimer, within } from "propylon/kit";
 import type { Log, Store } from "propylon/store";
 import { idOf } from "./entry.ts";
-import { FleetCalls } from "./fleet-calls.ts";
+import { SharedCalls } from "./fleet-calls.ts";
 import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */
@@ -34,8 +34,8 @@ export class CallJournal {
   #maxEntries: number;
   /** Records that came before those of earlier processes were read. */
   #early: Buffer[] | undefined = [];
-  /** The calls of all gateways, where several share the store: what is in the ring is then to be written, and shown without the store. */
-  readonly #fleet: FleetCalls | undefined;
+  /** The calls of all replicas, where several share the store: what is in the ring is then to be written, and shown without the store. */
+  readonly #shared: SharedCalls | undefined;
   #earlyBytes = 0;
   #filling: Promise<void> | undefined;
   /** Number of the last record that is written. */
@@ -51,29 +51,29 @@ export class CallJournal {
     this.#maxEntries = ring.limits.entries;
     this.#log = store.log("calls", { maxEntries: this.#maxEntries });
     if (!store.shared) return;
-    this.#fleet = new FleetCalls(store, ring.limits);
+    this.#shared = new SharedCalls(store, ring.limits);
     this.#early = undefined;
   }
 
-  /** Whether what is shown is that of all gateways, and pages are named by calls. */
+  /** Whether what is shown is that of all replicas, and pages are named by calls. */
   get isShared(): boolean {
-    return this.#fleet !== undefined;
+    return this.#shared !== undefined;
   }
 
-  /** What is to be shown: the calls of all gateways, or while the store is away those of this one. */
+  /** What is to be shown: the calls of all replicas, or while the store is away those of this one. */
   async shown(): Promise<Ring> {
     const { ring } = this.#options;
-    if (!this.#fleet) await this.fill();
-    else if (await this.#catchUp(this.#fleet)) return this.#fleet.ring;
+    if (!this.#shared) await this.fill();
+    else if (await this.#catchUp(this.#shared)) return this.#shared.ring;
     return ring;
   }
 
-  async #catchUp(fleet: FleetCalls): Promise<boolean> {
+  async #catchUp(shared: SharedCalls): Promise<boolean> {
     const { ring } = this.#options;
     try {
       await this.#write();
       if (this.#isRefused) return false;
-      await fleet.catchUp(this.#log, ring.limits, () => this.#clearRing());
+      await shared.catchUp(this.#log, ring.limits, () => this.#clearRing());
       return true;
     } catch {
       return false;
@@ -92,7 +92,7 @@ export class CallJournal {
 
   /** Reads what earlier processes wrote, once, a little at a time. */
   fill(): Promise<void> {
-    if (this.#fleet) return this.#catchUp(this.#fleet).then(() => {});
+    if (this.#shared) return this.#catchUp(this.#shared).then(() => {});
     return (this.#filling ??= this.#fill());
   }
 
@@ -105,7 +105,7 @@ export class CallJournal {
     await this.fill();
     await this.#writing;
     await this.#log.clear();
-    const all = await this.#fleet?.forget(randomUUID());
+    const all = await this.#shared?.forget(randomUUID());
     const own = this.#clearRing();
     return all ?? own;
   }

@@ -4,7 +4,7 @@ import { Entry } from "./entry.ts";
 import { beginningOf } from "./head.ts";
 import type { Ring } from "./ring.ts";
 
-/** Pages of what several gateways share begin behind a call: numbers are each gateway's own. */
+/** Pages of what several replicas share begin behind a call: numbers are each replica's own. */
 const AFTER = /^after:[\x21-\x7e]{1,200}$/;
 
 /** Parameters that choose calls. An unknown one is refused: a filter that is silently ignored shows too much. */
@@ -21,7 +21,7 @@ export const filterSchema = z.strictObject({
 /** The same, and how many at once. */
 export const pageSchema = filterSchema.extend({
   limit: z.coerce.number().int().min(1).max(1_000).default(100),
-  /** A number, or where several gateways share a store the id of the last call of the page before. */
+  /** A number, or where several replicas share a store the id of the last call of the page before. */
   cursor: z.union([z.coerce.number().int().min(1), z.string().regex(AFTER)]).optional(),
   /** Without arguments and results, for lists that are asked for often. */
   brief: z.enum(["0", "1"]).default("0"),

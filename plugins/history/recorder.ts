@@ -52,8 +52,8 @@ export interface RecorderParts {
   readonly options: HistoryOptions;
   readonly secrets: Secrets;
   readonly log: PluginContext["log"];
-  /** Id of this gateway, where others share its store. */
-  readonly gateway: string | undefined;
+  /** Id of this replica, where others share its store. */
+  readonly replica: string | undefined;
 }
 
 /** Watches calls and writes them down once they are over, many at a time, so that no caller waits for it. */
@@ -62,7 +62,7 @@ export class Recorder {
   readonly #options: HistoryOptions;
   readonly #secrets: Secrets;
   readonly #log: PluginContext["log"];
-  readonly #gateway: string | undefined;
+  readonly #replica: string | undefined;
   /** The call that passes through the stages at this moment: most leave for their server in one go. */
   #passing: Running | undefined;
   /** Calls that a stage holds back, by id. Few, since a `Map` that changes with every call costs more than the rest of this. */
@@ -72,12 +72,12 @@ export class Recorder {
   readonly #ended: Running[] = [];
   #due: NodeJS.Immediate | undefined;
 
-  constructor({ ring, options, secrets, log, gateway }: RecorderParts) {
+  constructor({ ring, options, secrets, log, replica }: RecorderParts) {
     this.#ring = ring;
     this.#options = options;
     this.#secrets = secrets;
     this.#log = log;
-    this.#gateway = gateway;
+    this.#replica = replica;
   }
 
   /** For the stage `observe`: sees every call, denials included. */
@@ -180,7 +180,7 @@ export class Recorder {
       replayOf: (call.args && this.#replays.get(call.args)) ?? null,
       flags: flagsOf(call, args, result),
       resultSize: result?.size ?? null,
-      gateway: this.#gateway,
+      replica: this.#replica,
     });
   }
 

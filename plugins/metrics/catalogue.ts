@@ -132,7 +132,7 @@ export function exposeGateway(page: Exposition, { life, gateway }: Sources): voi
   );
   page.counter(
     "session_streams_refused_total",
-    "Streams of sessions that were not taken over from other gateways, because too many were at that moment.",
+    "Streams of sessions that were not taken over from other replicas, because too many were at that moment.",
     ["bound"],
     () => labelled("bound", Object.entries(life.refusedStreams)),
   );

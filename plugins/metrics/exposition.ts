@@ -49,7 +49,7 @@ export class Exposition {
   }
 
   /**
-   * A histogram of distributions that were counted elsewhere. The library's own takes single observations only, and looks its
+   * A histogram of distributions that something else counted. The library's own takes single observations only, and looks its
    * labels up for each.
    */
   histogram(

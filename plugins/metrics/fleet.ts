@@ -1,17 +1,15 @@
 import type { Json } from "propylon";
 import { boundedRecord } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
-/** How long another gateway may take, in milliseconds. */
-const ANSWER_MS = 2_000;
 const TOPIC = "metrics";
 
 const summarySchema = boundedRecord(z.string(), z.unknown(), 10_000);
 
-/** The figures of one gateway; without them where it did not answer. */
-export interface GatewayFigures {
-  readonly gateway: string;
+/** The figures of one replica; without them where it did not answer. */
+export interface ReplicaRow {
+  readonly replica: string;
   /** Version of Propylon. */
   readonly version: string;
   /** When it began, ISO 8601. */
@@ -19,8 +17,8 @@ export interface GatewayFigures {
   readonly metrics: Json | null;
 }
 
-/** The figures of all gateways of the store, of this one alone where none is shared. */
-export class FleetFigures {
+/** The figures of all replicas of the store, of this one alone where none is shared. */
+export class ReplicaFigures {
   readonly #store: Store;
   readonly #own: () => object;
 
@@ -30,7 +28,7 @@ export class FleetFigures {
     this.#own = own;
   }
 
-  /** Tells other gateways of the figures here. @returns ends that */
+  /** Tells other replicas of the figures here. @returns ends that */
   async serve(): Promise<() => void> {
     if (!this.#store.shared) return () => {};
     const own = this.#own;
@@ -40,12 +38,12 @@ export class FleetFigures {
     return () => void end();
   }
 
-  /** Of every gateway, the eldest first. @throws {GatewayError} `unavailable` while the store is away */
-  async read(): Promise<readonly GatewayFigures[]> {
+  /** Of every replica, the eldest first. @throws {GatewayError} `unavailable` while the store is away */
+  async read(): Promise<readonly ReplicaRow[]> {
     const all = await this.#store.replicas();
     return Promise.all(
       all.map(async ({ id, version, since }) => ({
-        gateway: id,
+        replica: id,
         version,
         since: new Date(since).toISOString(),
         metrics: id === this.#store.replica ? { ...this.#own() } : await this.#ask(id),
@@ -54,8 +52,8 @@ export class FleetFigures {
   }
 
   /** One that has just died is listed for a moment, and told by the absence of its figures. */
-  #ask(gateway: string): Promise<Json | null> {
-    const question = { topic: TOPIC, body: {}, schema: summarySchema, timeout: ANSWER_MS };
-    return askOnce(this.#store, gateway, question).catch(() => null);
+  #ask(replica: string): Promise<Json | null> {
+    const question = { topic: TOPIC, body: {}, schema: summarySchema, timeout: ASK_TIMEOUTS.look };
+    return askOnce(this.#store, replica, question).catch(() => null);
   }
 }

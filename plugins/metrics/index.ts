@@ -12,7 +12,7 @@ import {
 } from "./catalogue.ts";
 import { CallCounts } from "./counts.ts";
 import { Exposition } from "./exposition.ts";
-import { FleetFigures } from "./fleet.ts";
+import { ReplicaFigures } from "./fleet.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
 import { optionsSchema } from "./options.ts";
@@ -47,13 +47,13 @@ export default definePlugin({
     if (services.tasks) exposeTasks(page, services.tasks);
     if (config.process) exposeProcess(page);
     measure(gateway, counts);
-    const fleet = new FleetFigures(services.store, () => summarise(sources));
-    registerRoutes(gateway, services.management, sources, fleet);
+    const replicas = new ReplicaFigures(services.store, () => summarise(sources));
+    registerRoutes(gateway, services.management, sources, replicas);
     life.watch(gateway);
     gateway.hook("reload:done", () => {
       for (const each of [counts, life]) each.keep((name) => gateway.info.servers.has(name));
     });
     gateway.onStart(() => life.meet(gateway.info.servers));
-    gateway.onStart(() => fleet.serve());
+    gateway.onStart(() => replicas.serve());
   },
 });

@@ -8,7 +8,7 @@ export class GatewayLife {
   readonly cuts = { stalled: 0, principal: 0, total: 0 };
   /** Requests refused for wrong credentials before them, by what was counted. */
   readonly throttled = { address: 0, token: 0 };
-  /** Streams of sessions that were not taken over from other gateways, by what was full. */
+  /** Streams of sessions that were not taken over from other replicas, by what was full. */
   readonly refusedStreams = { principal: 0, total: 0 };
   readonly reloads = { done: 0, failed: 0 };
   /** Connection attempts after the first, by server. */

@@ -2,7 +2,7 @@ import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import type { Management } from "propylon/kit";
 import { METRICS_CONTENT_TYPE } from "propylon/internal";
 import type { Sources } from "./catalogue.ts";
-import type { FleetFigures } from "./fleet.ts";
+import type { ReplicaFigures } from "./fleet.ts";
 import type { MetricsOptions } from "./options.ts";
 import { CachedPage } from "./page.ts";
 import { summarise } from "./summary.ts";
@@ -12,7 +12,7 @@ export function registerRoutes(
   { config, route }: Pick<PluginContext<MetricsOptions>, "config" | "route">,
   { metrics }: Pick<Management, "metrics">,
   sources: Sources,
-  fleet: FleetFigures,
+  replicas: ReplicaFigures,
 ): void {
   const text = new CachedPage(metrics, config.cacheTtl);
   const prometheus = async (): Promise<Response> =>
@@ -28,7 +28,7 @@ export function registerRoutes(
   const management = { access: "viewer", mutates: false, management: true } as const;
   // Each is asked once for all who look within the period.
   const figures = new CachedPage(
-    async () => JSON.stringify({ ok: true, gateways: await fleet.read() }),
+    async () => JSON.stringify({ ok: true, replicas: await replicas.read() }),
     config.cacheTtl,
   );
   route("GET", "/_meta/metrics", management, async (event) => {
@@ -46,8 +46,8 @@ function wantsAll({ url }: RouteEvent, format: "json" | "prometheus"): boolean {
   const all = url.searchParams.get("all") ?? "0";
   if (all === "0") return false;
   if (all === "1" && format === "json") return true;
-  throw new GatewayError("invalid", "The figures of all gateways cannot be had in this way.", {
-    hint: "Use all=1 with format=json. Prometheus asks each gateway by itself.",
+  throw new GatewayError("invalid", "The figures of all replicas cannot be had in this way.", {
+    hint: "Use all=1 with format=json. Prometheus asks each replica by itself.",
   });
 }
 

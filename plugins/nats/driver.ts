@@ -86,7 +86,7 @@ export class NatsDriver implements StoreDriver {
       forbidden: (error) => log.warn({ hint: error.hint }, error.message),
     });
     this.#link.onStatus(() => this.#look());
-    // Not all gateways of a store at the same time.
+    // Not all replicas of a store at the same time.
     const sweep = timing.sweep * (0.5 + Math.random());
     this.#tickers = [
       setTicker(() => this.#later((request) => this.#listeners.check(request)), timing.check),

@@ -27,7 +27,7 @@ export interface DeskParts {
   readonly introduction: () => Introduction;
   /** Whether what is stored can be read after a restart. */
   readonly isSealLasting: boolean;
-  /** Listens to the other gateways of the store. */
+  /** Listens to the other replicas of the store. */
   listen(): Promise<() => void>;
   close(): Promise<void>;
 }
@@ -109,7 +109,7 @@ function introductionOf({ info, config }: PluginContext<OauthClientOptions>): In
   };
 }
 
-/** Two gateways that refresh with the same token look like a thief to its provider (OAuth 2.1 section 4.3.1). */
+/** Two replicas that refresh with the same token look like a thief to its provider (OAuth 2.1 section 4.3.1). */
 async function alone(store: Store, key: string, work: () => Promise<void>): Promise<void> {
   if (!store.shared) return work();
   const name = `refresh-${digestOf(storeKey(key)).slice(0, 40)}`;

@@ -184,7 +184,7 @@ export class Bucket {
     if (reply.status === 200 || (reply.status === 204 && method === "DELETE")) return read(reply);
     const failure = await bucketFailureOf(reply);
     if (failure) throw failure;
-    // One of two gateways that remove it finds nothing.
+    // One of two replicas that remove it finds nothing.
     if (method !== "DELETE") this.#onFailure(method.toLowerCase(), "missing");
     return undefined;
   }

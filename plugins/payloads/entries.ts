@@ -28,7 +28,7 @@ export const entrySchema = bytesSchema.extend({
 
 /** What is written or removed, noted before. */
 export const workSchema = z.object({
-  gateway: z.string(),
+  replica: z.string(),
   id: z.string(),
   bytes: z.array(bytesSchema).max(100_000),
 });

@@ -136,7 +136,7 @@ export class IndexedStorage implements PayloadStorage, SharedIndex {
       const isMine = await this.#index.delete(key, known.rev);
       if (this.#known.get(key) === known) this.#known.delete(key);
       if (isMine) return undefined;
-      // Another gateway removed it, and cleans up after itself; or it wrote something else.
+      // Another replica removed it, and cleans up after itself; or it wrote something else.
       await this.refresh(id);
       if (this.#known.has(key)) throw new Overtaken();
       return known.entry.token;
@@ -198,7 +198,7 @@ export class IndexedStorage implements PayloadStorage, SharedIndex {
   ): Promise<void> {
     const key = randomUUID();
     const note = {
-      gateway: this.#store.replica,
+      replica: this.#store.replica,
       id,
       bytes: bytes.map((each) => bytesSchema.parse(each, FIRST_PROBLEM)),
     };
@@ -229,7 +229,7 @@ export class IndexedStorage implements PayloadStorage, SharedIndex {
   async #finishWorks(): Promise<void> {
     const others = await this.#store.others();
     for await (const { key, value } of this.#works.list())
-      if (value.gateway !== this.#store.replica && !others.has(value.gateway))
+      if (value.replica !== this.#store.replica && !others.has(value.replica))
         await this.#settleNoted(key).catch(() => this.#leftovers.add(key));
   }
 

@@ -33,10 +33,10 @@ export interface PayloadStore {
     content: string | Uint8Array,
     options: { readonly owner: string; readonly mimeType?: string; readonly ttl?: number },
   ): Promise<PayloadInfo>;
-  /** What this gateway knows; it hears of payloads of other gateways of its store in a moment. */
+  /** What this gateway knows; it hears of payloads of other replicas of its store in a moment. */
   info(id: string): PayloadInfo | undefined;
   /**
-   * The same, and looks in the store that several gateways share where this one knows of none.
+   * The same, and looks in the store that several replicas share where this one knows of none.
    * @throws {GatewayError} `unavailable`
    */
   find(id: string): Promise<PayloadInfo | undefined>;

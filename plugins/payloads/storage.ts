@@ -30,7 +30,7 @@ export interface PayloadStorage {
   use?(bucket: Bucket | undefined): Promise<void>;
   /** A URL of the bytes; absent where they are not in a bucket, or not one gzip member. */
   presign?(id: string, read: PresignedRead): Promise<string | undefined>;
-  /** What other gateways do with it. */
+  /** What other replicas do with it. */
   readonly shared?: SharedIndex | undefined;
 }
 
@@ -38,13 +38,13 @@ export interface PayloadStorage {
 export interface PayloadContent {
   /** Gzip members, to be read one after the other. */
   readonly members: readonly Uint8Array[];
-  /** What is known of these very bytes, where other gateways may change them meanwhile. */
+  /** What is known of these very bytes, where other replicas may change them meanwhile. */
   readonly info?: PayloadInfo;
 }
 
-/** What several gateways know of the payloads of one store. */
+/** What several replicas know of the payloads of one store. */
 export interface SharedIndex {
-  /** Tells the id of each that another gateway changes. */
+  /** Tells the id of each that another replica changes. */
   follow(onChange: (id: string) => void): void;
   /** Looks what is there now, since a change takes a moment to be told. */
   refresh(id: string): Promise<void>;
@@ -52,7 +52,7 @@ export interface SharedIndex {
   info(id: string): PayloadInfo | undefined;
 }
 
-/** Another gateway changed the payload meanwhile: what was to be done begins again, with what is there now. */
+/** Another replica changed the payload meanwhile: what was to be done begins again, with what is there now. */
 export class Overtaken extends Error {}
 
 /** In memory: gone with the process. */

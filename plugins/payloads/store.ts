@@ -15,7 +15,7 @@ const compress = promisify(gzip);
 const SWEEP_MS = 1_000;
 /** Payloads that are removed together. */
 const BATCH = 50;
-/** How often something begins again, because another gateway changed the payload. */
+/** How often something begins again, because another replica changed the payload. */
 const ATTEMPTS = 5;
 
 /** Limits in bytes, and where a client fetches a payload. */
@@ -283,12 +283,12 @@ export class Store implements PayloadStore {
         this.#take(id);
       }
     }
-    throw new GatewayError("unavailable", "Other gateways keep changing this payload.", {
+    throw new GatewayError("unavailable", "Other replicas keep changing this payload.", {
       hint: "Make the request again.",
     });
   }
 
-  /** What another gateway made of it. */
+  /** What another replica made of it. */
   #take(id: string): void {
     const info = this.#storage.shared?.info(id);
     if (!info) return this.#forget(id);

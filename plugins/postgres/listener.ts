@@ -24,7 +24,7 @@ export interface ListenerSettings {
   notify(payload: string): Promise<unknown>;
 }
 
-/** One connection for what other gateways change and say, made again whenever it is lost. */
+/** One connection for what other replicas change and say, made again whenever it is lost. */
 export class ChangeListener {
   readonly #settings: ListenerSettings;
   readonly #events = new EventEmitter().setMaxListeners(0);

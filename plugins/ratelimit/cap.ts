@@ -16,7 +16,7 @@ export class Cap {
   readonly #slots = new Map<string, Slots>();
   readonly #shared: SharedSlots | undefined;
 
-  /** @param shared makes what shares the bound with other gateways; absent where there are none */
+  /** @param shared makes what shares the bound with other replicas; absent where there are none */
   constructor(name: string, options: CapOptions, shared?: CreateSharedSlots) {
     this.name = name;
     this.#shared = shared?.(name, options.maxRunning);
@@ -49,7 +49,7 @@ export class Cap {
     return this.#shared ? this.#take(this.#shared, call, slots) : this.#wait(call, slots);
   }
 
-  /** Where all gateways have unused slots together, nobody waits, nor is refused. */
+  /** Where all replicas have unused slots together, nobody waits, nor is refused. */
   async #take(shared: SharedSlots, call: Call, slots: Slots): Promise<void> {
     if (!(await shared.take(slots))) return this.#wait(call, slots);
     if (!call.signal.aborted) return;

@@ -6,7 +6,7 @@ import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import { SharedTokens } from "./shared-tokens.ts";
 
-/** How often the gateways of the store are counted, and tokens that nobody uses looked for, in milliseconds. */
+/** How often the replicas of the store are counted, and tokens that nobody uses looked for, in milliseconds. */
 const LOOK_MS = 500;
 /** How long giving back may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
@@ -14,15 +14,15 @@ const CLOSE_MS = 1_000;
 /** How often slots that nobody uses are looked for, and those that somebody waits for asked for, in milliseconds. */
 const TURN_MS = 100;
 
-/** What gateways tell each other of the slots of a rule. */
+/** What replicas tell each other of the slots of a rule. */
 const newsSchema = z.object({
   name: z.string(),
   key: z.string(),
   what: z.enum(["wanted", "free"]),
 });
 
-/** The gateways that share limits. */
-export class Fleet {
+/** The limits that replicas share. */
+export class SharedLimits {
   readonly #store: Store;
   readonly #all: SharedTokens[] = [];
   #size = 1;
@@ -43,7 +43,7 @@ export class Fleet {
       burst,
       interval,
       meterOf: (key) => this.#store.meter(`${name}\n${key}`, { burst, interval: burst * interval }),
-      sizeOfFleet: () => this.#size,
+      countReplicas: () => this.#size,
     });
     this.#all.push(tokens);
     return tokens;
@@ -55,7 +55,7 @@ export class Fleet {
       max,
       // A bucket that is full again at once: what is held of it is all that counts.
       meterOf: (key) => this.#store.meter(`${name}\n${key}\nslots`, { burst: max, interval: 1 }),
-      sizeOfFleet: () => this.#size,
+      countReplicas: () => this.#size,
       tell: (news) => this.#news.publish({ name, ...news }),
     });
     this.#slots.set(name, slots);
@@ -69,7 +69,7 @@ export class Fleet {
       for (const slots of this.#slots.values()) slots.tidy(performance.now());
     }, TURN_MS).unref();
     this.#look();
-    // Without it gateways wait for each other's slots a little longer.
+    // Without it replicas wait for each other's slots a little longer.
     this.#deaf = await this.#news
       .subscribe((news, from) => this.#hear(news, from))
       .catch(() => undefined);
@@ -99,7 +99,7 @@ export class Fleet {
   }
 }
 
-/** Buckets of this gateway alone, or of all gateways of a store. */
-export function chooseTokens(fleet: Fleet | undefined): CreateTokens {
-  return fleet?.createTokens ?? ((_name, burst, interval) => new Buckets(burst, interval));
+/** Buckets of this gateway alone, or of all replicas of a store. */
+export function chooseTokens(shared: SharedLimits | undefined): CreateTokens {
+  return shared?.createTokens ?? ((_name, burst, interval) => new Buckets(burst, interval));
 }

@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
 import { Metrics } from "propylon/kit";
 import { Store } from "propylon/store";
-import { Fleet, chooseTokens } from "./fleet.ts";
+import { SharedLimits, chooseTokens } from "./fleet.ts";
 import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";
@@ -21,12 +21,12 @@ export default definePlugin({
   setup(gateway) {
     const { services, log } = gateway;
     const { metrics, store } = services;
-    const fleet = store.shared ? new Fleet(store) : undefined;
+    const shared = store.shared ? new SharedLimits(store) : undefined;
     const limits = new Limits(
       gateway.config,
       rejectedCounter(metrics),
-      chooseTokens(fleet),
-      fleet?.createSlots,
+      chooseTokens(shared),
+      shared?.createSlots,
     );
     const levels =
       store.durable && !store.shared
@@ -41,10 +41,10 @@ export default definePlugin({
     // Who waits has not started, and must not when everything else ends.
     gateway.hook("gateway:drain", () => limits.close());
     if (levels) gateway.onStart(() => levels.follow(limits.rates.filter(hasOwnBuckets)));
-    if (fleet) gateway.onStart(() => fleet.begin());
+    if (shared) gateway.onStart(() => shared.begin());
     gateway.onDispose(() => {
       limits.close();
-      return fleet?.close();
+      return shared?.close();
     });
     return limits;
   },

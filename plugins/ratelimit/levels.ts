@@ -18,7 +18,7 @@ const levelsSchema = z.array(z.tuple([z.string(), z.number()])).max(1_000_000);
 /** A rule whose buckets are this gateway's alone. */
 type OwnRate = Rate & { readonly buckets: Buckets };
 
-/** Whether the levels of a rule are to be written: those that gateways share are in the store. */
+/** Whether the levels of a rule are to be written: those that replicas share are in the store. */
 export function hasOwnBuckets(rate: Rate): rate is OwnRate {
   return rate.buckets instanceof Buckets;
 }

@@ -2,7 +2,7 @@ import { GatewayError } from "propylon";
 import type { RateOptions } from "./options.ts";
 import { Selector, type Limited } from "./selector.ts";
 
-/** The buckets of a rule: those of this gateway alone, or those that the gateways of a store share. */
+/** The buckets of a rule: those of this gateway alone, or those that the replicas of a store share. */
 export interface RateTokens {
   readonly burst: number;
   /** Milliseconds until an empty bucket is full. */

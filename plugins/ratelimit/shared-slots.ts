@@ -3,20 +3,20 @@ import { within } from "propylon/kit";
 import type { Meter } from "propylon/store";
 import type { Slots } from "./slots.ts";
 
-/** After so long without an answer of the store what a gateway has taken is no longer its own, in milliseconds. */
+/** After so long without an answer of the store what a replica has taken is no longer its own, in milliseconds. */
 const TTL_MS = 5_000;
 /** What is taken ahead, as a part of a bound. */
 const AHEAD = 1 / 8;
 /** Slots that nobody used for so long are given back, although nobody waits for them, in milliseconds. */
 const IDLE_MS = 10_000;
-/** How long it counts that another gateway waits, and how often one says that it does, in milliseconds. */
+/** How long it counts that another replica waits, and how often one says that it does, in milliseconds. */
 const WANTED_MS = 1_000;
 const TELL_MS = 50;
 /** Longest wait for the store on the way of a call, and how long it is left alone after that, in milliseconds. */
 const ANSWER_MS = 1_000;
 const AWAY_MS = 1_000;
 
-/** What gateways tell each other of slots. */
+/** What replicas tell each other of slots. */
 export interface SlotNews {
   /** Digest of the key of the calls that share. */
   readonly key: string;
@@ -26,9 +26,9 @@ export interface SlotNews {
 /** What shares one bound. */
 export interface SharedSlotsOptions {
   readonly max: number;
-  /** A bucket of `max` that is full at once: what gateways hold of it is what they may run. */
+  /** A bucket of `max` that is full at once: what replicas hold of it is what they may run. */
   readonly meterOf: (key: string) => Meter;
-  readonly sizeOfFleet: () => number;
+  readonly countReplicas: () => number;
   readonly tell: (news: SlotNews) => Promise<void>;
 }
 
@@ -54,7 +54,7 @@ interface Claim {
 }
 
 /**
- * A bound on calls at the same time that all gateways of a store share. Each takes slots from the store when it needs them, keeps them
+ * A bound on calls at the same time that all replicas of a store share. Each takes slots from the store when it needs them, keeps them
  * while it uses them, and gives back what others wait for above its share: together they never run more than the bound.
  */
 export class SharedSlots {
@@ -111,7 +111,7 @@ export class SharedSlots {
     }
   }
 
-  /** Another gateway waits for slots, or gave some back. */
+  /** Another replica waits for slots, or gave some back. */
   hear({ key, what }: SlotNews): void {
     const claim = this.#byKey.get(key);
     if (!claim) return;
@@ -150,9 +150,9 @@ export class SharedSlots {
 
   /** What it keeps: its share where others wait, what it runs where it needs no more. */
   #targetOf({ count, slots, usedAt, wantedUntil }: Claim, now: number): number {
-    const { max, sizeOfFleet } = this.#options;
+    const { max, countReplicas } = this.#options;
     const isWanted = now < wantedUntil;
-    const kept = isWanted ? Math.min(count, Math.floor(max / sizeOfFleet())) : count;
+    const kept = isWanted ? Math.min(count, Math.floor(max / countReplicas())) : count;
     const isSpare = slots.waiting === 0 && (isWanted || now - usedAt >= IDLE_MS);
     return isSpare ? Math.min(kept, slots.active) : kept;
   }
@@ -195,11 +195,11 @@ export class SharedSlots {
     this.#options.tell({ key: claim.key, what }).catch(() => {});
   }
 
-  /** While the store is away each gateway runs its share. */
+  /** While the store is away each replica runs its share. */
   #goAway(): void {
-    const { max, sizeOfFleet } = this.#options;
+    const { max, countReplicas } = this.#options;
     this.#awayUntil = performance.now() + AWAY_MS;
-    const share = Math.max(1, Math.floor(max / sizeOfFleet()));
+    const share = Math.max(1, Math.floor(max / countReplicas()));
     for (const { slots } of this.#claims.values()) slots.resize(share);
   }
 }

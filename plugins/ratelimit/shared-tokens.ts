@@ -23,8 +23,8 @@ export interface SharedTokensOptions {
   /** Milliseconds in which a bucket gets a token back. */
   readonly interval: number;
   readonly meterOf: (key: string) => Meter;
-  /** Gateways that share the buckets, as far as known. */
-  readonly sizeOfFleet: () => number;
+  /** Replicas that share the buckets, as far as known. */
+  readonly countReplicas: () => number;
 }
 
 /** What this gateway has of one bucket. */
@@ -46,8 +46,8 @@ interface Holding {
 }
 
 /**
- * Token buckets of all gateways of a store. Each takes some tokens ahead, so that most calls ask nobody; a bucket and what is held of
- * it are never more than `burst` together. While the store is away each gateway lets its share of the rate through.
+ * Token buckets of all replicas of a store. Each takes some tokens ahead, so that most calls ask nobody; a bucket and what is held of
+ * it are never more than `burst` together. While the store is away each replica lets its share of the rate through.
  */
 export class SharedTokens implements RateTokens {
   readonly burst: number;
@@ -163,8 +163,8 @@ export class SharedTokens implements RateTokens {
 
   /** While the store is away. The bucket begins empty: what was used before is not known. */
   #takeAlone(key: string, now: number): number {
-    const { interval, sizeOfFleet } = this.#options;
-    const size = sizeOfFleet();
+    const { interval, countReplicas } = this.#options;
+    const size = countReplicas();
     this.#away ??= new Buckets(Math.max(1, Math.floor(this.burst / size)), interval * size);
     if (this.#away.untilFull(key, now) === 0)
       this.#away.restore(key, now + this.#away.fillTime, now);

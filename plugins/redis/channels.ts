@@ -17,7 +17,7 @@ interface Channel {
   subscribed: Promise<unknown>;
 }
 
-/** What other gateways change and say, over a connection of its own. */
+/** What other replicas change and say, over a connection of its own. */
 export class Channels {
   readonly #client: Redis;
   readonly #all = new Map<string, Channel>();

@@ -20,7 +20,7 @@ function fit(file: ProjectFile): ProjectFile {
   return change ? { ...file, content: Buffer.from(change(file.content.toString("utf8"))) } : file;
 }
 
-/** What several gateways change, by file. */
+/** What several replicas change, by file. */
 const CHANGES: Readonly<Record<string, (text: string) => string>> = {
   "gateway.yaml": fitConfig,
   ".env.example": (text) => text.replace(/^# Another database; .*\n# STORE=.*\n/m, () => VARIABLES),
@@ -31,7 +31,7 @@ const CHANGES: Readonly<Record<string, (text: string) => string>> = {
       .replace(/\n## The database\n[\s\S]*$/, () => README),
 };
 
-/** Each gateway of the cluster has this config. A file of switches would be one gateway's own: without it the store has them. */
+/** Each replica of the cluster has this config. A file of switches would be one gateway's own: without it the store has them. */
 function fitConfig(text: string): string {
   const scraped = "metrics: { listener: scrape, public: true }";
   const shared = withoutState(text)
@@ -87,7 +87,7 @@ const README = `
 | \`deploy/autoscaling.yaml\` | more pods while more calls run                                      |
 | \`deploy/chart/\`           | the same for Helm                                                   |
 
-Prometheus reads \`/metrics\` on port 9090 of each gateway; \`node_modules/propylon/plugins/metrics/\` has a dashboard for Grafana with a row for the fleet, and alerts. Back up the database while the gateways run:
+Prometheus reads \`/metrics\` on port 9090 of each replica; \`node_modules/propylon/plugins/metrics/\` has a dashboard for Grafana with a row for all replicas, and alerts. Back up the database while the gateways run:
 
 \`\`\`sh
 docker compose exec -T postgres pg_dump -U gateway gateway > backup.sql

@@ -120,8 +120,8 @@ async function findHolder(fleet: readonly Program[]) {
     const all = await Promise.all(up.map(statusOf));
     const isSettled = all.every(({ state }) => state === "ready");
     const at = all.findIndex(({ placement }) => placement?.here);
-    const gateway = all[at]?.placement?.gateway;
-    const isKnown = all.every(({ placement }) => placement?.gateway === gateway);
+    const replica = all[at]?.placement?.replica;
+    const isKnown = all.every(({ placement }) => placement?.replica === replica);
     if (!isSettled || at === -1 || !isKnown) return undefined;
     return { holder: up[at]!, others: up.filter((each) => each !== up[at]), status: all[at]! };
   }, 60_000);

@@ -56,7 +56,7 @@ export class Chat {
     if (!(await workspaces.teamsOf(workspace)).includes(instance)) throw notAttached();
     const health = agents.healthOf(id);
     if (health?.status === "error") throw notWell(health.message);
-    // Another gateway of the store may have attached it just now.
+    // Another replica of the store may have attached it just now.
     if (!agents.get(id)) await agents.sync();
     const agent = agents.get(id);
     if (agent) return agent;

@@ -12,7 +12,7 @@ import type { ConnectedRow } from "../data/tables.ts";
 
 /** Agents that are asked at a time. */
 const PARALLEL = 32;
-/** Longest time between two looks at what is attached, in milliseconds: another gateway of the store may have changed it. */
+/** Longest time between two looks at what is attached, in milliseconds: another replica of the store may have changed it. */
 const LOOK_MS = 10_000;
 /** How long calls of an agent that is detached may go on, in milliseconds. */
 const GRACE_MS = 30_000;

@@ -9,13 +9,13 @@ export const consolePartSchema = z.enum(["instances", "workspaces", "agents"]);
 /** Which part of a console is other than before: `agents` is their health. */
 export type ConsolePart = z.output<typeof consolePartSchema>;
 
-/** What gateways of a store tell each other. */
+/** What replicas of a store tell each other. */
 const newsSchema = z.object({ part: consolePartSchema, change: z.string().max(40) });
 
 /** A storm of changes is told this often, in milliseconds. */
 const SPACING_MS = 250;
 
-/** Tells every gateway of the store, and through it every page, that something is other than before. */
+/** Tells every replica of the store, and through it every page, that something is other than before. */
 export class ConsoleChanges {
   readonly #emit: (part: ConsolePart, change: string) => void;
   readonly #waiting = new Map<
@@ -26,12 +26,12 @@ export class ConsoleChanges {
   #publish: ((part: ConsolePart, change: string) => Promise<void>) | undefined;
   #leave = (): Promise<void> | void => {};
 
-  /** @param emit tells of a change; every gateway is told of it under the same name */
+  /** @param emit tells of a change; every replica is told of it under the same name */
   constructor(emit: (part: ConsolePart, change: string) => void) {
     this.#emit = emit;
   }
 
-  /** Hears the other gateways of the store. */
+  /** Hears the other replicas of the store. */
   async start(store: Store): Promise<void> {
     const topic = store.topic<unknown>("changes");
     this.#leave = await topic.subscribe((message) => {
@@ -59,7 +59,7 @@ export class ConsoleChanges {
     this.#waiting.set(part, { at, timer });
   }
 
-  /** Each gateway asks the agents by itself; the tables are those of all. */
+  /** Each replica asks the agents by itself; the tables are those of all. */
   #send(part: ConsolePart): void {
     this.#waiting.delete(part);
     this.#last.set(part, performance.now());

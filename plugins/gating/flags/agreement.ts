@@ -1,10 +1,8 @@
 import { FIRST_PROBLEM } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 
-/** How long a gateway is waited for that does not answer, in milliseconds: it may have died, or stand still. */
-const ANSWER_MS = 2_000;
-/** After so long it is asked again, in milliseconds: a question is lost where a connection breaks. */
+/** After so long a replica is asked again, in milliseconds: a question is lost where a connection breaks. */
 const AGAIN_MS = 250;
 const TOPIC = "flags";
 /** Flags of one question. */
@@ -16,7 +14,7 @@ const answerSchema = z.boolean();
 /** Keys of flags, and the revision of each that is to be in force. */
 export type Written = readonly (readonly [key: string, rev: number])[];
 
-/** That what one gateway of a store switched is in force at the others: a client that was told so may rely on it anywhere. */
+/** That what one replica of a store switched is in force at the others: a client that was told so may rely on it anywhere. */
 export class Agreement {
   readonly #store: Store;
   readonly #revOf: (key: string) => number;
@@ -44,7 +42,7 @@ export class Agreement {
     for (const look of this.#waiting) look();
   }
 
-  /** Resolves once it is in force at all gateways that live. Never rejects: it is written, and counts everywhere in any case. */
+  /** Resolves once it is in force at all replicas that live. Never rejects: it is written, and counts everywhere in any case. */
   async reach(written: Written): Promise<void> {
     try {
       const others = await this.#store.others();
@@ -54,10 +52,10 @@ export class Agreement {
     }
   }
 
-  async #ask(gateway: string, written: Written): Promise<void> {
+  async #ask(replica: string, written: Written): Promise<void> {
     for (let from = 0; from < written.length; from += MAX_FLAGS) {
       const body = written.slice(from, from + MAX_FLAGS);
-      await this.#askAgain(gateway, {
+      await this.#askAgain(replica, {
         topic: TOPIC,
         body,
         schema: answerSchema,
@@ -66,12 +64,12 @@ export class Agreement {
     }
   }
 
-  async #askAgain(gateway: string, question: Parameters<typeof askOnce>[2]): Promise<void> {
-    const end = performance.now() + ANSWER_MS;
+  async #askAgain(replica: string, question: Parameters<typeof askOnce>[2]): Promise<void> {
+    const end = performance.now() + ASK_TIMEOUTS.agree;
     while (performance.now() < end) {
       const begun = performance.now();
       try {
-        await askOnce(this.#store, gateway, question);
+        await askOnce(this.#store, replica, question);
         return;
       } catch {
         // One that is gone, or without this plugin, says so at once, and hears of it as it always did.

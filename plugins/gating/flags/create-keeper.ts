@@ -31,7 +31,7 @@ export function statePath(
  * What the config has flags written down to: a store that outlives the process, unless `state` names a file; `undefined` = memory
  * only.
  *
- * @param onChange told what other gateways of the store switched
+ * @param onChange told what other replicas of the store switched
  * @throws {GatewayError} `invalid` for workers with a state file and a store that ends with the gateway
  */
 export function createKeeper(

@@ -24,8 +24,8 @@ const flagSchema = z.object({
   // What cannot be read must not switch anything on.
   enabled: z.boolean().catch(false),
   by: z.string().catch("unknown"),
-  /** The gateway that switched it, where several share the store. */
-  gateway: z.string().exactOptional(),
+  /** The replica that switched it, where several share the store. */
+  replica: z.string().exactOptional(),
 });
 const historySchema = z.object({
   server: z.string(),
@@ -43,11 +43,11 @@ export interface FlagRecordsOptions {
   readonly log: PluginContext["log"];
   /** The state file that counted before there was a store. */
   readonly former: StateFile | undefined;
-  /** Another gateway switched something. */
+  /** Another replica switched something. */
   onChange(changes: readonly FlagChange[]): void;
 }
 
-/** Flags in the gateway's store, one key each, so that two gateways never write over each other's. */
+/** Flags in the gateway's store, one key each, so that two replicas never write over each other's. */
 export class FlagRecords implements StateKeeper {
   readonly place = "store";
   readonly isForeign = false;
@@ -167,9 +167,9 @@ export class FlagRecords implements StateKeeper {
   /** @returns undoes it, unless somebody else has written there since */
   async #put(change: FlagChange): Promise<() => Promise<unknown>> {
     const { server, tool, enabled, by } = change;
-    const { replica: gateway } = this.#options.store;
+    const { replica } = this.#options.store;
     const about = { server, ...(tool !== undefined && { tool }), enabled, by };
-    const value = { ...about, ...(this.isShared && { gateway }) };
+    const value = { ...about, ...(this.isShared && { replica }) };
     const key = keyOf(value);
     const before = this.#known.get(key);
     this.#unsure.set(key, change);
@@ -204,9 +204,9 @@ export class FlagRecords implements StateKeeper {
     else this.#known.delete(key);
     const value = entry?.value ?? (known && { ...known.value, enabled: true });
     if (!value || !this.#isLoaded) return;
-    const { gateway, ...change } = value;
-    const isElsewhere = gateway !== undefined && gateway !== this.#options.store.replica;
-    this.#options.onChange([{ ...change, ...(isElsewhere && { elsewhere: true }) }]);
+    const { replica, ...change } = value;
+    const isRemote = replica !== undefined && replica !== this.#options.store.replica;
+    this.#options.onChange([{ ...change, ...(isRemote && { remote: true }) }]);
     this.#agreement.heard();
   }
 

@@ -20,7 +20,7 @@ export interface FlagStoreHost {
   /** Rebuilds the lists of every face. */
   relist(): void;
   /** Flags changed: they are written down and in force. */
-  changed(flags: readonly Flag[], by: string, elsewhere?: true): void;
+  changed(flags: readonly Flag[], by: string, remote?: true): void;
 }
 
 /** Somebody who waits for flags to be set. */
@@ -66,7 +66,7 @@ export class FlagStore {
 
   /**
    * Writes down to a keeper from now on; `undefined` = memory only. The first one is read; for later ones memory is the truth, unless
-   * other gateways write there, too.
+   * other replicas write there, too.
    *
    * @returns undoes it, unless another was opened since
    * @throws {GatewayError} as `StateKeeper.load`
@@ -98,21 +98,21 @@ export class FlagStore {
     for (const server of remembered.flags.keys()) this.#uncompared.add(server);
   }
 
-  /** Takes over what another gateway changed and wrote down. */
+  /** Takes over what another replica changed and wrote down. */
   adopt(changes: readonly FlagChange[]): void {
-    for (const { by, elsewhere, ...flag } of changes) {
+    for (const { by, remote, ...flag } of changes) {
       const { flags, changed } = withFlags(this.#flags, [flag]);
       if (changed.length === 0) continue;
       this.#flags = flags;
       this.#host.relist();
-      this.#host.changed(changed, by, elsewhere);
+      this.#host.changed(changed, by, remote);
     }
   }
 
   /**
    * Sets flags, all or none.
    *
-   * @returns those that changed, once they are written down and in force, at the other gateways of the store too
+   * @returns those that changed, once they are written down and in force, at the other replicas of the store too
    * @throws {GatewayError} `io_error` or `unavailable` when they cannot be written, `draining` at the end; then nothing changed
    */
   set(flags: readonly Flag[], by: string): Promise<readonly Flag[]> {
@@ -201,7 +201,7 @@ export class FlagStore {
     }
   }
 
-  /** The caller may go on at another gateway; the next switch need not wait for that. */
+  /** The caller may go on at another replica; the next switch need not wait for that. */
   async #agree(changed: readonly Flag[], by: string): Promise<void> {
     const keeper = this.#opening?.keeper;
     if (changed.length > 0) await keeper?.agree?.(changed.map((flag) => ({ ...flag, by })));

@@ -16,7 +16,7 @@ export interface StateKeeper {
   readonly place: string;
   /** Whether a later version of the gateway wrote what is there, so that it is left alone. */
   readonly isForeign: boolean;
-  /** Whether other gateways write there too: then what is there counts, else what is in memory. */
+  /** Whether other replicas write there too: then what is there counts, else what is in memory. */
   readonly isShared: boolean;
   /**
    * Reads what is there; `undefined` for nothing.
@@ -28,11 +28,11 @@ export interface StateKeeper {
    * Writes changes down, all or none.
    *
    * @param now everything as it will be with them
-   * @returns is called once they are in force: from then on changes of other gateways are told again
+   * @returns is called once they are in force: from then on changes of other replicas are told again
    * @throws {GatewayError} `io_error`, `unavailable`; then nothing changed
    */
   change(changes: readonly FlagChange[], now: Snapshot): Promise<() => void>;
-  /** Resolves once changes that were written down are in force at every other gateway that lives. Never rejects. */
+  /** Resolves once changes that were written down are in force at every other replica that lives. Never rejects. */
   agree?(changes: readonly FlagChange[]): Promise<void>;
   /** Writes down what is new besides: news about connections, flags of what is gone. */
   follow(now: Snapshot): Promise<void>;

@@ -12,7 +12,7 @@ export const CALL_OVER = new GatewayError("cancelled", "The call this request be
 /** Why a question has no answer whose call has ended. */
 export const WENT_AWAY = new GatewayError("cancelled", "The client went away, or the call ended.");
 
-/** Ids of questions where there are several gateways: which one asks, and a secret. */
+/** Ids of questions where there are several replicas: which one asks, and a secret. */
 const ASK_ID = /^([\da-f-]{36})_[\da-f-]{36}$/;
 
 /** A question to a client. */
@@ -21,8 +21,8 @@ export interface Question {
   readonly params: Json | undefined;
   /** Withdraws it. */
   readonly signal: AbortSignal | undefined;
-  /** The gateway that asks, where the answer may come to another. */
-  readonly gateway: string | undefined;
+  /** The replica that asks, where the answer may come to another. */
+  readonly replica: string | undefined;
   /** Sends a message to the client; false when there is no way to it. */
   readonly send: (message: string) => boolean;
 }
@@ -37,11 +37,11 @@ export interface Question {
 export function askClient(
   session: Session,
   own: Map<string, PendingAsk>,
-  { method, params, signal, gateway, send }: Question,
+  { method, params, signal, replica, send }: Question,
 ): Promise<Json> {
   const refusal = tooManyQuestions(own.size);
   if (refusal) return Promise.reject(refusal);
-  const id = gateway === undefined ? randomUUID() : `${gateway}_${randomUUID()}`;
+  const id = replica === undefined ? randomUUID() : `${replica}_${randomUUID()}`;
   const answer = new Promise<Json>((resolve, reject) => {
     const ask = { resolve, reject };
     own.set(id, ask);
@@ -66,8 +66,8 @@ export function askClient(
   });
 }
 
-/** The gateway that asked what a response answers; `undefined` where the id does not say. */
-export function askingGateway({ id }: ClientResponse): string | undefined {
+/** The replica that asked what a response answers; `undefined` where the id does not say. */
+export function askingReplica({ id }: ClientResponse): string | undefined {
   return typeof id === "string" ? ASK_ID.exec(id)?.[1] : undefined;
 }
 

@@ -51,12 +51,12 @@ export class LegacyCall extends ClientCall implements Cancellable {
       method,
       params,
       signal,
-      gateway: store.shared ? store.replica : undefined,
+      replica: store.shared ? store.replica : undefined,
       send: (message) => this.#send(message),
     });
   }
 
-  /** What a call sent its user to do elsewhere may be done long after the call (2025-11-25, URL mode elicitation). */
+  /** What a call sent its user to do in a browser may be done long after the call (2025-11-25, URL mode elicitation). */
   override tell(method: string, params: Json | undefined): void {
     if (this.done && method === "notifications/elicitation/complete")
       this.#session.stream?.send(notification(method, this.paramsOf(params)));

@@ -62,7 +62,7 @@ export class TaskWatchers {
 
   async #changed(id: string, task: SharedTask): Promise<void> {
     const { tasks, host } = this.#context;
-    // What runs at another gateway is as it was when it was last asked for.
+    // What runs at another replica is as it was when it was last asked for.
     const now = (tasks && (await this.#look(tasks, id))) ?? task;
     if (!tasks || this.#isOver || !this.#ends.has(id)) return;
     const what = [now.state, now.updatedAt, ...now.questions.keys()].join(" ");

@@ -7,7 +7,7 @@ import { LogLevels } from "../session/log-levels.ts";
 import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "../message/reply.ts";
 import { type Session, type SessionEnd, CHANGED, SessionTable } from "../session/session.ts";
-import { SessionPeers } from "../replicas/session-peers.ts";
+import { RemoteSessions } from "../replicas/session-peers.ts";
 import { changesSince, type SessionWishes } from "../session/session-record.ts";
 import { SessionStream } from "../session/session-stream.ts";
 import { SessionStore, type SessionStoreOptions } from "../session/session-store.ts";
@@ -27,8 +27,8 @@ export class EndpointState {
   readonly listeners: Listeners;
   /** Where sessions are kept; absent where they end with the process. */
   readonly store: SessionStore | undefined;
-  /** Other gateways of the store; absent where there can be none. */
-  readonly peers: SessionPeers | undefined;
+  /** Sessions at other replicas; absent where there can be none. */
+  readonly remote: RemoteSessions | undefined;
   readonly #context: EndpointContext;
   readonly #watch = new ServerWatch((server, event) => this.#onEvent(server, event));
   #content: EndpointContent | undefined;
@@ -47,7 +47,7 @@ export class EndpointState {
     this.store = openStore(context, this.sessions, (session, wishes) =>
       this.setWishes(session, wishes),
     );
-    if (context.host.store.shared) this.peers = new SessionPeers(context, this.store!);
+    if (context.host.store.shared) this.remote = new RemoteSessions(context, this.store!);
     this.levels = new LogLevels((level) => {
       for (const server of context.views.base.servers) server.setLogLevel?.(level, this);
     });
@@ -94,7 +94,7 @@ export class EndpointState {
     this.#watch.set([]);
     this.#context.known.close();
     this.#context.firstConnect.end();
-    this.peers?.close();
+    this.remote?.close();
     this.store?.close();
     this.sessions.close();
     this.#context.early.retry();
@@ -102,7 +102,7 @@ export class EndpointState {
     this.#context.streams.pulse.close();
   }
 
-  /** Has a session as its client asked for it elsewhere. */
+  /** Has a session as its client asked for it at another replica. */
   setWishes(session: Session, { logLevel, subscriptions, home }: SessionWishes): void {
     this.#moveTo(session, home);
     this.levels.change(session.logLevel, logLevel);
@@ -116,7 +116,7 @@ export class EndpointState {
     );
   }
 
-  /** Another gateway may tell its client what happens from now on. */
+  /** Another replica may tell its client what happens from now on. */
   #moveTo(session: Session, home: string | undefined): void {
     session.home = home;
     const { stream } = session;
@@ -245,7 +245,7 @@ export class EndpointState {
     this.watchers.updated(server, params, (session, said) => {
       const { stream, principal } = session;
       if (owner !== undefined && principal !== owner) return;
-      if (!this.peers) noteUpdate(session, said);
+      if (!this.remote) noteUpdate(session, said);
       const isSame = said === params;
       stream?.send(isSame ? message : notification("notifications/resources/updated", said));
     });

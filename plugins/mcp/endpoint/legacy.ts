@@ -94,10 +94,10 @@ export class LegacyFace {
       const oneWay = messages.flatMap((message) =>
         message.kind === "request" ? [] : (this.#methods.oneWay(session, message) ?? []),
       );
-      const elsewhere = oneWay.length > 0 ? Promise.all(oneWay) : undefined;
-      if (requests.length === 0) return this.#accept({ req, res, principal, id: null }, elsewhere);
+      const told = oneWay.length > 0 ? Promise.all(oneWay) : undefined;
+      if (requests.length === 0) return this.#accept({ req, res, principal, id: null }, told);
       // What cannot be brought there is told by the end of the call that waits for it.
-      elsewhere?.catch(() => {});
+      told?.catch(() => {});
       const whole = new HttpReply(res, accepts, this.#context.streams);
       const batch = new BatchReply(whole, requests.length);
       for (const request of requests)
@@ -123,13 +123,13 @@ export class LegacyFace {
 
   #resume(session: Session, eventId: string, res: ServerResponse, principal: Principal): void {
     const { journals, streams } = this.#context;
-    const { peers } = this.#live;
+    const { remote } = this.#live;
     const found = journals.find(session, eventId);
     if (isTold(eventId) || found?.journal.isOver(found.seq)) return sendOver(res);
     if (found) return found.journal.reply.resume(res, found.seq);
-    const gateway = journals.gatewayOf(eventId);
-    if (gateway !== undefined && peers)
-      return void peers.resume(session, { gateway, eventId }, res);
+    const replica = journals.replicaOf(eventId);
+    if (replica !== undefined && remote)
+      return void remote.resume(session, { replica, eventId }, res);
     const lost = journals.lost(session, eventId);
     if (lost === undefined) return sendFault(res, NOT_RESUMABLE, null);
     if (lost.id === undefined) return this.#streams.open(session, res, principal);

@@ -17,11 +17,11 @@ const METHOD_NOT_FOUND: Fault = {
 /** What a legacy session does without a server: its answers are an empty result or a fault. */
 export class SessionMethods {
   readonly #context: EndpointContext;
-  readonly #live: Pick<EndpointState, "watchers" | "levels" | "store" | "peers">;
+  readonly #live: Pick<EndpointState, "watchers" | "levels" | "store" | "remote">;
 
   constructor(
     context: EndpointContext,
-    live: Pick<EndpointState, "watchers" | "levels" | "store" | "peers">,
+    live: Pick<EndpointState, "watchers" | "levels" | "store" | "remote">,
   ) {
     this.#context = context;
     this.#live = live;
@@ -51,20 +51,20 @@ export class SessionMethods {
   }
 
   /**
-   * Takes notifications and responses: nothing goes back. A promise where what they are about may be at another gateway.
+   * Takes notifications and responses: nothing goes back. A promise where what they are about may be at another replica.
    * @throws {GatewayError} `unavailable`
    */
   oneWay(
     session: Session,
     message: Exclude<ClientMessage, { kind: "request" }>,
   ): Promise<void> | undefined {
-    const { peers } = this.#live;
+    const { remote } = this.#live;
     if (message.kind === "response")
-      return settleAsk(session, message) ? undefined : peers?.answer(session, message);
+      return settleAsk(session, message) ? undefined : remote?.answer(session, message);
     if (message.method === "notifications/cancelled") {
       const id = message.params?.["requestId"];
       const call = session.calls.find((each) => isSameId(each.id, id));
-      if (!call) return isRpcId(id) ? peers?.cancel(session, id) : undefined;
+      if (!call) return isRpcId(id) ? remote?.cancel(session, id) : undefined;
       call.cancel();
     } else if (message.method === "notifications/roots/list_changed") {
       for (const server of this.#context.views.base.servers) server.rootsChanged?.();

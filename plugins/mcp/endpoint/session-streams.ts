@@ -44,17 +44,17 @@ export class SessionStreams {
    * The newest connection is the stream: behind a proxy the one before may look open for long after its client is gone. That one
    * stays open and is told nothing more, since a client that is there would come again at its end, and so on forever.
    *
-   * @param eventId of the last event that its client has, at whatever gateway it came from
+   * @param eventId of the last event that its client has, at whatever replica it came from
    */
   open(session: Session, res: ServerResponse, principal: Principal, eventId?: string): void {
     const { stream } = session;
     const isRead = stream instanceof SessionStream ? stream.isRead : stream?.open;
-    const replaces = isRead && (eventId === undefined || !this.#live.peers);
+    const replaces = isRead && (eventId === undefined || !this.#live.remote);
     if (replaces && (session.left?.size ?? 0) >= MAX_OLDER) return sendFault(res, TOO_MANY, null);
     if (replaces) leave(session);
     const out = this.#openEvents(res, principal);
     res.once("close", () => forget(session, out));
-    if (this.#live.peers === undefined) return this.#openAlone(session, res, out, replaces);
+    if (this.#live.remote === undefined) return this.#openAlone(session, res, out, replaces);
     const gone = new AbortController();
     res.once("close", () => gone.abort());
     const reading = { session, out, eventId, signal: gone.signal };
@@ -65,7 +65,7 @@ export class SessionStreams {
   }
 
   /**
-   * Where no other gateway has the session.
+   * Where no other replica has the session.
    * @param replaces whether the connection before may have been gone for some time, with what was told on it
    */
   #openAlone(
@@ -114,7 +114,7 @@ export class SessionStreams {
     this.#live.tellChanges(session);
   }
 
-  /** Takes over the stream from the gateway that has it, or says that something may be missing where that one is gone. */
+  /** Takes over the stream from the replica that has it, or says that something may be missing where that one is gone. */
   async #move(reading: Reading): Promise<void> {
     const { session, out, eventId, signal } = reading;
     const { journals, host } = this.#context;
@@ -133,44 +133,44 @@ export class SessionStreams {
     this.#live.tellChanges(session);
   }
 
-  /** Its client reads elsewhere, or the session ended. */
+  /** Its client reads at another replica, or the session ended. */
   #give({ session, out }: Reading, stream: SessionStream): void {
     if (session.stream === stream) session.stream = undefined;
     stream.end();
     out.end();
   }
 
-  /** Shows what the gateway tells that has the stream, until it leaves it to this one; false where something may be missing. */
+  /** Shows what the replica tells that has the stream, until it leaves it to this one; false where something may be missing. */
   async #followAny(reading: Reading, stream: SessionStream): Promise<boolean> {
     const { session, eventId } = reading;
     const { journals, host } = this.#context;
-    const gateways = new Set([eventId && journals.gatewayOf(eventId), session.home]);
-    gateways.delete(host.store.replica);
-    for (const gateway of gateways) {
-      if (gateway === undefined || stream.ended.aborted) continue;
-      const isWhole = await this.#follow(reading, stream, gateway);
+    const replicas = new Set([eventId && journals.replicaOf(eventId), session.home]);
+    replicas.delete(host.store.replica);
+    for (const replica of replicas) {
+      if (replica === undefined || stream.ended.aborted) continue;
+      const isWhole = await this.#follow(reading, stream, replica);
       if (isWhole !== undefined) return isWhole;
     }
     return false;
   }
 
-  /** @returns whether nothing is missing; `undefined` where the gateway has not, or no longer, what is to be shown */
+  /** @returns whether nothing is missing; `undefined` where the replica has not, or no longer, what is to be shown */
   async #follow(
     { session, out, eventId, signal }: Reading,
     stream: SessionStream,
-    gateway: string,
+    replica: string,
   ): Promise<boolean | undefined> {
-    const event = { gateway, eventId: stream.from ?? eventId };
+    const event = { replica, eventId: stream.from ?? eventId };
     const end = AbortSignal.any([signal, stream.ended]);
     let isWhole = true;
     try {
-      for await (const part of this.#live.peers!.follow(session, event, end)) {
+      for await (const part of this.#live.remote!.follow(session, event, end)) {
         if (part) stream.show(out, part);
         else isWhole = false;
       }
       return isWhole;
     } catch (error) {
-      // Its client reads elsewhere by now.
+      // Its client reads at another replica by now.
       if (isGatewayError(error) && error.code === "cancelled") stream.end();
       return undefined;
     }

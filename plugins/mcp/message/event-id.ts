@@ -5,9 +5,9 @@ import { isRpcId } from "./client-message.ts";
 /** What stands in place of a request for the stream of a session itself: no request is encoded as this. */
 export const OF_SESSION = "-_";
 
-/** Stream: the gateway it is at where there are several, its count, its request; number of the event. */
+/** Stream: the replica it is at where there are several, its count, its request; number of the event. */
 export const EVENT_ID =
-  /^((?<gateway>[\da-f-]{36}_)?(?<count>[0-9a-z]{1,10})(?:-(?<request>[\w-]{1,100}))?)\.(?<seq>\d{1,10})$/;
+  /^((?<replica>[\da-f-]{36}_)?(?<count>[0-9a-z]{1,10})(?:-(?<request>[\w-]{1,100}))?)\.(?<seq>\d{1,10})$/;
 
 /** A request's id as part of an event id; nothing for a long one. */
 export function encodeRequest(id: RpcId): string {

@@ -184,9 +184,9 @@ export class Journals {
   /** Sessions that have some, the one that had none for the longest first. */
   readonly #sessions = new Set<ResumableSession>();
 
-  /** @param gateway its id, where others may be asked for its streams */
-  constructor(gateway?: string) {
-    this.#home = gateway === undefined ? "" : `${gateway}_`;
+  /** @param replica its id, where others may be asked for its streams */
+  constructor(replica?: string) {
+    this.#home = replica === undefined ? "" : `${replica}_`;
   }
 
   /** Bytes kept at the moment. */
@@ -218,18 +218,18 @@ export class Journals {
     return journal && { journal, seq: Number(parts!.groups!["seq"]) };
   }
 
-  /** The gateway that keeps a stream; `undefined` for this one, and where there are no others. */
-  gatewayOf(eventId: string): string | undefined {
-    const gateway = EVENT_ID.exec(eventId)?.groups?.["gateway"];
-    return gateway === undefined || gateway === this.#home ? undefined : gateway.slice(0, -1);
+  /** The replica that keeps a stream; `undefined` for this one, and where there are no others. */
+  replicaOf(eventId: string): string | undefined {
+    const replica = EVENT_ID.exec(eventId)?.groups?.["replica"];
+    return replica === undefined || replica === this.#home ? undefined : replica.slice(0, -1);
   }
 
   /** The request whose stream was lost with another process; `undefined` for one of this process, and for an invalid event id. */
   lost(session: ResumableSession, eventId: string): LostStream | undefined {
-    const { gateway, count, request } = EVENT_ID.exec(eventId)?.groups ?? {};
+    const { replica, count, request } = EVENT_ID.exec(eventId)?.groups ?? {};
     if (count === undefined) return undefined;
-    const isElsewhere = gateway !== undefined && gateway !== this.#home;
-    if (!isElsewhere && Number.parseInt(count, 36) >= session.restoredAt) return undefined;
+    const isRemote = replica !== undefined && replica !== this.#home;
+    if (!isRemote && Number.parseInt(count, 36) >= session.restoredAt) return undefined;
     return { id: request === undefined ? undefined : decodeRequest(request) };
   }
 

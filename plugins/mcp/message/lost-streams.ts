@@ -32,9 +32,9 @@ export const LOST_CALL: Fault = toFault(
   }),
 );
 
-/** The same, where the call ran at another gateway than the one that says so. */
-export const LOST_ELSEWHERE: Fault = toFault(
-  new GatewayError("unavailable", "The gateway that ran this call is gone.", {
+/** The same, where the call ran at another replica than the one that says so. */
+export const LOST_WITH_REPLICA: Fault = toFault(
+  new GatewayError("unavailable", "The replica that ran this call is gone.", {
     hint: "It is not known whether the call did its work. Make it again where that does no harm.",
   }),
 );

@@ -5,16 +5,16 @@ import { pause, SSE_HEADERS, sseFrame } from "propylon/kit";
 import type { RpcId } from "propylon/internal";
 import { toldId } from "../message/event-id.ts";
 import type { ResumableReply } from "../message/journal.ts";
-import { LOST_ELSEWHERE, NOT_RESUMABLE, OVER, sendOver } from "../message/lost-streams.ts";
+import { LOST_WITH_REPLICA, NOT_RESUMABLE, OVER, sendOver } from "../message/lost-streams.ts";
 import { type Fault, toFault } from "../message/protocol.ts";
 import { sendFault } from "../message/reply.ts";
 import { faultPieces } from "../message/stream.ts";
 
-/** How much longer a gateway that died may be listed, and how often that is looked at, in milliseconds. */
+/** How much longer a replica that died may be listed, and how often that is looked at, in milliseconds. */
 const LISTED_MS = 3_000;
 const LOOK_MS = 250;
 
-/** Stands in for the response of a client that reads at another gateway: what is written to it is read as text. */
+/** Stands in for the response of a client that reads at another replica: what is written to it is read as text. */
 export class RemoteStream extends PassThrough {
   constructor(signal: AbortSignal) {
     super({ signal });
@@ -37,7 +37,7 @@ export class RemoteStream extends PassThrough {
   }
 }
 
-/** A stream that another gateway keeps. */
+/** A stream that another replica keeps. */
 export interface RemoteSource {
   /** Of the request that it answers; `undefined` where that is not known. */
   readonly id: RpcId | undefined;
@@ -47,11 +47,11 @@ export interface RemoteSource {
   texts(): AsyncIterable<string>;
   /** Aborts when the client is gone. */
   readonly signal: AbortSignal;
-  /** Whether the other gateway is. @throws {GatewayError} `unavailable` */
+  /** Whether the other replica is. @throws {GatewayError} `unavailable` */
   isThere(): Promise<boolean>;
 }
 
-/** Sends a client what another gateway keeps for it. A client whose stream breaks comes again; one whose call is lost is told. */
+/** Sends a client what another replica keeps for it. A client whose stream breaks comes again; one whose call is lost is told. */
 export async function sendRemote(res: ServerResponse, source: RemoteSource): Promise<void> {
   try {
     if (!(await source.isThere())) throw new GatewayError("unavailable", "It is gone.");
@@ -60,7 +60,7 @@ export async function sendRemote(res: ServerResponse, source: RemoteSource): Pro
   } catch (error) {
     const fault = await faultOf(error, source);
     if (source.signal.aborted) return;
-    if (fault === LOST_ELSEWHERE) endLost(res, source);
+    if (fault === LOST_WITH_REPLICA) endLost(res, source);
     else if (fault === OVER) sendOver(res);
     else if (!res.headersSent) sendFault(res, fault, null);
     else res.destroy();
@@ -83,7 +83,7 @@ async function faultOf(error: unknown, source: RemoteSource): Promise<Fault> {
   if (isGatewayError(error) && error.code === "not_found") return NOT_RESUMABLE;
   if (isGatewayError(error) && error.code === "method_not_allowed") return OVER;
   try {
-    return (await isGone(source)) ? LOST_ELSEWHERE : toFault(toGatewayError(error));
+    return (await isGone(source)) ? LOST_WITH_REPLICA : toFault(toGatewayError(error));
   } catch (away) {
     return toFault(toGatewayError(away));
   }
@@ -103,5 +103,5 @@ function endLost(res: ServerResponse, { id, eventId }: RemoteSource): void {
   if (id === undefined)
     return res.headersSent ? void res.end() : sendFault(res, NOT_RESUMABLE, null);
   if (!res.headersSent) res.writeHead(200, SSE_HEADERS);
-  res.end(sseFrame(faultPieces(LOST_ELSEWHERE, id).join(""), "message", toldId(eventId)));
+  res.end(sseFrame(faultPieces(LOST_WITH_REPLICA, id).join(""), "message", toldId(eventId)));
 }

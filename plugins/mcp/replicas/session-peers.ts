@@ -10,9 +10,9 @@ import {
   writeJson,
 } from "propylon/kit";
 import type { RpcId } from "propylon/internal";
-import type { Store, Topic } from "propylon/store";
+import { ASK_TIMEOUTS, type Store, type Topic } from "propylon/store";
 import { z } from "zod";
-import { askingGateway, settleAsk } from "../call/asks.ts";
+import { askingReplica, settleAsk } from "../call/asks.ts";
 import { type ClientResponse, isRpcId, isSameId } from "../message/client-message.ts";
 import type { EndpointContext } from "../view/context.ts";
 import { OVER } from "../message/lost-streams.ts";
@@ -21,14 +21,12 @@ import type { Session } from "../session/session.ts";
 import { SessionStream, type StreamPart, streamPartSchema } from "../session/session-stream.ts";
 import type { SessionStore } from "../session/session-store.ts";
 
-/** How long another gateway may take to accept an answer, in milliseconds. */
-const ANSWER_MS = 10_000;
 /** Wait between attempts to listen while the store is away, in milliseconds. */
 const RETRY_MS = 500;
-/** Longest answer that goes to another gateway, in characters of JSON. */
+/** Longest answer that goes to another replica, in characters of JSON. */
 const MAX_ANSWER = 900_000;
 /**
- * Streams that other gateways tell at a time, and that this one tells others: each is a question, and those are bounded. Beyond that a
+ * Streams that other replicas tell at a time, and that this one tells others: each is a question, and those are bounded. Beyond that a
  * client is told that it may have missed something.
  */
 const FOLLOWS = { max: 300, maxOfOne: 150 };
@@ -38,7 +36,7 @@ const MAX_ID = 1_000;
 const ownerSchema = z.object({
   /** Key of the session. */
   session: z.string(),
-  /** Ref of its principal, who is compared at both gateways. */
+  /** Ref of its principal, who is compared at both replicas. */
   principal: z.string(),
 });
 
@@ -53,7 +51,7 @@ const responseSchema = z.object({
     .exactOptional(),
 });
 
-/** What one gateway brings another, or wants of it. */
+/** What one replica brings another, or wants of it. */
 const questionSchema = ownerSchema.extend({
   response: responseSchema.optional(),
   eventId: z.string().optional(),
@@ -61,26 +59,26 @@ const questionSchema = ownerSchema.extend({
   stream: z.object({ eventId: z.string().optional() }).optional(),
 });
 
-/** What one gateway tells all others. */
+/** What one replica tells all others. */
 const newsSchema = ownerSchema.extend({ cancel: idSchema });
 
-/** An event of a stream that another gateway keeps. */
+/** An event of a stream that another replica keeps. */
 export interface KeptEvent {
-  readonly gateway: string;
+  readonly replica: string;
   readonly eventId: string;
 }
 
 /**
- * The gateways of one store, as far as they serve the same sessions: whichever of them a client's request comes to, its answers,
+ * The replicas of one store, as far as they serve the same sessions: whichever of them a client's request comes to, its answers,
  * cancellations and streams reach the call they are about.
  */
-export class SessionPeers {
+export class RemoteSessions {
   readonly #context: EndpointContext;
   readonly #store: Store;
   readonly #sessions: Pick<SessionStore, "find" | "save" | "saveLater">;
   readonly #topic: string;
   readonly #news: Topic<unknown>;
-  readonly #quota = new LookupQuota("calls at other gateways");
+  readonly #quota = new LookupQuota("calls at other replicas");
   readonly #follows: LookupQuota;
   readonly #lent: LookupQuota;
   readonly #closed = new AbortController();
@@ -95,8 +93,8 @@ export class SessionPeers {
     this.#sessions = sessions;
     const tell = (bound: "principal" | "total"): void =>
       context.host.emit("stream:refused", context.name, bound);
-    this.#follows = new LookupQuota("streams at other gateways", FOLLOWS, tell);
-    this.#lent = new LookupQuota("streams of this gateway", FOLLOWS, tell);
+    this.#follows = new LookupQuota("streams at other replicas", FOLLOWS, tell);
+    this.#lent = new LookupQuota("streams of this replica", FOLLOWS, tell);
     // Names of endpoints may be of any form.
     const name = createHash("sha256").update(context.name).digest("base64url");
     this.#topic = `sessions/${name}`;
@@ -106,17 +104,18 @@ export class SessionPeers {
   }
 
   /**
-   * Brings a client's response to the gateway whose call asked; one that is gone has no call that waits.
+   * Brings a client's response to the replica whose call asked; one that is gone has no call that waits.
    * @throws {GatewayError} `unavailable`
    */
   async answer(session: Session, response: ClientResponse): Promise<void> {
-    const gateway = askingGateway(response);
-    if (gateway === undefined || gateway === this.#store.replica) return;
+    const replica = askingReplica(response);
+    if (replica === undefined || replica === this.#store.replica) return;
     const fits = writeJson(response).length <= MAX_ANSWER;
     const question = { ...ownerOf(session), response: fits ? response : tooLarge(response.id) };
     await this.#quota.run(session.principal, async () => {
-      if (!(await this.#store.isThere(gateway))) return;
-      const asked = this.#store.ask(gateway, this.#topic, question, timeoutSignal(ANSWER_MS));
+      if (!(await this.#store.isThere(replica))) return;
+      const signal = timeoutSignal(ASK_TIMEOUTS.deliver);
+      const asked = this.#store.ask(replica, this.#topic, question, signal);
       try {
         for await (const _ of asked);
       } catch (error) {
@@ -126,7 +125,7 @@ export class SessionPeers {
   }
 
   /**
-   * Cancels a call of a session at whichever gateway it runs.
+   * Cancels a call of a session at whichever replica it runs.
    * @throws {GatewayError} `unavailable`
    */
   async cancel(session: Session, id: RpcId): Promise<void> {
@@ -135,9 +134,9 @@ export class SessionPeers {
     await this.#quota.run(session.principal, () => this.#news.publish(news));
   }
 
-  /** Reads on for a client where the stream of a call broke off that runs at another gateway. */
+  /** Reads on for a client where the stream of a call broke off that runs at another replica. */
   async resume(session: Session, event: KeptEvent, res: ServerResponse): Promise<void> {
-    const { gateway, eventId } = event;
+    const { replica, eventId } = event;
     const gone = new AbortController();
     res.once("close", () => gone.abort());
     const question = { ...ownerOf(session), eventId };
@@ -145,30 +144,30 @@ export class SessionPeers {
       signal: AbortSignal.any([gone.signal, this.#closed.signal]),
       id: this.#context.journals.lost(session, eventId)?.id,
       eventId,
-      texts: () => this.#store.ask<string>(gateway, this.#topic, question, gone.signal),
-      isThere: () => this.#quota.run(session.principal, () => this.#store.isThere(gateway)),
+      texts: () => this.#store.ask<string>(replica, this.#topic, question, gone.signal),
+      isThere: () => this.#quota.run(session.principal, () => this.#store.isThere(replica)),
     });
   }
 
   /**
-   * What another gateway tells a session's client, until it leaves that to this gateway.
+   * What another replica tells a session's client, until it leaves that to this one.
    *
-   * @throws {GatewayError} `not_found` where it does not; `cancelled` where the client reads elsewhere by now; `unavailable`
+   * @throws {GatewayError} `not_found` where it does not; `cancelled` where the client reads at another by now; `unavailable`
    */
   async *follow(
     session: Session,
-    { gateway, eventId }: { readonly gateway: string; readonly eventId: string | undefined },
+    { replica, eventId }: { readonly replica: string; readonly eventId: string | undefined },
     signal: AbortSignal,
   ): AsyncIterable<StreamPart> {
     const { principal } = session;
     const leave = this.#follows.take(principal);
     try {
-      if (!(await this.#quota.run(principal, () => this.#store.isThere(gateway)))) throw notHere();
+      if (!(await this.#quota.run(principal, () => this.#store.isThere(replica)))) throw notHere();
       // One whose client went on meanwhile must not take the stream from where it is read now.
       signal.throwIfAborted();
       const question = { ...ownerOf(session), stream: eventId === undefined ? {} : { eventId } };
       const end = AbortSignal.any([signal, this.#closed.signal]);
-      for await (const part of this.#store.ask(gateway, this.#topic, question, end))
+      for await (const part of this.#store.ask(replica, this.#topic, question, end))
         yield streamPartSchema.parse(part, FIRST_PROBLEM);
     } finally {
       leave();
@@ -211,7 +210,7 @@ export class SessionPeers {
     yield* new RemoteStream(signal).follow(found.journal.reply, found.seq);
   }
 
-  /** Leaves the stream of a session to the gateway that asks; what its client was told is in the store then. */
+  /** Leaves the stream of a session to the replica that asks; what its client was told is in the store then. */
   async *#handOver(
     session: Session,
     eventId: string | undefined,
@@ -252,6 +251,6 @@ function notHere(): GatewayError {
 }
 
 function tooLarge(id: RpcId): ClientResponse {
-  const message = "The answer is too large for the gateway whose call asked.";
+  const message = "The answer is too large for the replica whose call asked.";
   return { kind: "response", id, error: { code: -32603, message } };
 }

@@ -23,7 +23,7 @@ export const sessionRecordSchema = z.object({
   lists: z.object({ tools: z.string(), resources: z.string(), prompts: z.string() }),
   /** Those of them that its client had not been told of, as bits. */
   changed: z.int().min(0).max(7),
-  /** The gateway that tells its client what happens, where several have the session. */
+  /** The replica that tells its client what happens, where several have the session. */
   home: z.string().exactOptional(),
 });
 
@@ -49,7 +49,7 @@ export function toSessionRecord(session: Session): SessionRecord {
 export type SessionWishes = Pick<SessionRecord, "logLevel" | "subscriptions" | "home">;
 
 /**
- * What a session's client asked for at two gateways since both knew the same: the last log level, every change of subscriptions, and
+ * What a session's client asked for at two replicas since both knew the same: the last log level, every change of subscriptions, and
  * where it opened its stream last.
  */
 export function mergeWishes(

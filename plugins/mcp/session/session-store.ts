@@ -20,10 +20,10 @@ const MAX_RECORD = 65_536;
 const RETRY_MS = 500;
 /** Writes nobody waits for between two turns of the event loop: those to a file take no turn of their own. */
 const SLICE = 16;
-/** Attempts against gateways that write the same session at the same time. */
+/** Attempts against replicas that write the same session at the same time. */
 const ATTEMPTS = 5;
 
-/** A session that other gateways may change, and what was known of its record last. */
+/** A session that other replicas may change, and what was known of its record last. */
 interface Followed {
   readonly session: Session;
   known: SessionWishes;
@@ -37,7 +37,7 @@ export interface SessionStoreOptions {
   readonly idle: number;
   /** Those that are open. */
   readonly sessions: SessionTable;
-  /** Has a session as its client asked for it at another gateway. */
+  /** Has a session as its client asked for it at another replica. */
   readonly onChange: (session: Session, wishes: SessionWishes) => void;
   readonly log: EndpointHost["log"];
 }
@@ -64,7 +64,7 @@ export class SessionStore {
   /** Keys of those whose record may still be there. */
   readonly #ending = new Set<string>();
   readonly #later = new Map<string, () => Promise<void>>();
-  /** Open sessions by the keys of their records, where other gateways may change these. */
+  /** Open sessions by the keys of their records, where other replicas may change these. */
   readonly #followed = new Map<string, Followed>();
   #isWorking = false;
 
@@ -113,7 +113,7 @@ export class SessionStore {
     }
   }
 
-  /** Removes a session that has ended; it is gone from now on, unless another gateway uses one that was only unused here. */
+  /** Removes a session that has ended; it is gone from now on, unless another replica uses one that was only unused here. */
   deleteLater(session: Session, reason: SessionEnd): void {
     const isOurs = reason === "revoked" || !this.#options.store.shared;
     this.#gone.add(session);
@@ -135,7 +135,7 @@ export class SessionStore {
   }
 
   /**
-   * Takes over a session that was opened from what was {@link read}. A gateway that it was unused at for long must not remove its
+   * Takes over a session that was opened from what was {@link read}. A replica that it was unused at for long must not remove its
    * record, and it may have been ended since it was read: so it is written.
    */
   adopt(session: Session, entry: Entry<SessionRecord>): void {
@@ -153,7 +153,7 @@ export class SessionStore {
     );
   }
 
-  /** An open session of this key, for what another gateway has for it. */
+  /** An open session of this key, for what another replica has for it. */
   find(key: string, principal: string): Session | undefined {
     const session = this.#followed.get(this.#keyOf(key))?.session;
     return session?.principal === principal ? session : undefined;
@@ -171,7 +171,7 @@ export class SessionStore {
     this.#followed.clear();
   }
 
-  /** Other gateways write sessions that are open here, and end them. */
+  /** Other replicas write sessions that are open here, and end them. */
   async #follow(): Promise<void> {
     const stop = await this.#kv.watchKeys((changed) => {
       const keys = changed === undefined ? this.#followed.keys() : [changed];
@@ -200,17 +200,21 @@ export class SessionStore {
         this.#savedAt.set(session, now);
         return this.#note(session, key, written, record);
       }
-      // What another gateway wrote since then is newer than anything here, and nobody is left to bring both together.
+      // What another replica wrote since then is newer than anything here, and nobody is left to bring both together.
       if (this.#closed.signal.aborted) break;
-      // Something else is there than we wrote last: a write of which we had no answer, or what another gateway did.
+      // Something else is there than we wrote last: a write of which we had no answer, or what another replica did.
       const there = await this.#kv.get(key);
       this.#catchUp(key, there?.value);
       if (this.#gone.has(session)) return;
       rev = there?.rev ?? 0;
     }
-    throw new GatewayError("exists", "The session was changed elsewhere at the same time.", {
-      hint: "Make the request again.",
-    });
+    throw new GatewayError(
+      "exists",
+      "The session was changed at another replica at the same time.",
+      {
+        hint: "Make the request again.",
+      },
+    );
   }
 
   #note(session: Session, key: string, rev: number, record: SessionRecord): void {
@@ -219,7 +223,7 @@ export class SessionStore {
       this.#followed.set(key, { session, known: record });
   }
 
-  /** Brings a session in line with its record, which another gateway may have changed, or removed. */
+  /** Brings a session in line with its record, which another replica may have changed, or removed. */
   #catchUp(key: string, record: SessionRecord | undefined): void {
     const followed = this.#followed.get(key);
     if (followed && record) this.#merge(followed, record);
@@ -231,7 +235,7 @@ export class SessionStore {
     this.#options.onChange(session, mergeWishes(known, toSessionRecord(session), record));
     followed.known = record;
     const { shared, replica } = this.#options.store;
-    // The gateway with its stream tells its client, and so knows what was told.
+    // The replica with its stream tells its client, and so knows what was told.
     if (!shared || session.home === replica) return;
     session.told = toldLists(record);
     session.changed = changesSince(session.told, session.view!);

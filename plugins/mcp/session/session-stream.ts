@@ -5,17 +5,17 @@ import type { Journal, Journals, ResumableReply, ResumableSession } from "../mes
 import { notification } from "../message/reply.ts";
 import type { EventStream } from "../message/stream.ts";
 
-/** How long a stream has told nothing when another gateway goes on with it, in milliseconds. */
+/** How long a stream has told nothing when another replica goes on with it, in milliseconds. */
 const QUIET_MS = 4_000;
-/** Two gateways hear of one update within this time of each other, in milliseconds; below {@link QUIET_MS}. */
+/** Two replicas hear of one update within this time of each other, in milliseconds; below {@link QUIET_MS}. */
 const LAG_MS = 2_000;
 /** Messages that are kept for a client whose connection breaks. */
 const MAX_KEPT = 100;
-/** Messages that are remembered while another gateway still tells them, and their characters. */
+/** Messages that are remembered while another replica still tells them, and their characters. */
 const MAX_HELD = 1_000;
 const MAX_HELD_SIZE = 1_048_576;
 
-/** Messages of a stream that goes to another gateway, each fit for an event; `null`: some before them are missing. */
+/** Messages of a stream that goes to another replica, each fit for an event; `null`: some before them are missing. */
 export const streamPartSchema = z
   .array(
     z.object({ id: z.string().regex(/^[\w.-]{1,200}$/), message: z.string().regex(/^[^\r\n]*$/) }),
@@ -26,7 +26,7 @@ export const streamPartSchema = z
 /** One of them. */
 export type StreamPart = Readonly<z.output<typeof streamPartSchema>>;
 
-/** A message that another gateway may have told. */
+/** A message that another replica may have told. */
 interface Held {
   /** When it came, by `performance.now()`. */
   readonly at: number;
@@ -34,14 +34,14 @@ interface Held {
 }
 
 /**
- * The stream of a session that belongs to no call, where gateways share the session. One of them tells what happens, since each hears
+ * The stream of a session that belongs to no call, where replicas share the session. One of them tells what happens, since each hears
  * of it by itself; another one to which the client comes reads it there, and goes on by itself once nothing can be on its way.
  */
 export class SessionStream implements ResumableReply {
   readonly #journals: Journals;
   readonly #session: ResumableSession;
   readonly #journal: Journal;
-  /** Present while another gateway tells. */
+  /** Present while another replica tells. */
   #held: Held[] | undefined = [];
   #heldSize = 0;
   /** When the last one came for which there was no room, by `performance.now()`. */
@@ -51,10 +51,10 @@ export class SessionStream implements ResumableReply {
   #sent = 0;
   #spokeAt = 0;
   readonly #ended = new AbortController();
-  /** Who reads at another gateway; a later one takes its place. */
+  /** Who reads at another replica; a later one takes its place. */
   #reader: AbortController | undefined;
   #wake = (): void => {};
-  /** Id of the last event that another gateway told, behind which this one goes on. */
+  /** Id of the last event that another replica told, behind which this one goes on. */
   from: string | undefined;
 
   constructor(journals: Journals, session: ResumableSession) {
@@ -68,17 +68,17 @@ export class SessionStream implements ResumableReply {
     return this.#ended.signal;
   }
 
-  /** Whether a client reads what happens here, also at another gateway. */
+  /** Whether a client reads what happens here, also at another replica. */
   get open(): boolean {
     return this.isRead || (this.#held === undefined && this.#reader?.signal.aborted === false);
   }
 
-  /** Whether a client has a connection to this gateway for it. */
+  /** Whether a client has a connection to this replica for it. */
   get isRead(): boolean {
     return this.#held === undefined && this.#out?.open === true;
   }
 
-  /** Whether another gateway tells its client what happens. */
+  /** Whether another replica tells its client what happens. */
   get isFollowing(): boolean {
     return this.#held !== undefined;
   }
@@ -132,12 +132,12 @@ export class SessionStream implements ResumableReply {
     if (first !== undefined) out.push("", eventId ?? first);
   }
 
-  /** Begins to show what another gateway tells. */
+  /** Begins to show what another replica tells. */
   follow(out: EventStream, eventId: string | undefined): void {
     if (eventId !== undefined) this.#mark(out, eventId);
   }
 
-  /** Shows what another gateway tells; a client that has left too much unread is cut off. */
+  /** Shows what another replica tells; a client that has left too much unread is cut off. */
   show(out: EventStream, [first, ...others]: NonNullable<StreamPart>): void {
     if (!first || !out.send(first.message, first.id)) return;
     // What was kept for it comes at once, as in `attach`.
@@ -146,7 +146,7 @@ export class SessionStream implements ResumableReply {
   }
 
   /**
-   * Tells from now on. What came here in the last moments the other gateway has not heard of yet.
+   * Tells from now on. What came here in the last moments the other replica has not heard of yet.
    *
    * @param from id of the last event that the client has
    * @returns whether nothing was lost
@@ -161,7 +161,7 @@ export class SessionStream implements ResumableReply {
     return this.#droppedAt < since;
   }
 
-  /** Begins to tell a client that reads at another gateway; see {@link handOver}. */
+  /** Begins to tell a client that reads at another replica; see {@link handOver}. */
   lend(): AbortController {
     this.#out?.end();
     this.#out = undefined;
@@ -171,7 +171,7 @@ export class SessionStream implements ResumableReply {
   }
 
   /**
-   * What follows the event with a number, for another gateway. Ends when that one may go on by itself.
+   * What follows the event with a number, for another replica. Ends when that one may go on by itself.
    *
    * @param reader of {@link lend}
    * @throws {GatewayError} `cancelled` when another reader takes its place
@@ -244,7 +244,7 @@ export class SessionStream implements ResumableReply {
   }
 }
 
-const TAKEN = new GatewayError("cancelled", "The client reads this stream elsewhere.");
+const TAKEN = new GatewayError("cancelled", "The client reads this stream at another replica.");
 
 /** What the client of a session asked for. */
 interface Reader {

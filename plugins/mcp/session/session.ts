@@ -65,9 +65,9 @@ export class Session {
   toldListsAt = 0;
   /** Connections that a newer one took the place of, and that may be gone. */
   left: Set<EventStream> | undefined = undefined;
-  /** The gateway that sends it, where several have the session. */
+  /** The replica that sends it, where several have the session. */
   home: string | undefined = undefined;
-  /** The lists that its client knows of from another gateway. */
+  /** The lists that its client knows of from another replica. */
   told: ListDigests | undefined = undefined;
   /** Who opened it, with what the credential of that time said. */
   owner: Principal | undefined = undefined;

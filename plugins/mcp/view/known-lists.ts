@@ -61,7 +61,7 @@ export interface KnownListsOptions {
   readonly store: EndpointHost["store"];
   readonly endpoint: string;
   readonly log: EndpointHost["log"];
-  /** Another gateway of the store, or the store at the start, knew more. */
+  /** Another replica of the store, or the store at the start, knew more. */
   readonly onLearned: () => void;
 }
 
@@ -171,7 +171,7 @@ export class KnownLists {
     this.#servers.delete(server);
   }
 
-  /** Reads all, and follows what other gateways write. */
+  /** Reads all, and follows what other replicas write. */
   async #load(): Promise<void> {
     const { kv, store, endpoint, log, onLearned } = this.#store!;
     const prefix = `${storeKey(endpoint)}/`;

@@ -17,7 +17,7 @@ export interface StateOwner {
  * A server's `requestState` as its client gets it. The server sees one client, the gateway, and takes a state from any bearer
  * of it; so it is bound to the principal it was given to, and to the request it continues (2026-07-28, security of `requestState`).
  *
- * The key is in the store: who was asked a question may answer it after a restart, or at another gateway.
+ * The key is in the store: who was asked a question may answer it after a restart, or at another replica.
  */
 export class RequestStates {
   #key: Uint8Array = randomBytes(32);
@@ -51,7 +51,7 @@ export class RequestStates {
   }
 }
 
-/** The key of all gateways of a store; the one that comes first makes it. */
+/** The key of all replicas of a store; the one that comes first makes it. */
 async function readKey(store: Store): Promise<Buffer> {
   const keys = store.kv<string>("keys");
   const fresh = randomBytes(32).toString("base64url");

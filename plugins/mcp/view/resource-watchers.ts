@@ -92,7 +92,7 @@ export class ResourceWatchers<S extends { subscriptions?: Set<string> | undefine
 
   /**
    * Tells a subscriber that has ended of nothing any more. What it watched stays written on it: its process ends, and not its
-   * interest, and a write of it that waits would have it forgotten at every gateway.
+   * interest, and a write of it that waits would have it forgotten at every replica.
    */
   clear(subscriber: S): void {
     for (const uri of subscriber.subscriptions ?? []) this.#leave(subscriber, uri);

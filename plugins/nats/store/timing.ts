@@ -17,7 +17,7 @@ export interface Timing {
   readonly batch: number;
 }
 
-/** What fits a store that several gateways use. */
+/** What fits a store that several replicas use. */
 export const TIMING: Timing = {
   call: 4_500,
   open: 10_000,

@@ -128,7 +128,7 @@ export class LoginAccount implements ServerAccount {
     if (!this.#isLoaded) this.#use(kept?.value);
   }
 
-  /** Another gateway of the store may have refreshed them. */
+  /** Another replica of the store may have refreshed them. */
   async #reload(): Promise<boolean> {
     const before = this.#tokens?.access;
     const kept = await this.#server.vault.get(this.#key);
@@ -222,7 +222,7 @@ export class LoginAccount implements ServerAccount {
     this.#header = tokens && `Bearer ${tokens.access}`;
     const isDue = tokens?.refresh !== undefined || this.#server.isMachine;
     const end = tokens?.expiresAt ?? Infinity;
-    // Without tokens each request looks, as another gateway may have got some.
+    // Without tokens each request looks, as another replica may have got some.
     this.#freshUntil = tokens === undefined ? 0 : isDue ? end - EARLY_MS : end;
     this.#watch();
   }

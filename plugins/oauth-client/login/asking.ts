@@ -54,7 +54,7 @@ export class Asking implements LoginAsking {
     throw new GatewayError("forbidden", text, { data: { server, login: true } });
   }
 
-  /** A login ended, here or at another gateway of the store. */
+  /** A login ended, here or at another replica of the store. */
   ended(id: string, outcome: ConsentOutcome): void {
     for (const [key, known] of this.#links) if (known.id === id) this.#links.delete(key);
     for (const listener of this.#waiting.get(id) ?? []) listener(outcome);

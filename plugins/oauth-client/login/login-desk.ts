@@ -8,7 +8,7 @@ import { type PendingLogins, type ConsentOutcome } from "./pending-logins.ts";
 import type { LoginStep } from "../metrics.ts";
 import type { Vault } from "../provider/vault.ts";
 
-/** What all gateways of a store are told when a login ended. */
+/** What all replicas of a store are told when a login ended. */
 export interface LoginNews {
   readonly id: string;
   readonly server: string;
@@ -27,7 +27,7 @@ export interface LoginDeskParts {
   readonly urlOf: (ticket: string) => string;
   readonly identify: "credentials" | "confirm";
   readonly count: (step: LoginStep) => void;
-  /** Tells all gateways of the store. */
+  /** Tells all replicas of the store. */
   readonly publish: (news: LoginNews) => Promise<void>;
   /** Connects again with what an account has now. */
   readonly renew: (server: string, principal: Principal | undefined) => void;
@@ -146,7 +146,7 @@ export class LoginDesk {
     return news;
   }
 
-  /** A gateway of the store ended a login. @param isOwn this one did */
+  /** A replica of the store ended a login. @param isOwn this one did */
   heard({ id, server, ref, outcome }: LoginNews, isOwn: boolean): void {
     if (!isOwn) this.#parts.accounts.find(server, ref)?.account.forget();
     this.#parts.asking.ended(id, outcome);

@@ -149,7 +149,7 @@ export class LoginServer {
     return this.#parts.asking.ask(call, this.name, error);
   }
 
-  /** Does something that of all gateways of a store one may do at a time. */
+  /** Does something that of all replicas of a store one may do at a time. */
   alone(key: string, work: () => Promise<void>): Promise<void> {
     return this.#parts.alone(key, work);
   }

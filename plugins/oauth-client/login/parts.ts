@@ -23,6 +23,6 @@ export interface LoginParts {
   readonly introduction: () => Introduction;
   readonly asking: LoginAsking;
   readonly failed: FailedLogins;
-  /** Does something that of all gateways of a store one may do at a time. */
+  /** Does something that of all replicas of a store one may do at a time. */
   alone(key: string, work: () => Promise<void>): Promise<void>;
 }

@@ -60,7 +60,7 @@ export class Registrations {
     return this.#index.size;
   }
 
-  /** Learns of those that are there, and of what other gateways do. */
+  /** Learns of those that are there, and of what other replicas do. */
   open(): Promise<Unsubscribe> {
     return this.#parts.unused.watch("", (key, entry) => {
       if (entry) this.#index.set(key, entry.value.usedAt !== undefined);

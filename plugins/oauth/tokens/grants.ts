@@ -55,7 +55,7 @@ export interface GrantParts {
   /** In milliseconds. */
   readonly login: number;
   readonly reuseGrace: number;
-  /** Told, on every gateway, that a login has ended before its time. */
+  /** Told, on every replica, that a login has ended before its time. */
   readonly onRevoked: (id: string, reason: string) => void;
 }
 
@@ -79,7 +79,7 @@ export class Grants {
     return this.#known.size;
   }
 
-  /** Learns of those that are there, and of what other gateways do. */
+  /** Learns of those that are there, and of what other replicas do. */
   async open(): Promise<Unsubscribe> {
     const { kv, revoked, onRevoked } = this.#parts;
     const stops = await Promise.all([
@@ -163,7 +163,7 @@ export class Grants {
       if (subject === undefined || value.person.subject === subject) yield { id: key, ...value };
   }
 
-  /** Ends a login: its refresh tokens, its access tokens, and what is open on them, on every gateway. */
+  /** Ends a login: its refresh tokens, its access tokens, and what is open on them, on every replica. */
   async revoke(id: string, reason: string): Promise<boolean> {
     const { kv, revoked, onRevoked } = this.#parts;
     await revoked.put(id, reason);

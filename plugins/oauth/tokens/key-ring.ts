@@ -49,7 +49,7 @@ interface Opened {
   readonly keys: readonly RingKey[];
 }
 
-/** Secrets of the authorization server, which all gateways of a store share: keys that sign, and what others are derived from. */
+/** Secrets of the authorization server, which all replicas of a store share: keys that sign, and what others are derived from. */
 export class KeyRing {
   readonly #kv: Kv<StoredRing>;
   readonly #seal: Fernet;
@@ -62,7 +62,7 @@ export class KeyRing {
     this.#options = options;
   }
 
-  /** Reads the ring, or makes it where there is none, and follows what other gateways do to it. */
+  /** Reads the ring, or makes it where there is none, and follows what other replicas do to it. */
   async open(): Promise<Unsubscribe> {
     const made = this.#create();
     await this.#kv.create(RING, made);
@@ -93,7 +93,7 @@ export class KeyRing {
     return Buffer.from(hkdfSync("sha256", this.#ring.secret, "", `propylon oauth ${purpose}`, 32));
   }
 
-  /** Makes the next key when it is time; of several gateways one does. */
+  /** Makes the next key when it is time; of several replicas one does. */
   async rotateIfDue(): Promise<void> {
     const newest = this.keys.at(-1)!;
     if (Date.now() >= newest.from + this.#options.rotation - LEAD_MS) await this.rotate();

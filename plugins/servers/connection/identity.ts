@@ -26,7 +26,7 @@ export type StoredKey = z.infer<typeof keySchema>;
 /** Schema of the stored key. */
 export const storedKeySchema = keySchema;
 
-/** Schema of the key where it is sealed: another name, as gateways of before cannot read that. */
+/** Schema of the key where it is sealed: another name, as versions of before cannot read that. */
 export const sealedKeySchema = z.object({ sealed: z.string() });
 
 /** Where a sealed key is kept, and what opens it. */
@@ -50,7 +50,7 @@ export interface Assertion {
 }
 
 /**
- * Tells servers who makes a call: a JSON Web Token that this gateway signs and whose keys it publishes. All gateways of a store
+ * Tells servers who makes a call: a JSON Web Token that this gateway signs and whose keys it publishes. All replicas of a store
  * share one key, made when it is first needed.
  */
 export class Assertions implements AssertionKeysService {
@@ -109,7 +109,7 @@ export class Assertions implements AssertionKeysService {
     return this.#key;
   }
 
-  /** Of gateways that make one at once, the first wins. */
+  /** Of replicas that make one at once, the first wins. */
   async #read(): Promise<SigningKey> {
     const known = await this.#kv.get("signing");
     if (known) return toSigningKey(known.value);

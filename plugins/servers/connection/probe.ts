@@ -196,7 +196,7 @@ function toProbeFailure(thrown: unknown): GatewayError {
 function rungOf(error: GatewayError): ProbeRung {
   const status = statusOf(error);
   if (status === 401 || status === 403) return "auth";
-  // A redirect leads elsewhere; what would answer there is not known.
+  // A redirect leads to another server; what would answer there is not known.
   if (status !== undefined) return status >= 300 && status < 400 ? "transport" : "handshake";
   const { code, data, cause } = error;
   // Faults.network carries what the socket said; a child's last connection has a state.

@@ -107,7 +107,7 @@ export class ServerReply implements ResponseReader, SseSink {
     this.#hadSession = wire.session !== undefined;
   }
 
-  /** Reads no further; the exchange is settled elsewhere. */
+  /** Reads no further; the exchange is settled by another part. */
   abort(): void {
     this.#aborted = true;
     this.#control?.abort();

@@ -6,7 +6,7 @@ import { PlacedServer } from "./placed-server.ts";
 import { Placements } from "./placements.ts";
 import { Upstream, type UpstreamOptions } from "../upstream/upstream.ts";
 
-/** Whether one gateway of the store is to run it for all. */
+/** Whether one replica of the store is to run it for all. */
 export function isPlaced(config: UpstreamConfig): boolean {
   return "command" in config && config.placement === "one";
 }
@@ -46,7 +46,7 @@ function isUndecided(entry: EffectiveConfig["servers"][string]): boolean {
   return entry.type === "stdio" && entry.placement === undefined;
 }
 
-/** The servers that one gateway of the store runs for all. They move before this gateway ends. */
+/** The servers that one replica of the store runs for all. They move before this gateway ends. */
 export function placementsOf(gateway: PluginContext, store: Store): Placements {
   const { log } = gateway;
   const placements = gateway.keep(

@@ -23,14 +23,14 @@ import { Gate } from "../upstream/gate.ts";
 import type { FollowMessage } from "./relay-followers.ts";
 import type { Placed } from "./placement-lease.ts";
 import type { Placements } from "./placements.ts";
-import { isElsewhere, RemoteServer } from "./remote-server.ts";
+import { isNotThere, RemoteServer } from "./remote-server.ts";
 import { isWatching, type Watching } from "../upstream/subscriptions.ts";
 import type { Upstream, UpstreamOptions } from "../upstream/upstream.ts";
 import { Wants } from "./wants.ts";
 
-/** How soon a gateway that did not run the server is asked again, in milliseconds. */
+/** How soon a replica that did not run the server is asked again, in milliseconds. */
 const RETRY_MS = 250;
-/** How long the last answers may take from a gateway that gave the server up and had them all, in milliseconds. */
+/** How long the last answers may take from a replica that gave the server up and had them all, in milliseconds. */
 const LATE_MS = 5_000;
 
 /** What a {@link PlacedServer} is made of. */
@@ -41,7 +41,7 @@ export interface PlacedServerOptions {
   readonly placements: Placements;
   /** Lists to show until the server's own arrive. */
   readonly catalogue?: Catalogue | undefined;
-  /** Longest time that a call waits for a gateway to run the server, in milliseconds. */
+  /** Longest time that a call waits for a replica to run the server, in milliseconds. */
   readonly patience: number;
   /** Longest time that its first start takes, in milliseconds. */
   readonly firstStart: number;
@@ -50,10 +50,10 @@ export interface PlacedServerOptions {
   create(known: Pick<UpstreamOptions, "catalogue" | "era" | "kill">): Upstream;
 }
 
-/** What calls go to: the server itself, or the gateway that runs it. */
+/** What calls go to: the server itself, or the replica that runs it. */
 type Target = Upstream | RemoteServer;
 
-/** A server that one gateway of the store runs for all: here, or elsewhere, and its calls go there. */
+/** A server that one replica of the store runs for all: calls go to it here, or to the replica that runs it. */
 export class PlacedServer implements Placed, Watching {
   readonly name: string;
   readonly watchesSignal = true;
@@ -68,7 +68,7 @@ export class PlacedServer implements Placed, Watching {
   #catalogue: Catalogue;
   /** What it speaks, wherever it ran last: asking again may take seconds. */
   #era: Era | undefined;
-  /** As the gateway that runs it tells. */
+  /** As the replica that runs it tells. */
   #told: ServerStatus | undefined;
   #shown: ServerStatus;
   #unlisten = (): void => {};
@@ -119,7 +119,7 @@ export class PlacedServer implements Placed, Watching {
   async close(graceMs: number): Promise<void> {
     const { placements } = this.#options;
     const until = performance.now() + graceMs;
-    // Those that another gateway runs, or that wait for one, have the same time.
+    // Those that another replica runs, or that wait for one, have the same time.
     if (this.#uses.size > 0) await within(Promise.allSettled(this.#uses), graceMs);
     this.#state = "closed";
     this.#leave(0);
@@ -154,15 +154,15 @@ export class PlacedServer implements Placed, Watching {
 
   moved(): void {
     const { store, maxDepth } = this.#options;
-    const { gateway = null, fence = 0, taken = false } = this.#placement.record ?? {};
+    const { replica = null, fence = 0, taken = false } = this.#placement.record ?? {};
     // What one that died had said was there long before its lease ended.
     this.#leave(taken ? 0 : LATE_MS);
-    if (gateway !== null && gateway !== store.replica && this.#state === "open")
+    if (replica !== null && replica !== store.replica && this.#state === "open")
       this.#remote = new RemoteServer({
         name: this.name,
         store,
         maxDepth,
-        gateway,
+        replica,
         fence,
         hear: (message) => this.#hear(message),
         followed: () => this.#remote && this.#wants.tell(this.#remote),
@@ -218,7 +218,7 @@ export class PlacedServer implements Placed, Watching {
   }
 
   get #target(): Target | undefined {
-    // A gateway that was stopped for a while reads requests before it learns what it lost.
+    // A replica that was stopped for a while reads requests before it learns what it lost.
     if (this.#local) return this.#placement.lease?.isHeld === true ? this.#local : undefined;
     return this.#remote;
   }
@@ -240,7 +240,7 @@ export class PlacedServer implements Placed, Watching {
       try {
         if (target) return await use(target);
       } catch (error) {
-        if (!isElsewhere(error)) throw this.#isGone(target) ? this.#moves(error) : error;
+        if (!isNotThere(error)) throw this.#isGone(target) ? this.#moves(error) : error;
       }
       if (signal.aborted || performance.now() > until) break;
       await Promise.race([change, pause(RETRY_MS, signal)]);
@@ -256,7 +256,7 @@ export class PlacedServer implements Placed, Watching {
   #moves(cause?: unknown): GatewayError {
     if (cause !== undefined && toGatewayError(cause).code !== "upstream_error")
       return toGatewayError(cause);
-    return new GatewayError("unavailable", `Server "${this.name}" moves to another gateway.`, {
+    return new GatewayError("unavailable", `Server "${this.name}" moves to another replica.`, {
       hint: "Make the call again. It may have been carried out.",
       headers: { "retry-after": "1" },
       cause,
@@ -296,7 +296,7 @@ export class PlacedServer implements Placed, Watching {
   #show(): void {
     const { record } = this.#placement;
     const placement = {
-      gateway: record?.gateway ?? null,
+      replica: record?.replica ?? null,
       host: record?.host ?? null,
       here: this.#local !== undefined,
       since: record?.since ?? null,
@@ -304,7 +304,7 @@ export class PlacedServer implements Placed, Watching {
     };
     const status = { ...(this.#local?.status ?? this.#told ?? this.#waiting()), placement };
     const isNew = status.state !== this.#shown.state || status.reason !== this.#shown.reason;
-    const hasMoved = placement.gateway !== this.#shown.placement?.gateway;
+    const hasMoved = placement.replica !== this.#shown.placement?.replica;
     this.#shown = status;
     if (this.#local) this.#tracker.emit({ type: "state", status });
     else if (isNew || hasMoved) this.#tracker.announce(status);
@@ -318,8 +318,8 @@ export class PlacedServer implements Placed, Watching {
     const reason = {
       idle: undefined,
       open: this.#remote
-        ? "The gateway that runs it does not answer."
-        : "Moving: no gateway runs it at the moment.",
+        ? "The replica that runs it does not answer."
+        : "Moving: no replica runs it at the moment.",
       closed: "Removed from the gateway, or the gateway is closing.",
     }[this.#state];
     return { state, since, reason, attempts: 0, transport: "stdio" };

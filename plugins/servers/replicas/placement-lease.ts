@@ -6,7 +6,7 @@ import { type Kv, type Lease, storeKey, type Store } from "propylon/store";
 import { z } from "zod";
 
 /**
- * After how long without a sign of life of the gateway that runs a server another one starts it, and how much earlier that gateway
+ * After how long without a sign of life of the replica that runs a server another one starts it, and how much earlier that gateway
  * has killed its child, in milliseconds.
  */
 const TTL_MS = 1_500;
@@ -19,14 +19,14 @@ const MOVE_MS = 10_000;
 const MAX_TRIES = 10;
 
 export const placementSchema = z.object({
-  /** Id of the gateway that runs it; `null`: none. */
-  gateway: z.string().nullable(),
+  /** Id of the replica that runs it; `null`: none. */
+  replica: z.string().nullable(),
   host: z.string().nullable(),
   since: z.string().nullable(),
   /** Of its lease, or the last one's. */
   fence: z.number(),
   moves: z.number(),
-  /** Whether the gateway before had not given it up: it died, or lost it. */
+  /** Whether the replica before had not given it up: it died, or lost it. */
   taken: z.boolean().exactOptional(),
 });
 
@@ -55,7 +55,7 @@ export interface PlacementOptions {
 }
 
 /**
- * Where one server runs: at the gateway that holds its lease. Outlives reloads, so that a changed entry follows the one before at
+ * Where one server runs: at the replica that holds its lease. Outlives reloads, so that a changed entry follows the one before at
  * the same gateway.
  */
 export class PlacementLease {
@@ -97,7 +97,7 @@ export class PlacementLease {
     if (this.isEmpty) await this.stop(graceMs);
   }
 
-  /** Gives it to another gateway, once and for all; resolves when nothing of it runs here. */
+  /** Gives it to another replica, once and for all; resolves when nothing of it runs here. */
   async stop(graceMs = MOVE_MS): Promise<void> {
     this.#grace = graceMs;
     this.#over.abort();
@@ -131,13 +131,13 @@ export class PlacementLease {
     const { name, store, log } = this.#options;
     try {
       if (this.#over.signal.aborted || !lease.isHeld) return;
-      // Before the others are told of it: a gateway that asks then is served, and the child starts meanwhile.
+      // Before the others are told of it: a replica that asks then is served, and the child starts meanwhile.
       this.lease = lease;
       for (const server of this.#placed) server.begin(lease.signal);
-      const here = { gateway: store.replica, host: hostname(), since: new Date().toISOString() };
+      const here = { replica: store.replica, host: hostname(), since: new Date().toISOString() };
       const record = await this.#write(lease.fence, here);
       this.tell(record);
-      log.info({ server: name, moves: record.moves }, "the server runs at this gateway");
+      log.info({ server: name, moves: record.moves }, "the server runs at this replica");
       await untilAborted(AbortSignal.any([lease.signal, this.#over.signal]));
     } finally {
       await this.#end(lease);
@@ -150,27 +150,27 @@ export class PlacementLease {
     this.lease = undefined;
     await Promise.all([...this.#placed].map((server) => server.end(grace)));
     if (isLost) this.#options.log.warn({ server: this.#options.name }, "the server was given up");
-    else await this.#write(lease.fence, { gateway: null, host: null, since: null }).catch(() => {});
+    else await this.#write(lease.fence, { replica: null, host: null, since: null }).catch(() => {});
     await lease.release();
   }
 
   /** @throws {Error} when a holder of later has written */
   async #write(
     fence: number,
-    where: Pick<PlacementRecord, "gateway" | "host" | "since">,
+    where: Pick<PlacementRecord, "replica" | "host" | "since">,
   ): Promise<PlacementRecord> {
     const { name, records } = this.#options;
     const key = storeKey(name);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const before = await records.get(key);
-      const { fence: last = fence, moves = 0, gateway = null } = before?.value ?? {};
+      const { fence: last = fence, moves = 0, replica = null } = before?.value ?? {};
       if (last > fence) break;
       const hasMoved = last < fence;
       const record = {
         ...where,
         fence,
         moves: hasMoved ? moves + 1 : moves,
-        taken: hasMoved && gateway !== null,
+        taken: hasMoved && replica !== null,
       };
       if ((await records.update(key, record, before?.rev ?? 0)) !== undefined) return record;
     }

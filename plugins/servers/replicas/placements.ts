@@ -10,7 +10,7 @@ import { RelayedCalls } from "./relayed-calls.ts";
 /** Wait before it is tried again to listen while the store is away, in milliseconds. */
 const RETRY_MS = 500;
 
-/** The servers of a gateway that one gateway of the store runs for all. Made with the first of them. */
+/** The servers of a gateway that one replica of the store runs for all. Made with the first of them. */
 export class Placements {
   readonly #store: Store;
   readonly #log: Logger;
@@ -49,7 +49,7 @@ export class Placements {
     if (this.#all.get(name) === placement) this.#all.delete(name);
   }
 
-  /** Moves what runs here to the other gateways; without one it goes on here. Never rejects. */
+  /** Moves what runs here to the other replicas; without one it goes on here. Never rejects. */
   async move(): Promise<void> {
     if (this.#all.size === 0) return;
     const others = await this.#store.others().catch(() => undefined);
@@ -113,7 +113,7 @@ export class Placements {
   /** The newest that serves: the one before serves on until its successor does. */
   #running({ server: name, fence }: RelayQuestion): ManagedServer {
     const placement = this.#all.get(name);
-    // A gateway that was stopped for a while may run it no more, and not know that yet.
+    // A replica that was stopped for a while may run it no more, and not know that yet.
     const isHeld = placement?.lease?.isHeld === true && placement.lease.fence === fence;
     const all = isHeld ? [...placement.placed] : [];
     const running = all.flatMap(({ local }) => local ?? []).toReversed();
@@ -121,7 +121,7 @@ export class Placements {
       ({ status: { state } }) => state === "ready" || state === "degraded",
     );
     const found = serving ?? running[0];
-    if (!found) throw new GatewayError("not_found", "This gateway does not run the server.");
+    if (!found) throw new GatewayError("not_found", "This replica does not run the server.");
     return found;
   }
 }

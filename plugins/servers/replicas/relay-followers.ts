@@ -3,22 +3,22 @@ import type { ServerEvent } from "propylon/kit";
 import { CoalescingQueue } from "./coalescing-queue.ts";
 import type { RelayQuestion } from "./relay.ts";
 
-/** Resources that clients of one gateway may watch at a server. */
+/** Resources that clients of one replica may watch at a server. */
 const MAX_WATCHED = 10_000;
 
-/** What a gateway that follows a server is told. */
+/** What a replica that follows a server is told. */
 export type FollowMessage =
   | { readonly status: ServerStatus }
   | { readonly catalogue: Catalogue }
   | { readonly event: Exclude<ServerEvent, { type: "state" | "changed" }> };
 
-/** A gateway whose clients are served by a server that runs here. */
+/** A replica whose clients are served by a server that runs here. */
 interface Follower {
   readonly server: Server;
   readonly watched: Set<string>;
 }
 
-/** The gateways that follow servers of this one: they show what these are, and hear what these say. */
+/** The replicas that follow servers of this one: they show what these are, and hear what these say. */
 export class RelayFollowers {
   readonly #all = new Map<string, Follower>();
 
@@ -48,13 +48,13 @@ export class RelayFollowers {
   }
 
   /**
-   * Clients of a gateway that follows want to hear of something, or no more.
-   * @throws {GatewayError} what the server says; `not_found` when that gateway does not follow; `rate_limited`
+   * Clients of a replica that follows want to hear of something, or no more.
+   * @throws {GatewayError} what the server says; `not_found` when that replica does not follow; `rate_limited`
    */
   async want(question: Extract<RelayQuestion, { verb: "want" }>): Promise<void> {
     const { id, subscribe, unsubscribe, level, roots } = question;
     const follower = this.#all.get(id);
-    if (!follower) throw new GatewayError("not_found", "This gateway is not followed.");
+    if (!follower) throw new GatewayError("not_found", "This replica is not followed.");
     const { server, watched } = follower;
     if (subscribe !== undefined) await watch(follower, subscribe);
     if (unsubscribe !== undefined && watched.delete(unsubscribe))
@@ -76,7 +76,7 @@ function tell(queue: CoalescingQueue<FollowMessage>, server: Server, event: Serv
 async function watch({ server, watched }: Follower, uri: string): Promise<void> {
   if (watched.has(uri)) return;
   if (watched.size >= MAX_WATCHED)
-    throw new GatewayError("rate_limited", "Clients of one gateway watch too many resources.");
+    throw new GatewayError("rate_limited", "Clients of one replica watch too many resources.");
   watched.add(uri);
   try {
     await server.subscribe?.(uri);

@@ -3,7 +3,7 @@ import { boundedRecord } from "propylon/kit";
 import { keepPrincipal, keptErrorSchema, keptPrincipalSchema, scanJson } from "propylon/internal";
 import { z } from "zod";
 
-/** What gateways ask each other about servers. */
+/** What replicas ask each other about servers. */
 export const RELAY_TOPIC = "placed";
 
 const jsonSchema = boundedRecord(z.string(), z.unknown(), 10_000);
@@ -30,16 +30,16 @@ const callSchema = z.object({
   }),
 });
 
-/** A call as it is told to the gateway that runs its server. */
+/** A call as it is told to the replica that runs its server. */
 export type RelayedCall = z.output<typeof callSchema>;
 
 const common = {
   server: z.string(),
-  /** Of the lease that the asked gateway is believed to hold. */
+  /** Of the lease that the asked replica is believed to hold. */
   fence: z.number(),
 };
 
-/** What one gateway wants of the one that runs a server. */
+/** What one replica wants of the one that runs a server. */
 export const questionSchema = z.discriminatedUnion("verb", [
   /** Runs a call, or waits for the task of one. */
   z.object({
@@ -60,7 +60,7 @@ export const questionSchema = z.discriminatedUnion("verb", [
   }),
   /** Tells how the server is, its lists, and what it says on its own. */
   z.object({ ...common, verb: z.literal("follow"), id: z.string() }),
-  /** What clients of a gateway that follows want to hear of. */
+  /** What clients of a replica that follows want to hear of. */
   z.object({
     ...common,
     verb: z.literal("want"),
@@ -93,7 +93,7 @@ export const callMessageSchema = z.union([
 /** One of them. */
 export type CallMessage = z.output<typeof callMessageSchema>;
 
-/** A call as it is told to another gateway. */
+/** A call as it is told to another replica. */
 export function toRelayed(call: Call): RelayedCall {
   const { id, method, source, endpoint, name, args, params, meta, timeout, principal, peer } = call;
   return {
@@ -135,6 +135,6 @@ export function toAnswer(text: string, maxDepth: number): Answer {
   const { members, fault } = scanJson(chunks, maxDepth);
   const id = members.find(({ name }) => name === "id");
   if (fault !== undefined || !id)
-    throw new GatewayError("upstream_error", "The gateway that runs the server sent no answer.");
+    throw new GatewayError("upstream_error", "The replica that runs the server sent no answer.");
   return Answer.raw({ chunks, idStart: id.start, idEnd: id.end });
 }

@@ -17,14 +17,14 @@ import {
 import { CoalescingQueue } from "./coalescing-queue.ts";
 import { type CallMessage, type RelayQuestion, type RelayedCall, toText } from "./relay.ts";
 
-/** Calls of other gateways that run here at a time: of all servers, and of one principal. */
+/** Calls of other replicas that run here at a time: of all servers, and of one principal. */
 const MAX_CALLS = 500;
 const MAX_OF_ONE = 250;
 
 type CallQuestion = Extract<RelayQuestion, { verb: "call" }>;
 type AnswerQuestion = Extract<RelayQuestion, { verb: "answer" }>;
 
-/** Calls that other gateways have run here, because this one runs their server. */
+/** Calls that other replicas have run here, because this one runs their server. */
 export class RelayedCalls {
   readonly #open = new Map<string, RelayedPeer>();
   readonly #shares = new FairQuota();
@@ -67,7 +67,7 @@ export class RelayedCalls {
 function busy(): GatewayError {
   return new GatewayError(
     "rate_limited",
-    "The gateway that runs the server has too many calls of other gateways.",
+    "The replica that runs the server has too many calls of other replicas.",
     { hint: "Make the call again in a moment.", headers: { "retry-after": "1" } },
   );
 }
@@ -103,7 +103,7 @@ function toCall(relayed: RelayedCall, { server, peer, queue, signal }: CallParts
   };
 }
 
-/** The client of a call, at another gateway. */
+/** The client of a call, at another replica. */
 class RelayedPeer implements Peer {
   readonly key: string;
   readonly era: Peer["era"];

@@ -17,7 +17,7 @@ import {
   writeJson,
 } from "propylon/kit";
 import { abortableOf, abortError, keepError, restoreError } from "propylon/internal";
-import { isUnheard, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, isUnheard, type Store } from "propylon/store";
 import type { FollowMessage } from "./relay-followers.ts";
 import {
   type CallMessage,
@@ -28,11 +28,9 @@ import {
   toRelayed,
 } from "./relay.ts";
 
-/** Wait before a gateway that could not be followed is followed again, in milliseconds. */
+/** Wait before a replica that could not be followed is followed again, in milliseconds. */
 const RETRY_MS = 250;
-/** How long the other gateway may take for anything but a call, in milliseconds. */
-const ASK_MS = 30_000;
-/** Wants of clients told at a time. There may be thousands after a move, and a gateway refuses questions beyond its bound. */
+/** Wants of clients told at a time. There may be thousands after a move, and a replica refuses questions beyond its bound. */
 const MAX_WANTS = 16;
 /** Longest question, in characters of JSON; the store's bound is a little higher. */
 const MAX_TEXT = 900_000;
@@ -50,12 +48,12 @@ type AnswerQuestion = Extract<Asked, { verb: "answer" }>;
 export interface RemoteOptions {
   readonly name: string;
   readonly store: Store;
-  /** The gateway that runs it, and the fence of its lease. */
-  readonly gateway: string;
+  /** The replica that runs it, and the fence of its lease. */
+  readonly replica: string;
   readonly fence: number;
   /** Deepest accepted nesting of an answer. */
   readonly maxDepth: number;
-  /** What the other gateway tells of the server. */
+  /** What the other replica tells of the server. */
   hear(message: FollowMessage): void;
   /** It is followed from now on, and knows nothing of what clients here want. */
   followed(): void;
@@ -63,17 +61,17 @@ export interface RemoteOptions {
   lost(): void;
 }
 
-/** Whether an error says that the asked gateway does not run the server, so that nothing was done. */
-export function isElsewhere(error: unknown): boolean {
-  return error instanceof Elsewhere;
+/** Whether an error says that the asked replica does not run the server, so that nothing was done. */
+export function isNotThere(error: unknown): boolean {
+  return error instanceof NotThere;
 }
 
-class Elsewhere extends Error {}
+class NotThere extends Error {}
 
-/** A server that another gateway of the store runs, for as long as that one does. */
+/** A server that another replica of the store runs, for as long as that one does. */
 export class RemoteServer {
   readonly #options: RemoteOptions;
-  /** This gateway, as one that follows. */
+  /** This replica, as one that follows. */
   readonly #id = randomUUID();
   readonly #closed = new AbortController();
   readonly #running = new Set<AbortController>();
@@ -85,7 +83,7 @@ export class RemoteServer {
     void this.#follow();
   }
 
-  /** @throws {Elsewhere}; what the call's server, or its gateway, says */
+  /** @throws {NotThere}; what the call's server, or its replica, says */
   request(call: Call): Promise<Answer> {
     return this.#run(call, undefined);
   }
@@ -100,13 +98,13 @@ export class RemoteServer {
 
   async probe(signal: AbortSignal): Promise<ProbeReport> {
     for await (const report of this.#ask<ProbeReport>({ verb: "probe" }, signal)) return report;
-    throw new Elsewhere();
+    throw new NotThere();
   }
 
-  /** Clients here want to hear of something, or no more. @throws {Elsewhere}; {GatewayError} what the server says */
+  /** Clients here want to hear of something, or no more. @throws {NotThere}; {GatewayError} what the server says */
   async want(what: Omit<Extract<Asked, { verb: "want" }>, "verb" | "id">): Promise<void> {
     const end = await this.#turns.take(this.#closed.signal).catch(() => {
-      throw new Elsewhere();
+      throw new NotThere();
     });
     try {
       await this.#tell({ verb: "want", id: this.#id, ...what });
@@ -193,7 +191,7 @@ export class RemoteServer {
       else client.hear(read);
     }
     if (outcome === undefined)
-      throw new GatewayError("unavailable", "The gateway that runs the server gave no answer.");
+      throw new GatewayError("unavailable", "The replica that runs the server gave no answer.");
     if (isGatewayError(outcome)) throw outcome;
     return outcome;
   }
@@ -206,37 +204,37 @@ export class RemoteServer {
   }
 
   async #tell(question: Asked): Promise<void> {
-    for await (const _ of this.#ask(question, timeoutSignal(ASK_MS)));
+    for await (const _ of this.#ask(question, timeoutSignal(ASK_TIMEOUTS.serve)));
   }
 
-  /** @throws {Elsewhere}; {GatewayError} `too_large` */
+  /** @throws {NotThere}; {GatewayError} `too_large` */
   async *#ask<T>(asked: Asked, signal: AbortSignal): AsyncIterable<T> {
-    const { store, gateway, name: server, fence } = this.#options;
+    const { store, replica, name: server, fence } = this.#options;
     const question = { ...asked, server, fence };
     if (writeJson(question).length > MAX_TEXT)
       throw new GatewayError(
         "too_large",
-        `What is sent to server "${server}" is too large: another gateway runs it.`,
+        `What is sent to server "${server}" is too large: another replica runs it.`,
         { hint: `Send less than ${MAX_TEXT} characters.` },
       );
     let isDone = false;
     try {
-      for await (const answer of store.ask<T>(gateway, RELAY_TOPIC, question, signal)) {
+      for await (const answer of store.ask<T>(replica, RELAY_TOPIC, question, signal)) {
         isDone = true;
         yield answer;
       }
     } catch (error) {
       // Before anything else it looks whether it runs it; what a server says comes as an answer.
-      const isNotThere = isGatewayError(error) && error.code === "not_found";
-      if (!isDone && (isNotThere || isUnheard(error))) throw new Elsewhere();
+      const isUnknown = isGatewayError(error) && error.code === "not_found";
+      if (!isDone && (isUnknown || isUnheard(error))) throw new NotThere();
       throw error;
     }
   }
 }
 
-/** The client of a call that another gateway runs. */
+/** The client of a call that another replica runs. */
 class RelayedClient {
-  /** Of the call, among those of that gateway. */
+  /** Of the call, among those of that replica. */
   readonly id = randomUUID();
   readonly #call: Call;
   readonly #answer: (answer: AnswerQuestion) => Promise<void>;

@@ -1,9 +1,9 @@
-import { isElsewhere, RemoteServer } from "./remote-server.ts";
+import { isNotThere, RemoteServer } from "./remote-server.ts";
 import type { Upstream } from "../upstream/upstream.ts";
 import { WantedLevels } from "../upstream/wanted-levels.ts";
 import { WatchCounts } from "../upstream/watch-counts.ts";
 
-/** What clients want to hear of a server, whichever gateway runs it. */
+/** What clients want to hear of a server, whichever replica runs it. */
 export class Wants {
   readonly #counts = new WatchCounts();
   readonly #levels = new WantedLevels();
@@ -26,8 +26,8 @@ export class Wants {
     try {
       await subscribe(target, uri);
     } catch (error) {
-      // It is told as soon as that gateway is followed.
-      if (isElsewhere(error)) return;
+      // It is told as soon as that replica is followed.
+      if (isNotThere(error)) return;
       this.#counts.remove(uri);
       throw error;
     }

@@ -38,6 +38,6 @@ it("no answer, none in time and one of another form are unavailable; a failure i
   for (const [body, timeout] of [["wait", 50], ["word"], ["none"]] as const)
     await expect(ask(body, timeout)).rejects.toMatchObject({
       code: "unavailable",
-      message: "The gateway that was asked did not answer.",
+      message: "The replica that was asked did not answer.",
     });
 });

@@ -2,18 +2,18 @@ import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import { FleetEvents, type PassingEvent } from "../../../plugins/events/fleet-events.ts";
+import { PassingEvents, type PassingEvent } from "../../../plugins/events/fleet-events.ts";
 
 /** Two gateways of one store; the first reads along at the second. */
 async function startPair() {
   const driver = Object.assign(new MemoryDriver(), { shared: true });
   const heard: PassingEvent[] = [];
   let missed = 0;
-  const start = async (tell: ConstructorParameters<typeof FleetEvents>[1]) => {
+  const start = async (tell: ConstructorParameters<typeof PassingEvents>[1]) => {
     const store = new GatewayStore(driver, pino({ level: "silent" }));
     await store.join();
     onTestFinished(() => store.close());
-    const fleet = new FleetEvents(store.scope("events"), tell);
+    const fleet = new PassingEvents(store.scope("events"), tell);
     await fleet.open();
     onTestFinished(() => fleet.close());
     return fleet;

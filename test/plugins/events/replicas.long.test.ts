@@ -113,8 +113,8 @@ it.each(STORES)(
     expect([...seen, ...stepsOf(moving)]).toEqual(stepsOf(stays));
     expect(new Set(stepsOf(stays)).size).toBe(MOVES);
     expect([...gaps, ...gapsOf(moving)]).toEqual([]);
-    const { gateway, step } = stays.told("test_step")[0]!;
-    expect({ step, isNamed: typeof gateway }).toEqual({ step: 0, isNamed: "string" });
+    const { replica, step } = stays.told("test_step")[0]!;
+    expect({ step, isNamed: typeof replica }).toEqual({ step: 0, isNamed: "string" });
     moving.close();
     stays.close();
 
@@ -173,11 +173,11 @@ it.each(STORES)(
     });
     one.say("It rains.");
     await until(() => reader.told("log").length > 0);
-    const { gateway: id } = reader.told("call_end")[0]!;
+    const { replica: id } = reader.told("call_end")[0]!;
     expect(reader.told("log")).toEqual([
-      { at: expect.any(String), gateway: id, line: expect.objectContaining({ msg: "It rains." }) },
+      { at: expect.any(String), replica: id, line: expect.objectContaining({ msg: "It rains." }) },
     ]);
-    const phases = reader.told("progress").map(({ gateway, phase }) => [gateway, phase]);
+    const phases = reader.told("progress").map(({ replica, phase }) => [replica, phase]);
     expect(phases.slice(-2)).toEqual([
       [id, "start"],
       [id, "end"],
@@ -193,7 +193,7 @@ it.each(STORES)(
       return list.total === 2 && list;
     });
     expect(listed).toMatchObject({ ok: true, total: 2, complete: true, next: null });
-    const there = listed.calls.find((each: { gateway: string }) => each.gateway === id);
+    const there = listed.calls.find((each: { replica: string }) => each.replica === id);
     expect(there).toMatchObject({ server: "walker", name: "stroll" });
     const first = await ask(two, "/calls?limit=1");
     const second = await ask(one, `/calls?limit=1&after=${first.next}`);
@@ -212,8 +212,8 @@ it.each(STORES)(
       return entries.length === 2 && entries;
     });
     const byCall = new Map(
-      shown.map((entry: { id: string; gateway: string }) => [entry.id, entry.gateway]),
+      shown.map((entry: { id: string; replica: string }) => [entry.id, entry.replica]),
     );
-    for (const each of listed.calls) expect(byCall.get(each.id)).toBe(each.gateway);
+    for (const each of listed.calls) expect(byCall.get(each.id)).toBe(each.replica);
   },
 );

@@ -251,7 +251,7 @@ it("a switch at one gateway of a shared store counts at the other, and none is l
   const [one, two] = [await startOn(kept, url), await startOn(kept, url)];
   await one.service.set([OFF], "key:ci");
   await until(() => !two.service.isToolEnabled("house", "alpha"));
-  expect(two.changes).toEqual([{ ...OFF, by: "key:ci", elsewhere: true }]);
+  expect(two.changes).toEqual([{ ...OFF, by: "key:ci", remote: true }]);
   expect(one.changes).toEqual([{ ...OFF, by: "key:ci" }]);
   await two.service.set([{ ...OFF, tool: "beta" }], "key:cd");
   await until(() => !one.service.isToolEnabled("house", "beta"));

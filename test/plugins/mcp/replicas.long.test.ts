@@ -10,7 +10,7 @@ import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { ServerEvent } from "../../../core/call/server.ts";
 import { EndpointContext } from "../../../plugins/mcp/view/context.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";
-import { SessionPeers } from "../../../plugins/mcp/replicas/session-peers.ts";
+import { RemoteSessions } from "../../../plugins/mcp/replicas/session-peers.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";
@@ -455,7 +455,7 @@ describe.each(STORES)("gateways of one %s", (_name, start) => {
     const reading = await resume(two, headers, lost);
     await one.die();
     const told = await reading.text();
-    expect(told).toContain("The gateway that ran this call is gone.");
+    expect(told).toContain("The replica that ran this call is gone.");
     const twice = await (await resume(two, headers, lost)).text();
     expect(twice).toContain('"id":"lost"');
     expect(twice).toContain('"code":"unavailable"');
@@ -468,9 +468,9 @@ it("streams that come from other gateways are bounded, of one principal and in a
   onTestFinished(() => served.close());
   const { host } = served;
   const sessions = { find: () => undefined, save: async () => {}, saveLater: () => {} };
-  const peers = new SessionPeers(new EndpointContext("mcp", host), sessions);
+  const peers = new RemoteSessions(new EndpointContext("mcp", host), sessions);
   onTestFinished(() => peers.close());
-  const elsewhere = { gateway: "gone", eventId: undefined };
+  const elsewhere = { replica: "gone", eventId: undefined };
   const follow = async (principal: string): Promise<string> => {
     const session = new Session(principal, "2025-11-25", {});
     const parts = peers.follow(session, elsewhere, new AbortController().signal);

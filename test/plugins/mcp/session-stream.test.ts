@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { EndpointContext } from "../../../plugins/mcp/view/context.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";
-import { SessionPeers } from "../../../plugins/mcp/replicas/session-peers.ts";
+import { RemoteSessions } from "../../../plugins/mcp/replicas/session-peers.ts";
 import { serve } from "./kit.ts";
 import { Journals } from "../../../plugins/mcp/message/journal.ts";
 import { RemoteStream } from "../../../plugins/mcp/replicas/remote-stream.ts";
@@ -70,7 +70,7 @@ it("streams that this gateway tells others are bounded, and those refused stay w
     save: async () => {},
     saveLater: () => {},
   };
-  const peers = new SessionPeers(context, sessions);
+  const peers = new RemoteSessions(context, sessions);
   onTestFinished(() => peers.close());
   const topic = `sessions/${createHash("sha256").update("mcp").digest("base64url")}`;
   const left = new AbortController();

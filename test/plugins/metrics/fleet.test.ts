@@ -10,8 +10,8 @@ const talker = definePlugin({
 });
 
 interface Figures {
-  readonly gateways: readonly {
-    readonly gateway: string;
+  readonly replicas: readonly {
+    readonly replica: string;
     readonly metrics: { readonly tool_calls_total: number } | null;
   }[];
 }
@@ -23,17 +23,17 @@ async function start(kept: KeptStore) {
     client: false,
   });
   const ask = (query: string) => fetch(`${url}/_meta/metrics?${query}`);
-  const read = async () => ((await (await ask("all=1")).json()) as Figures).gateways;
+  const read = async () => ((await (await ask("all=1")).json()) as Figures).replicas;
   const talk = () => gateway.call({ server: "talker", name: "talk" });
   return { ask, read, talk };
 }
 
-it("tells the figures of every gateway of the store, and which of them does not answer", async () => {
+it("tells the figures of every replica of the store, and which of them does not answer", async () => {
   const kept = new KeptStore({ shared: true });
   const [first, second] = [await start(kept), await start(kept)];
   await first.talk();
   for (let call = 0; call < 2; call++) await second.talk();
-  const totalsOf = ({ metrics: figures }: Figures["gateways"][number]) => figures?.tool_calls_total;
+  const totalsOf = ({ metrics: figures }: Figures["replicas"][number]) => figures?.tool_calls_total;
   for (const { read } of [first, second]) expect((await read()).map(totalsOf)).toEqual([1, 2]);
   // As after a kill: listed for a moment, and silent.
   const gone = { id: "00000000-0000-4000-8000-000000000000", version: "1", since: 0 };
@@ -43,7 +43,7 @@ it("tells the figures of every gateway of the store, and which of them does not 
   const head = entry!.value.slice(0, entry!.value.indexOf("{"));
   await kept.driver.put("core/replicas", gone.id, `${head}${value}`, { until });
   expect(await second.read()).toMatchObject([
-    { gateway: gone.id, since: "1970-01-01T00:00:00.000Z", metrics: null },
+    { replica: gone.id, since: "1970-01-01T00:00:00.000Z", metrics: null },
     { metrics: { tool_calls_total: 1 } },
     { metrics: { tool_calls_total: 2 } },
   ]);

@@ -12,7 +12,7 @@ function rateOf(hold: Meter["hold"]): Rate {
   const options = { per: "principal", rate: 2, interval: 60_000, burst: 2 } as never;
   const meterOf = (): Meter => ({ hold }) as Meter;
   return new Rate("shared", options, (_name, burst, interval) => {
-    return new SharedTokens({ burst, interval, meterOf, sizeOfFleet: () => 1 });
+    return new SharedTokens({ burst, interval, meterOf, countReplicas: () => 1 });
   });
 }
 

@@ -32,7 +32,7 @@ it("thousands of watched resources are all told to the gateway that runs the ser
   const remote: RemoteServer = new RemoteServer({
     name: "placed",
     store: here!,
-    gateway: there!.replica,
+    replica: there!.replica,
     fence: 1,
     maxDepth: 10,
     hear: () => {},

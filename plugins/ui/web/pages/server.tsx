@@ -128,8 +128,8 @@ function Facts({ row }: { readonly row: ServerRow }): ReactNode {
         <div>
           <dt>Runs at</dt>
           <dd>
-            {row.placement.host ?? "no gateway at the moment"}
-            {row.placement.here && ", this gateway"}
+            {row.placement.host ?? "no replica at the moment"}
+            {row.placement.here && ", this replica"}
             {row.placement.since !== null && (
               <>
                 , since <Moment at={row.placement.since} />
