@@ -15,6 +15,7 @@ export { isHttpUrl, readCount } from "./program.ts";
 export type { Running, StartOptions } from "./open-gateway.ts";
 export { runGateway, start } from "./start.ts";
 export { transportOf } from "../gateway/check/clients.ts";
+export { print, table } from "./answer-table.ts";
 export { choose, nearest } from "../kit/spelling.ts";
 export { usableName } from "../config/names.ts";
 export { freePort, isPortFree } from "../kit/port.ts";

@@ -1,5 +1,5 @@
 import type { CommandDefinition, CommandFlag, CommandInput, Json } from "propylon";
-import { type ClientFlags, SEND_KEY_FLAG } from "propylon/cli";
+import { type ClientFlags, print, SEND_KEY_FLAG } from "propylon/cli";
 import type { AdminRequest } from "./ask.ts";
 
 /** Flags of every command that asks a running gateway. */
@@ -45,7 +45,7 @@ export function asking(
     ...more,
     flags: [...flags, ...ASKING],
     async run({ arguments: words, flags: given }: CommandInput<Flags>) {
-      const [{ ask }, { print }] = await Promise.all([import("./ask.ts"), import("./print.ts")]);
+      const { ask } = await import("./ask.ts");
       print(await ask(given, to(words, given)), given.json);
     },
   };

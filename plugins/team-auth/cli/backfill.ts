@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { GatewayError, type Json } from "propylon";
-import type { ClientFlags } from "propylon/cli";
+import { type ClientFlags, table } from "propylon/cli";
 import { ask } from "./ask.ts";
-import { table } from "./print.ts";
 
 /** Flags of `propylon team-auth backfill`. */
 export interface BackfillFlags extends ClientFlags {

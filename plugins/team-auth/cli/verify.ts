@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { GatewayError, type Json } from "propylon";
-import type { ClientFlags } from "propylon/cli";
+import { type ClientFlags, print } from "propylon/cli";
 import { ask } from "./ask.ts";
-import { print } from "./print.ts";
 
 const PASSWORD_BYTES = 24;
 

@@ -1,5 +1,5 @@
-import type { Json } from "propylon";
-import { isObject } from "propylon/kit";
+import type { Json } from "../kit/types.ts";
+import { isObject } from "../kit/json.ts";
 
 /** Lists as a table, everything else as lines of `name: value`; with `json` as it came. */
 export function print(answer: Json, json: boolean | undefined): void {
