@@ -40,7 +40,8 @@ export interface ServerView {
   readonly placement: Server["status"]["placement"] | null;
   /** Where it is declared: in the config, where it can be deleted, or by a plugin. */
   readonly origin: "config" | "plugin";
-  readonly serverInfo: unknown;
+  /** As the server says it. */
+  readonly serverInfo: Json | null;
   readonly tools: { readonly total: number; readonly enabled: number };
   readonly resources: number;
   readonly prompts: number;
@@ -78,7 +79,7 @@ export interface ToolView {
   readonly description: string | null;
   readonly inputSchema: unknown;
   readonly outputSchema: unknown;
-  readonly annotations: unknown;
+  readonly annotations: Tool["annotations"] | null;
 }
 
 /** A resource or template in `GET /_meta/servers/:server/resources`. */
@@ -97,7 +98,7 @@ export interface PromptView {
   readonly name: string;
   readonly title: string | null;
   readonly description: string | null;
-  readonly arguments: unknown;
+  readonly arguments: readonly { readonly name: string; readonly required?: boolean }[];
 }
 
 /** The parts of the gateway that are managed, looked up by name. */
@@ -170,7 +171,8 @@ export class Administration {
       name: prompt.name,
       title: textOrNull(prompt["title"]),
       description: textOrNull(prompt["description"]),
-      arguments: prompt["arguments"] ?? [],
+      // A prompt whose arguments are something else is left out of the catalogue.
+      arguments: (prompt["arguments"] ?? []) as PromptView["arguments"],
     }));
   }
 

@@ -16,13 +16,23 @@ const questionSchema = z.object({
   query: querySchema.optional(),
   cancel: z.string().optional(),
 });
+
+/** A call of one gateway or another. */
+interface ShownCall extends Omit<RunningCall, "principal" | "started"> {
+  /** Id of the gateway that it runs at, where several share the store. */
+  readonly gateway?: string;
+  /** Ref of who made it. */
+  readonly principal: string;
+  /** Where it stands in the list: when it began, and its id. */
+  readonly place: string;
+}
+
+/** What is read here of a call that another gateway shows. */
 const callSchema = z.looseObject({
   id: z.string(),
-  /** Ref of who made it. */
   principal: z.string(),
-  /** Where it stands in the list: when it began, and its id. */
   place: z.string(),
-});
+}) as unknown as z.ZodType<ShownCall>;
 const pageSchema = z.object({ total: z.int(), calls: z.array(callSchema).max(10_000) });
 const cancelledSchema = z.object({
   server: z.string(),
@@ -34,7 +44,6 @@ const cancelledSchema = z.object({
 export type Viewer = z.output<typeof viewerSchema>;
 /** A page of calls. */
 export type CallsQuery = z.output<typeof querySchema>;
-type ShownCall = z.output<typeof callSchema>;
 type ReplicaPage = z.output<typeof pageSchema>;
 /** What became of a call that was to be cancelled. */
 export type CancelledCall = z.output<typeof cancelledSchema>;

@@ -31,6 +31,11 @@ const callSchema = z.strictObject({
   timeout: z.number().int().min(1).max(86_400_000).optional(),
 });
 
+/** A call in `GET /_meta/calls`. */
+export type RunningCallView = Awaited<ReturnType<typeof listCalls>>["calls"][number];
+/** Body of `POST /_meta/calls`. */
+export type ManualCall = z.input<typeof callSchema>;
+
 /** Calls while they run: which there are, the end of one, and a call by hand. Operators see all of them, others their own. */
 export function callRoutes(gateway: AdminContext): void {
   const look = { access: "caller", mutates: false, management: true } as const;
@@ -44,7 +49,7 @@ export function callRoutes(gateway: AdminContext): void {
   gateway.route("POST", "/_meta/calls", look, (event) => makeCall(gateway, event));
 }
 
-async function listCalls(running: CallsInFlight, event: RouteEvent): Promise<object> {
+async function listCalls(running: CallsInFlight, event: RouteEvent) {
   const query = checkInput(Object.fromEntries(event.url.searchParams), pageSchema);
   const viewer = viewerOf(event);
   const { calls, next, ...about } = await running.list(viewer, query);

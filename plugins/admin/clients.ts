@@ -13,13 +13,16 @@ const querySchema = z.strictObject({
   key: z.enum(["0", "1"]).default("0"),
 });
 
+/** Answer of `GET /_meta/clients`: how each client is set up. */
+export type ClientsView = ReturnType<typeof describeClients>;
+
 /** How clients are set up, as the command `client-config` says it. */
 export function clientRoutes(gateway: PluginContext): void {
   const policy = { access: "viewer", mutates: false, management: true } as const;
   gateway.route("GET", "/_meta/clients", policy, (event) => describeClients(gateway, event));
 }
 
-function describeClients({ info }: PluginContext, { url: { searchParams } }: RouteEvent): object {
+function describeClients({ info }: PluginContext, { url: { searchParams } }: RouteEvent) {
   const { url, key } = checkInput(Object.fromEntries(searchParams), querySchema);
   const { name, plugins } = info.describe();
   return {

@@ -37,27 +37,17 @@ const editsSchema = z.strictObject({
     }),
 });
 
+/** Answer of `GET /_meta/config/origin`: every value of the config in force, and whether it may be edited here. */
+export type ConfigOriginView = ReturnType<typeof describeOrigin>;
+
 /** Where each value of the config comes from, what a change of the file would do, and the change itself. */
 export function editRoutes(gateway: AdminContext, options: AdminOptions): void {
-  const {
-    info,
-    services: { management },
-  } = gateway;
+  const { management } = gateway.services;
   const look = { access: "operator", mutates: false, management: true } as const;
   const check = { ...look, access: "admin" } as const;
   gateway.route("GET", "/_meta/config/origin", look, ({ res }) => {
-    const why = refusalOf(gateway, options);
-    const version = management.configVersion;
-    res.headers.set("etag", `"${version}"`);
-    return {
-      ok: true,
-      file: management.configFile ?? null,
-      generation: info.generation,
-      version,
-      editable: !why,
-      why: why ? { message: why.message, hint: why.hint ?? null } : null,
-      values: management.configValues(),
-    };
+    res.headers.set("etag", `"${management.configVersion}"`);
+    return describeOrigin(gateway, options);
   });
   gateway.route("POST", "/_meta/config/check", check, async (event) => {
     permit(gateway, options);
@@ -72,6 +62,20 @@ export function editRoutes(gateway: AdminContext, options: AdminOptions): void {
     const report = await management.edit(edits, expected);
     return { ok: true, ...report, version: management.configVersion };
   });
+}
+
+function describeOrigin(gateway: AdminContext, options: AdminOptions) {
+  const { management } = gateway.services;
+  const why = refusalOf(gateway, options);
+  return {
+    ok: true,
+    file: management.configFile ?? null,
+    generation: gateway.info.generation,
+    version: management.configVersion,
+    editable: !why,
+    why: why ? { message: why.message, hint: why.hint ?? null } : null,
+    values: management.configValues(),
+  };
 }
 
 function permit(gateway: AdminContext, options: AdminOptions): void {

@@ -16,6 +16,13 @@ import { lifecycleRoutes } from "./lifecycle.ts";
 import { optionsSchema } from "./options.ts";
 import { serverRoutes } from "./servers.ts";
 
+export type { PromptView, ResourceView, ServerView, ToolView } from "./administration.ts";
+export type { ManualCall, RunningCallView } from "./calls.ts";
+export type { ClientsView } from "./clients.ts";
+export type { ConfigOriginView } from "./edits.ts";
+export type { InterfaceView } from "./interface.ts";
+export type { EndpointView, ServerDetails, ToolNameView } from "./servers.ts";
+
 /** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
   name: "admin",

@@ -7,13 +7,16 @@ import {
   type RouteEvent,
 } from "propylon";
 import { EventKinds, pathParameter, VERSION } from "propylon/kit";
-import { randomText } from "propylon/internal";
+import { type DeclaredEventKind, randomText } from "propylon/internal";
 import type { AdminContext } from "./administration.ts";
 import { Panels } from "./panel/index.ts";
 
 /** A client without credentials learns how to sign in, and nothing else. */
 const OPEN = { access: "public", mutates: false, management: true } as const;
 const READ = { access: "viewer", mutates: false, management: true } as const;
+
+/** Answer of `GET /_meta/ui`: what a web interface shows first, and what its visitor may do. */
+export type InterfaceView = ReturnType<typeof describeInterface>;
 
 /** What a web interface needs to know first, and the modules of its panels. */
 export function interfaceRoutes(gateway: AdminContext): void {
@@ -26,7 +29,7 @@ export function interfaceRoutes(gateway: AdminContext): void {
   );
 }
 
-function describeInterface(gateway: AdminContext, principal: Principal, instance: string): object {
+function describeInterface(gateway: AdminContext, principal: Principal, instance: string) {
   const {
     info,
     services: { management },
@@ -60,17 +63,18 @@ function isNobody({ kind, roles }: Principal): boolean {
   return kind === "anonymous" && roles.size === 0;
 }
 
-function showPrincipal({ ref, kind, roles, claims, expiresAt }: Principal): object {
+function showPrincipal({ ref, kind, roles, claims, expiresAt }: Principal) {
   const ends = expiresAt === undefined ? null : new Date(expiresAt).toISOString();
   const session = typeof claims?.["session"] === "string";
   return { ref, kind, roles: [...roles], expiresAt: ends, session };
 }
 
 /** Every authenticator takes what a request's Authorization holds. */
-function signInOf({ authenticators, plugins }: GatewayDescription): object[] {
-  if (authenticators.length === 0) return [{ kind: "open" }];
-  const key = { kind: "key", authenticators: authenticators.map(({ name }) => name) };
-  return plugins.some(({ name }) => name === "sessions") ? [key, { kind: "code" }] : [key];
+function signInOf({ authenticators, plugins }: GatewayDescription) {
+  if (authenticators.length === 0) return [{ kind: "open" as const }];
+  const key = { kind: "key" as const, authenticators: authenticators.map(({ name }) => name) };
+  const hasSessions = plugins.some(({ name }) => name === "sessions");
+  return hasSessions ? [key, { kind: "code" as const }] : [key];
 }
 
 /** Where it stands in the file is for those who may see the config. */
@@ -78,13 +82,13 @@ function readOnlyOf(
   { services: { files } }: AdminContext,
   { readOnly }: GatewayDescription,
   isOperator: boolean,
-): object | null {
+) {
   if (!readOnly) return null;
   const { scope, message, hint, path } = readOnly;
   return { scope, message, hint, place: isOperator ? files.placeOf(path) : null };
 }
 
-function panelsFor(gateway: PluginContext, principal: Principal): object[] {
+function panelsFor(gateway: PluginContext, principal: Principal) {
   return gateway
     .point(Panels)
     .filter(({ access }) => isLetIn(gateway.info, principal, access))
@@ -96,7 +100,10 @@ function panelsFor(gateway: PluginContext, principal: Principal): object[] {
     }));
 }
 
-function eventsFor(gateway: PluginContext, principal: Principal): object[] {
+function eventsFor(
+  gateway: PluginContext,
+  principal: Principal,
+): readonly Omit<DeclaredEventKind, "check">[] {
   return gateway.point(EventKinds).filter(({ access }) => isLetIn(gateway.info, principal, access));
 }
 
@@ -105,7 +112,7 @@ function routesFor(
   info: PluginContext["info"],
   principal: Principal,
   { routes, listeners }: GatewayDescription,
-): object[] {
+) {
   return routes
     .filter(({ listener }) => listener === listeners[0]?.name)
     .map(({ method, path, access, mutates, plugin, management, socket = false }) => {

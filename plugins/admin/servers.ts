@@ -9,6 +9,13 @@ const tailSchema = z.strictObject({
 
 const READ = { access: "viewer", mutates: false, management: true } as const;
 
+/** A server in `GET /_meta/servers/:server`. */
+export type ServerDetails = ReturnType<typeof describe>;
+/** An MCP endpoint in `GET /_meta`. */
+export type EndpointView = ReturnType<typeof endpoints>[number];
+/** An MCP endpoint in `GET /_meta/servers/:server/tools/:tool/names`, with what the tool is called there. */
+export type ToolNameView = ReturnType<typeof namesOf>[number];
+
 /** What is there: servers, their tools, and the management API itself. */
 export function serverRoutes(gateway: AdminContext, administration: Administration): void {
   gateway.route("GET", "/_meta", READ, () => ({
@@ -48,11 +55,7 @@ export function serverRoutes(gateway: AdminContext, administration: Administrati
 }
 
 /** One server, for operators with its entry in the config, secrets masked. */
-function describe(
-  gateway: AdminContext,
-  administration: Administration,
-  event: RouteEvent,
-): object {
+function describe(gateway: AdminContext, administration: Administration, event: RouteEvent) {
   const name = pathParameter(event, "server");
   const { principal } = event.context;
   const view = administration.server(name, principal);
@@ -64,11 +67,7 @@ function describe(
 }
 
 /** What a tool is called at each MCP endpoint that the asker may use. */
-function namesOf(
-  gateway: AdminContext,
-  administration: Administration,
-  event: RouteEvent,
-): object[] {
+function namesOf(gateway: AdminContext, administration: Administration, event: RouteEvent) {
   const server = pathParameter(event, "server");
   administration.find(server);
   const tool = pathParameter(event, "tool");
@@ -105,7 +104,7 @@ function version({ info }: PluginContext): object {
 }
 
 /** The MCP endpoints, as their paths: only who asks knows under which host. */
-function endpoints({ info }: PluginContext): (object & { readonly name: string })[] {
+function endpoints({ info }: PluginContext) {
   return info.describe().endpoints.map(({ name, url, open, servers, listener }) => ({
     name,
     path: new URL(url).pathname,

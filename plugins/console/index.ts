@@ -12,6 +12,8 @@ import { registerRoutes } from "./routes.ts";
 
 export type { ConsolePart } from "./data/changes.ts";
 export type { ConsoleChange } from "./events.ts";
+export type { AgentView, InstanceView, WorkspaceView } from "./view.ts";
+export type { PickerView } from "./workspace-routes.ts";
 
 /** The control side of agent teams: instances, workspaces, and what is attached to what. */
 export default definePlugin({

@@ -7,6 +7,11 @@ import type { Workspaces } from "./agents/workspaces.ts";
 export const NO_TEAMS =
   "No teams attached to this workspace. Go to workspace settings → Attached Teams.";
 
+/** Answers of the REST, for its pages. */
+export type AgentView = ReturnType<typeof toAgentView>;
+export type InstanceView = ReturnType<typeof toInstanceView>;
+export type WorkspaceView = Awaited<ReturnType<typeof toWorkspaceView>>;
+
 /** An agent as the REST shows it; its health is null as long as it is not attached or was not asked. */
 export function toAgentView(row: AgentRow, agents: ConnectedAgents) {
   const { instance_id: instance, server_id: server, name, title, description, icon, url } = row;

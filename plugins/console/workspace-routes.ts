@@ -25,6 +25,9 @@ const creationSchema = z.strictObject({
 });
 const teamsSchema = z.strictObject({ teams: z.array(z.uuid()).max(1_000) });
 
+/** Answer of `GET /api/v1/workspaces/:id/agents`. */
+export type PickerView = Awaited<ReturnType<typeof pickerOf>>;
+
 /** What the routes work with. */
 export interface WorkspaceFaces {
   readonly desk: Console;

@@ -10,6 +10,8 @@ import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Secrets } from "./secrets.ts";
 
+export type { ShownEntry } from "./entry.ts";
+
 /** The last tool calls with what was asked, what came back and who asked. */
 export default definePlugin({
   name: "history",

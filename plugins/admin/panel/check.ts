@@ -153,12 +153,12 @@ function readText(file: URL, name: string): string {
 }
 
 /** Schemas become JSON Schema, so that the view can go to a browser. */
-function toJson(view: PanelView): Json {
+function toJson(view: PanelView): PanelView<Json> {
   return JSON.parse(
     JSON.stringify(view, (key, value: unknown) =>
       key === "input" && isZodSchema(value) ? schemaOf(value) : value,
     ),
-  ) as Json;
+  ) as PanelView<Json>;
 }
 
 function schemaOf(input: z.ZodType): Json {

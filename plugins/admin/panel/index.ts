@@ -7,6 +7,7 @@ export type {
   Panel,
   PanelAction,
   PanelColumn,
+  PanelTools,
   PanelView,
   Pointer,
   RouteReference,

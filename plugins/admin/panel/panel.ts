@@ -67,8 +67,9 @@ interface PanelRequest {
  *   params: { server: "/server" },
  *   access: "operator",
  * };
+ * @typeParam Input what its `input` is: a zod object, as a plugin gives it, or JSON Schema, as an interface gets it
  */
-export interface PanelAction extends PanelRequest {
+export interface PanelAction<Input = ZodType> extends PanelRequest {
   readonly label: string;
   /** Parameters of the path that are taken from the row. `:server` of a panel at `servers/detail` is the server of the page. */
   readonly params?: Readonly<Record<string, Pointer>>;
@@ -82,7 +83,7 @@ export interface PanelAction extends PanelRequest {
   /** What is always sent. */
   readonly body?: Json;
   /** What is asked for and sent, as a zod object. */
-  readonly input?: ZodType;
+  readonly input?: Input;
 }
 
 /** What every reading view has. */
@@ -100,14 +101,15 @@ interface PanelSource {
  * const view: PanelView = {
  *   table: { from: "GET /_meta/breakers", rows: "/breakers", columns: [{ label: "Server", value: "/server" }] },
  * };
+ * @typeParam Input as that of {@link PanelAction}
  */
-export type PanelView =
+export type PanelView<Input = ZodType> =
   | {
       readonly table: PanelSource & {
         /** Leads to a list, or to an object: each of its members is a row then, which has its name at `/_key`. */
         readonly rows: Pointer;
         readonly columns: readonly PanelColumn[];
-        readonly actions?: readonly PanelAction[];
+        readonly actions?: readonly PanelAction<Input>[];
         /** What is said where there are no rows. */
         readonly empty?: string;
       };
@@ -115,12 +117,12 @@ export type PanelView =
   | {
       readonly fields: PanelSource & {
         readonly fields: readonly PanelColumn[];
-        readonly actions?: readonly PanelAction[];
+        readonly actions?: readonly PanelAction<Input>[];
       };
     }
   | { readonly metric: PanelSource & { readonly value: Pointer; readonly unit?: string } }
   | { readonly log: PanelSource & { readonly lines: Pointer } }
-  | { readonly form: PanelRequest & { readonly input: ZodType; readonly submit: string } };
+  | { readonly form: PanelRequest & { readonly input: Input; readonly submit: string } };
 
 /**
  * A part of a web interface that a plugin brings with `gateway.add(Panels, panel)`: described, so that the interface draws it, or a module
@@ -149,11 +151,43 @@ export type Panel = {
       readonly view?: undefined;
       /**
        * An ES module as it goes to the browser: its file, or its text, which `propylon build` needs. Its default export draws:
-       * `(element, { fetch, events, refusal, curl, theme, navigate, notify, signal }) => undo`. At most 1 MiB.
+       * `(element, tools) => undo`, with {@link PanelTools}. At most 1 MiB.
        */
       readonly module: URL | string;
     }
 );
+
+/**
+ * What the module of a panel is given besides its element.
+ *
+ * @example export default (element: HTMLElement, { fetch, signal }: PanelTools) => draw(element, fetch, signal);
+ */
+export interface PanelTools {
+  /** Asks the gateway; paths are relative to it. */
+  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
+  /**
+   * Hears the events of the page, and of the page itself `returned` (the stream is back), `poll` (there is none, every 8 s) and
+   * `rights` (the visitor may do more or less than before).
+   */
+  readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
+  readonly theme: "light" | "dark";
+  readonly navigate: (path: string) => void;
+  readonly notify: (text: string) => void;
+  /** Why the visitor may not use a route; `undefined`: they may. */
+  readonly refusal: (route: RouteReference) => string | undefined;
+  /** The same request for a shell. */
+  readonly curl: (
+    route: RouteReference,
+    details?: {
+      readonly params?: Readonly<Record<string, string | number | undefined>>;
+      readonly body?: unknown;
+    },
+  ) => string;
+  /** Ends when the panel leaves the page. */
+  readonly signal: AbortSignal;
+  /** Of the page that the panel stands on. */
+  readonly server: string | undefined;
+}
 
 /**
  * A panel that was checked, as data for an interface.
@@ -167,8 +201,8 @@ export interface CheckedPanel {
   readonly description: string | null;
   readonly place: Panel["place"];
   readonly access: PersonRole;
-  /** A {@link PanelView} as JSON: its `input` is JSON Schema. */
-  readonly view?: Json;
+  /** As JSON: its `input` is JSON Schema. */
+  readonly view?: PanelView<Json>;
   readonly module?: {
     /** The module's text. */
     readonly text: string;

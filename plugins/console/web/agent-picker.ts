@@ -1,5 +1,5 @@
+import type { PickerView, WorkspaceView } from "propylon/plugins/console";
 import { make, makeField, setOptions } from "./elements.ts";
-import type { Agent, Picker, Workspace } from "./gateway.ts";
 
 /** What the picker tells the page. */
 export interface PickerEvents {
@@ -19,7 +19,7 @@ export class AgentPicker {
   readonly #empty: HTMLElement;
   readonly #banner: HTMLElement;
   readonly #events: PickerEvents;
-  #agents: readonly Agent[] = [];
+  #agents: PickerView["agents"] = [];
 
   constructor(parent: Element, events: PickerEvents) {
     this.#events = events;
@@ -42,11 +42,11 @@ export class AgentPicker {
     return this.#workspace.value;
   }
 
-  get agent(): Agent | undefined {
+  get agent(): PickerView["agents"][number] | undefined {
     return this.#agents.find(({ id }) => id === this.#agent.value);
   }
 
-  showWorkspaces(workspaces: readonly Workspace[], wanted: string | null): void {
+  showWorkspaces(workspaces: readonly WorkspaceView[], wanted: string | null): void {
     const isFirst = this.#workspace.options.length === 0;
     setOptions(
       this.#workspace,
@@ -55,7 +55,7 @@ export class AgentPicker {
     if (isFirst && workspaces.some(({ id }) => id === wanted)) this.#workspace.value = wanted!;
   }
 
-  showAgents({ agents, message }: Picker): void {
+  showAgents({ agents, message }: PickerView): void {
     this.#agents = agents;
     setOptions(
       this.#agent,

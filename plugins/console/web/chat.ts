@@ -1,8 +1,8 @@
+import type { PanelTools } from "propylon/panels";
 import { AgentPicker } from "./agent-picker.ts";
 import { Conversation } from "./conversation.ts";
 import { make } from "./elements.ts";
 import { Gateway } from "./gateway.ts";
-import type { PanelTools } from "./panel-tools.ts";
 import { STYLE } from "./style.ts";
 import { TeamSettings } from "./team-settings.ts";
 

@@ -1,7 +1,8 @@
+import type { AgentView } from "propylon/plugins/console";
+import type { PanelTools } from "propylon/panels";
 import { makeCopy } from "./copy.ts";
 import { make, makeField, setRefusal } from "./elements.ts";
-import type { Agent, Gateway } from "./gateway.ts";
-import type { PanelTools } from "./panel-tools.ts";
+import type { Gateway } from "./gateway.ts";
 import { ProgressLines } from "./progress-lines.ts";
 import { textOf, turnEvents, type TurnEvent } from "./turn-stream.ts";
 
@@ -10,7 +11,7 @@ const TALK = "POST /api/v1/workspaces/:id/chat";
 /** Whom a message goes to. */
 export interface Partner {
   readonly workspace: string;
-  readonly agent: Agent;
+  readonly agent: Pick<AgentView, "id" | "title" | "health">;
 }
 
 /** What was said, the message that is being written, and the one that is being answered. */

@@ -1,5 +1,5 @@
+import type { PanelTools } from "propylon/panels";
 import { make } from "./elements.ts";
-import type { PanelTools } from "./panel-tools.ts";
 
 /** Appends a button that copies a request for a shell, as it is at that moment. */
 export function makeCopy(

@@ -1,35 +1,5 @@
-import type { PanelTools } from "./panel-tools.ts";
-
-/** How an agent is. */
-export interface Health {
-  readonly status: "ok" | "degraded" | "error";
-  readonly message: string | null;
-}
-
-/** An agent of a picker. */
-export interface Agent {
-  readonly id: string;
-  readonly title: string;
-  readonly label: string;
-  readonly health: Health | null;
-}
-
-/** The agents of a workspace, and what to say where it has no teams. */
-export interface Picker {
-  readonly agents: readonly Agent[];
-  readonly message?: string;
-}
-
-/** Something with a name. */
-export interface Named {
-  readonly id: string;
-  readonly name: string;
-}
-
-/** A workspace with the ids of its teams. */
-export interface Workspace extends Named {
-  readonly teams: readonly string[];
-}
+import type { PanelTools } from "propylon/panels";
+import type { InstanceView, PickerView, WorkspaceView } from "propylon/plugins/console";
 
 /** The routes of the console that the page Chat uses. */
 export class Gateway {
@@ -39,16 +9,16 @@ export class Gateway {
     this.#fetch = fetch;
   }
 
-  async workspaces(): Promise<readonly Workspace[]> {
-    return (await this.#read<{ workspaces: Workspace[] }>("workspaces")).workspaces;
+  async workspaces(): Promise<readonly WorkspaceView[]> {
+    return (await this.#read<{ workspaces: WorkspaceView[] }>("workspaces")).workspaces;
   }
 
-  async instances(): Promise<readonly Named[]> {
-    return (await this.#read<{ instances: Named[] }>("instances")).instances;
+  async instances(): Promise<readonly InstanceView[]> {
+    return (await this.#read<{ instances: InstanceView[] }>("instances")).instances;
   }
 
-  picker(workspace: string): Promise<Picker> {
-    return this.#read<Picker>(`workspaces/${encodeURIComponent(workspace)}/agents`);
+  picker(workspace: string): Promise<PickerView> {
+    return this.#read<PickerView>(`workspaces/${encodeURIComponent(workspace)}/agents`);
   }
 
   async attach(workspace: string, teams: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
+import type { InstanceView, WorkspaceView } from "propylon/plugins/console";
+import type { PanelTools } from "propylon/panels";
 import { makeCopy } from "./copy.ts";
 import { make, setRefusal } from "./elements.ts";
-import type { Gateway, Named, Workspace } from "./gateway.ts";
-import type { PanelTools } from "./panel-tools.ts";
+import type { Gateway } from "./gateway.ts";
 
 const SAVE = "PUT /api/v1/workspaces/:id/teams";
 
@@ -46,7 +47,7 @@ export class TeamSettings {
   }
 
   /** What somebody chose and did not save stays as it is, until they look at another workspace. */
-  show(instances: readonly Named[], workspace: Workspace | undefined): void {
+  show(instances: readonly InstanceView[], workspace: WorkspaceView | undefined): void {
     if (workspace?.id !== this.#workspace) this.#isEdited = false;
     this.#workspace = workspace?.id ?? "";
     const chosen = this.#isEdited ? this.#chosen() : (workspace?.teams ?? []);
@@ -55,7 +56,7 @@ export class TeamSettings {
     this.#draw(instances, chosen);
   }
 
-  #draw(instances: readonly Named[], chosen: readonly string[]): void {
+  #draw(instances: readonly InstanceView[], chosen: readonly string[]): void {
     const drawn = [...this.#boxes.querySelectorAll("input")];
     const isSame =
       drawn.length === instances.length &&

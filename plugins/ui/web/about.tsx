@@ -1,71 +1,11 @@
 import { createContext, useContext, type ReactNode } from "react";
+import type { InterfaceView } from "propylon/plugins/admin";
 import type { Route } from "./request.ts";
 
-/** Somebody, as the gateway knows them. */
-export interface Visitor {
-  readonly ref: string;
-  readonly kind: string;
-  readonly roles: readonly string[];
-  readonly expiresAt: string | null;
-  /** Whether they came with the cookie of the sign-in page. */
-  readonly session: boolean;
-}
-
-/** A route of the gateway, and whether this visitor may use it. */
-export interface KnownRoute {
-  readonly method: string;
-  readonly path: string;
-  readonly access: string;
-  readonly mutates: boolean;
-  readonly plugin: string;
-  readonly allowed: boolean;
-  readonly why: null | "role" | "read_only";
-}
-
+/** What the gateway says of itself and of the visitor. */
+export type About = InterfaceView;
 /** A panel of a plugin, as the gateway describes it. */
-export interface KnownPanel {
-  readonly id: string;
-  readonly plugin: string;
-  readonly title: string;
-  readonly place: "overview" | "servers/detail" | "page";
-  readonly access: string;
-  readonly description: string | null;
-  readonly view?: import("./panels/view.ts").PanelView;
-  readonly module?: string;
-}
-
-/** A kind of events that a plugin declares. */
-export interface KnownEvent {
-  readonly kind: string;
-  readonly plugin: string;
-}
-
-/** Answer of `GET /_meta/ui`. */
-export interface About {
-  readonly name: string;
-  readonly version: string | null;
-  readonly generation: number | null;
-  readonly instance: string;
-  readonly principal: Visitor | null;
-  readonly signIn: readonly { readonly kind: "open" | "key" | "code" }[];
-  readonly readOnly: null | {
-    readonly scope: "everything" | "management";
-    readonly message: string;
-    readonly hint: string;
-    readonly place: string | null;
-  };
-  readonly warnings: readonly {
-    readonly code: string;
-    readonly message: string;
-    readonly hint: string;
-    readonly path: readonly string[];
-  }[];
-  readonly plugins: readonly string[];
-  readonly panels: readonly KnownPanel[];
-  /** Those that the visitor may see. */
-  readonly events: readonly KnownEvent[];
-  readonly routes: readonly KnownRoute[];
-}
+export type KnownPanel = About["panels"][number];
 
 const AboutContext = createContext<About | undefined>(undefined);
 

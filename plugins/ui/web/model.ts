@@ -1,62 +1,17 @@
+import type { ReloadReport } from "propylon";
+import type { ReloadPlan } from "propylon/kit";
+import type { ServerView } from "propylon/plugins/admin";
+import type { ShownEntry } from "propylon/plugins/history";
 import type { Tone } from "./parts/badge.tsx";
 
-/** A server, as `GET /_meta/servers` has it. */
-export interface ServerRow {
-  readonly name: string;
-  readonly enabled: boolean;
-  readonly connected: boolean;
-  readonly state: "idle" | "connecting" | "ready" | "degraded" | "backoff" | "failed" | "closed";
-  readonly reason: string | null;
-  readonly since: string | null;
-  readonly downSince: string | null;
-  readonly nextRetryAt: string | null;
-  readonly lastError: string | null;
-  readonly attempts: number;
-  readonly transport: string;
-  readonly protocolVersion: string | null;
-  readonly pid: number | null;
-  /** Where it runs, if one gateway of several runs it for all. */
-  readonly placement: {
-    readonly host: string | null;
-    readonly here: boolean;
-    readonly since: string | null;
-    readonly moves: number;
-  } | null;
-  readonly origin: "config" | "plugin";
-  readonly serverInfo: { readonly name?: string; readonly version?: string } | null;
-  readonly tools: { readonly total: number; readonly enabled: number };
-  readonly resources: number;
-  readonly prompts: number;
-  readonly breaker: {
-    readonly state: "closed" | "open" | "half-open";
-    readonly failures: number;
-    readonly reason?: string;
-    readonly openedAt?: string;
-    readonly retryAt?: string;
-  } | null;
-  readonly health: {
-    readonly reachable: boolean;
-    readonly reason?: string;
-    readonly latency?: number;
-    readonly checkedAt: string;
-  } | null;
-  readonly config?: unknown;
-}
-
-/** A tool, as `GET /_meta/servers/:server/tools` has it. */
-export interface ToolRow {
-  readonly name: string;
-  readonly enabled: boolean;
-  readonly available: boolean;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly inputSchema: unknown;
-  readonly outputSchema: unknown;
-  readonly annotations: Readonly<Record<string, unknown>> | null;
-}
+export type {
+  RunningCallView as RunningRow,
+  ServerView as ServerRow,
+  ToolView as ToolRow,
+} from "propylon/plugins/admin";
 
 /** Since when a server does not work, and how often it was tried since; an open circuit and a failed probe have times of their own. */
-export function outageOf({ since, downSince, attempts, breaker }: ServerRow): {
+export function outageOf({ since, downSince, attempts, breaker }: ServerView): {
   readonly since: string | null;
   readonly attempts: string;
 } {
@@ -65,10 +20,10 @@ export function outageOf({ since, downSince, attempts, breaker }: ServerRow): {
   return { since: begin, attempts: attempts === 1 ? "1 attempt" : `${attempts} attempts` };
 }
 
-/** How a call ended, as the log and `GET /_meta/history` name it. */
-export type CallOutcome = keyof typeof OUTCOMES;
+/** A call that ended. */
+export type CallRow = ShownEntry;
 
-/** What people read in place of it, everywhere. */
+/** What people read in place of how a call ended, everywhere. */
 export const OUTCOMES = {
   ok: { tone: "ok", word: "ok" },
   refused: { tone: "degraded", word: "refused" },
@@ -76,57 +31,12 @@ export const OUTCOMES = {
   transport_error: { tone: "error", word: "not reached" },
   rpc_error: { tone: "error", word: "protocol error" },
   tool_error: { tone: "error", word: "tool failed" },
-} as const satisfies Readonly<Record<string, { readonly tone: Tone; readonly word: string }>>;
-
-/** A call that ended, as `GET /_meta/history` has it. */
-export interface CallRow {
-  readonly id: string;
-  readonly at: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly source: string;
-  readonly endpoint: string;
-  readonly principal: string;
-  readonly outcome: CallOutcome;
-  readonly code: string | number | null;
-  readonly durationMs: number;
-  readonly queuedMs: number | null;
-  readonly progress: number;
-  readonly replayOf?: string;
-  readonly message?: string;
-  readonly arguments?: unknown;
-  readonly argumentsRedacted?: true;
-  readonly argumentsTruncated?: true;
-  readonly result?: unknown;
-  readonly resultPreview?: string;
-  readonly resultSize?: number;
-}
-
-/** A call that runs, as `GET /_meta/calls` has it. */
-export interface RunningRow {
-  readonly id: string;
-  readonly server: string;
-  readonly name: string;
-  readonly source: string;
-  readonly principal: string;
-  readonly startedAt: string;
-  readonly ms: number;
-}
-
-/** What a plan or a report of a reload names. */
-export interface ChangeList {
-  readonly added: readonly string[];
-  readonly removed: readonly string[];
-  readonly changed: readonly string[];
-}
+} as const satisfies Readonly<
+  Record<CallRow["outcome"], { readonly tone: Tone; readonly word: string }>
+>;
 
 /** What a reload would do, or did. */
-export interface ReloadAnswer {
-  readonly plugins: ChangeList;
-  readonly servers: ChangeList;
-  readonly restartRequired: readonly string[];
-  readonly applied?: boolean;
-}
+export type ReloadAnswer = ReloadPlan & Partial<Pick<ReloadReport, "applied">>;
 
 /** A state in a word, with its tone and the reason beside it. */
 export interface Verdict {
@@ -136,7 +46,7 @@ export interface Verdict {
 }
 
 /** How a server is, all in all: switched off, its circuit, its connection, its last probe, in this order. */
-export function verdictOf(server: ServerRow): Verdict {
+export function verdictOf(server: ServerView): Verdict {
   const { breaker, health, state } = server;
   const reason = server.reason ?? server.lastError ?? undefined;
   if (!server.enabled) return { tone: "off", word: "switched off", reason };
@@ -160,7 +70,7 @@ export function verdictOf(server: ServerRow): Verdict {
 /** How a call ended. */
 export function outcomeOf({ outcome, code }: Pick<CallRow, "outcome" | "code">): Verdict {
   // The code of a call that was cancelled says it once more.
-  const reason = code === null || code === outcome ? undefined : String(code);
+  const reason = code === null || code === outcome ? undefined : code;
   return { ...OUTCOMES[outcome], reason };
 }
 

@@ -1,8 +1,9 @@
+import type { RouteReference } from "propylon/panels";
 import { GATEWAY } from "./kit/address.ts";
 import { parseExact, writeJson } from "./kit/json.ts";
 
 /** A route of the gateway, as `GET /_meta` lists it: `POST /_meta/servers/:server/enable`. */
-export type Route = `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} /${string}`;
+export type Route = RouteReference;
 
 /** Values for the parameters of a route's path; those that it does not have become its query. */
 export type Params = Readonly<Record<string, string | number | undefined>>;

@@ -60,3 +60,22 @@ it("line 9: a number typed as JSON keeps every digit on the pages Try and Activi
   await expect.poll(async () => compact(await again.inputValue())).toBe(`{"rows":${rows}}`);
   expect(complaints).toEqual([]);
 });
+
+/** A server over stdin that says what it is in a way of its own. */
+const ODD = `require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const serverInfo = { name: { en: "Odd" }, version: 7 };
+  const { protocolVersion } = params ?? {};
+  const result = method === "initialize" ? { protocolVersion, capabilities: {}, serverInfo } : {};
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: "2.0", id, result }));
+});`;
+
+it("a server that does not name itself by a text is shown as it says it", async () => {
+  const servers = `servers: { odd: { command: node, args: ["-e", ${JSON.stringify(ODD)}] } }\n`;
+  const { url } = await startGateway(`${FULL}${servers}`);
+  const { page, complaints } = await openPage(`${url}/ui/servers/odd`);
+  const program = page.locator(".facts > div", { has: page.getByText("Program") });
+  await program.waitFor();
+  expect(compact(await program.locator("dd").innerText())).toBe('{"en":"Odd"}7');
+  expect(complaints).toEqual([]);
+});

@@ -1,3 +1,4 @@
+import type { ClientsView, EndpointView } from "propylon/plugins/admin";
 import { useState, type ReactNode } from "react";
 import { GATEWAY } from "../kit/address.ts";
 import { Snippet } from "../parts/copy.tsx";
@@ -6,26 +7,9 @@ import { Empty, Page, Section } from "../parts/page.tsx";
 import { Choice } from "../parts/search.tsx";
 import { useAsk } from "../query.ts";
 
-interface Endpoint {
-  readonly name: string;
-  readonly path: string;
-  readonly open: boolean;
-  readonly servers: readonly string[];
-}
-
-interface Guides {
-  /** Whether people log in here. */
-  readonly login: boolean;
-  readonly clients: readonly {
-    readonly title: string;
-    readonly where: string;
-    readonly text: string;
-  }[];
-}
-
 /** What to paste where, so that a client uses the gateway. */
 export function ClientsPage(): ReactNode {
-  const query = useAsk<{ endpoints: readonly Endpoint[] }>("GET /_meta");
+  const query = useAsk<{ endpoints: readonly EndpointView[] }>("GET /_meta");
   return (
     <Page title="Clients">
       <Loaded query={query} what="The endpoints">
@@ -41,13 +25,13 @@ export function ClientsPage(): ReactNode {
   );
 }
 
-function Snippets({ endpoints }: { readonly endpoints: readonly Endpoint[] }): ReactNode {
+function Snippets({ endpoints }: { readonly endpoints: readonly EndpointView[] }): ReactNode {
   const [chosen, setChosen] = useState(endpoints[0]!.name);
   const [way, setWay] = useState<string>();
   const endpoint = endpoints.find(({ name }) => name === chosen) ?? endpoints[0]!;
   const url = new URL(endpoint.path.replace(/^\//, ""), GATEWAY).href;
   const key = endpoint.open || way === "login" ? 0 : 1;
-  const query = useAsk<Guides>("GET /_meta/clients", { url, key });
+  const query = useAsk<ClientsView>("GET /_meta/clients", { url, key });
   return (
     <>
       <div className="row tools">

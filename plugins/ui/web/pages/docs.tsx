@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { useAbout, type KnownRoute } from "../about.tsx";
+import { useAbout, type About } from "../about.tsx";
 import { Page, Section } from "../parts/page.tsx";
 import { Table, type Column } from "../parts/table.tsx";
 import { Words } from "../parts/text.tsx";
@@ -72,7 +72,7 @@ export function DocsPage(): ReactNode {
   );
 }
 
-const ROUTE_COLUMNS: readonly Column<KnownRoute>[] = [
+const ROUTE_COLUMNS: readonly Column<About["routes"][number]>[] = [
   [
     "Route",
     ({ method, path }) => (

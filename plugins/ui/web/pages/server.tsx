@@ -1,7 +1,8 @@
+import type { ServerDetails } from "propylon/plugins/admin";
 import type { ReactNode } from "react";
 import { Link, useParams } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
-import { outageOf, verdictOf, type ServerRow } from "../model.ts";
+import { outageOf, verdictOf } from "../model.ts";
 import { Toggle } from "../parts/act.tsx";
 import { Badge } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
@@ -13,7 +14,7 @@ import { PanelsAt } from "../panels/panels.tsx";
 import { useAsk } from "../query.ts";
 import type { Route } from "../request.ts";
 import { useUrlState } from "../kit/url-state.ts";
-import { countOf, formatJson, formatSpan } from "../kit/words.ts";
+import { countOf, formatJson, formatSpan, toText } from "../kit/words.ts";
 import { Prompts, PROMPTS, Resources, RESOURCES } from "./server/offers.tsx";
 import { Tools } from "./server/tools.tsx";
 import { ServerActions } from "./servers/actions.tsx";
@@ -23,7 +24,7 @@ const STDERR: Route = "GET /_meta/servers/:server/stderr";
 /** One server: what it offers, how it is reached, what it said last. */
 export function ServerPage(): ReactNode {
   const server = useParams()["server"]!;
-  const query = useAsk<{ server: ServerRow }>("GET /_meta/servers/:server", { server });
+  const query = useAsk<{ server: ServerDetails }>("GET /_meta/servers/:server", { server });
   const row = query.data?.server;
   const verdict = row && verdictOf(row);
   return (
@@ -53,7 +54,7 @@ export function ServerPage(): ReactNode {
   );
 }
 
-function Details({ row }: { readonly row: ServerRow }): ReactNode {
+function Details({ row }: { readonly row: ServerDetails }): ReactNode {
   const about = useAbout();
   const [chosen] = useUrlState("view");
   const tabs = tabsOf(row, about);
@@ -74,7 +75,7 @@ function Details({ row }: { readonly row: ServerRow }): ReactNode {
 
 /** What there is to see of a server, for this visitor. */
 function tabsOf(
-  row: ServerRow,
+  row: ServerDetails,
   about: About,
 ): readonly (readonly [id: string, title: string, count?: number])[] {
   const has = (route: Route): boolean => {
@@ -90,7 +91,7 @@ function tabsOf(
   ];
 }
 
-function Facts({ row }: { readonly row: ServerRow }): ReactNode {
+function Facts({ row }: { readonly row: ServerDetails }): ReactNode {
   const { breaker, health, serverInfo } = row;
   const { reason } = verdictOf(row);
   return (
@@ -139,11 +140,11 @@ function Facts({ row }: { readonly row: ServerRow }): ReactNode {
           </dd>
         </div>
       )}
-      {serverInfo?.name !== undefined && (
+      {serverInfo?.["name"] !== undefined && (
         <div>
           <dt>Program</dt>
           <dd>
-            <Words>{`${serverInfo.name} ${serverInfo.version ?? ""}`}</Words>
+            <Words>{`${toText(serverInfo["name"])} ${toText(serverInfo["version"])}`}</Words>
           </dd>
         </div>
       )}

@@ -1,3 +1,4 @@
+import type { PanelAction } from "propylon/panels";
 import { useState, type ReactNode } from "react";
 import { useAbout } from "../about.tsx";
 import { Asked } from "../form/asked.tsx";
@@ -10,11 +11,13 @@ import { Words } from "../parts/text.tsx";
 import { valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
 import { toText } from "../kit/words.ts";
-import { splitRoute, type Context, type PanelAction } from "./view.ts";
+import { splitRoute, type Context } from "./view.ts";
+
+type Action = PanelAction<unknown>;
 
 /** What can be done with a row now. */
 export function Actions(props: {
-  readonly actions: readonly PanelAction[];
+  readonly actions: readonly Action[];
   readonly row: unknown;
   readonly context: Context;
 }): ReactNode {
@@ -43,7 +46,7 @@ export function Actions(props: {
 
 /** An action of one row, and what it asks the gateway. */
 interface RowAction {
-  readonly action: PanelAction;
+  readonly action: Action;
   readonly request: ShownRequest;
 }
 
@@ -91,13 +94,13 @@ function Commands({ of }: { readonly of: readonly RowAction[] }): ReactNode {
 }
 
 /** Whether a row is in a state that an action is for. */
-function fits(when: PanelAction["when"] = {}, row: unknown): boolean {
+function fits(when: Action["when"] = {}, row: unknown): boolean {
   return Object.entries(when).every(([pointer, values]) =>
     values.some((value) => value === (valueAt(row, pointer) ?? null)),
   );
 }
 
-function requestOf(action: PanelAction, row: unknown, context: Context): ShownRequest {
+function requestOf(action: Action, row: unknown, context: Context): ShownRequest {
   const { route, query } = splitRoute(action.route);
   const params = { ...paramsOf(action.params, row, context), ...query };
   return { route, params, body: action.body };

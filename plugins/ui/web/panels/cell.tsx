@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
-import { OUTCOMES, type CallOutcome } from "../model.ts";
+import type { ValueForm } from "propylon/panels";
+import { OUTCOMES, type CallRow } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Moment } from "../parts/moment.tsx";
 import { Words } from "../parts/text.tsx";
 import { formatNumber, formatSize, formatSpan, toLabel } from "../kit/words.ts";
-import type { Form } from "./view.ts";
 
 const TONES: Readonly<Record<string, Tone>> = {
   ready: "ok",
@@ -30,12 +30,15 @@ const TONES: Readonly<Record<string, Tone>> = {
 
 /** How a call ended has the same words and colours as on every other page. */
 function stateOf(text: string): { readonly tone: Tone; readonly word: string } {
-  if (Object.hasOwn(OUTCOMES, text)) return OUTCOMES[text as CallOutcome];
+  if (Object.hasOwn(OUTCOMES, text)) return OUTCOMES[text as CallRow["outcome"]];
   return { tone: TONES[text.toLowerCase()] ?? "off", word: text };
 }
 
 /** A value as its column says; text of anybody stays text. */
-export function Cell(props: { readonly value: unknown; readonly as: Form | undefined }): ReactNode {
+export function Cell(props: {
+  readonly value: unknown;
+  readonly as: ValueForm | undefined;
+}): ReactNode {
   const { value, as = "text" } = props;
   if (value === undefined || value === null || value === "")
     return <span className="faint">–</span>;

@@ -5,11 +5,11 @@ import { valueAt } from "../kit/pointer.ts";
 import { Actions } from "./actions.tsx";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";
-import type { Context, PanelColumn, PanelView } from "./view.ts";
+import type { Context, ViewOf } from "./view.ts";
 
 /** One thing, value by value. */
 export function FieldsView(props: {
-  readonly view: NonNullable<PanelView["fields"]>;
+  readonly view: ViewOf<"fields">;
   readonly context: Context;
 }): ReactNode {
   const { view, context } = props;
@@ -19,7 +19,7 @@ export function FieldsView(props: {
       {(data) => (
         <>
           <dl className="facts">
-            {view.fields.map(({ label, value, as }: PanelColumn) => (
+            {view.fields.map(({ label, value, as }) => (
               <div key={label}>
                 <dt>
                   <Words>{label}</Words>

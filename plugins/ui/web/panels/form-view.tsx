@@ -1,11 +1,11 @@
 import { useState, type ReactNode } from "react";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
-import { splitRoute, type Context, type PanelView } from "./view.ts";
+import { splitRoute, type Context, type ViewOf } from "./view.ts";
 
 /** A form that makes one request. */
 export function FormView(props: {
-  readonly view: NonNullable<PanelView["form"]>;
+  readonly view: ViewOf<"form">;
   readonly context: Context;
 }): ReactNode {
   const { view, context } = props;

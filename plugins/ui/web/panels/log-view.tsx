@@ -5,11 +5,11 @@ import { Passage } from "../parts/text.tsx";
 import { valueAt } from "../kit/pointer.ts";
 import { toLabel, toText } from "../kit/words.ts";
 import { useFrom } from "./use-from.ts";
-import type { Context, PanelView } from "./view.ts";
+import type { Context, ViewOf } from "./view.ts";
 
 /** Lines, one below the other. */
 export function LogView(props: {
-  readonly view: NonNullable<PanelView["log"]>;
+  readonly view: ViewOf<"log">;
   readonly title: string;
   readonly context: Context;
 }): ReactNode {

@@ -4,11 +4,11 @@ import { Words } from "../parts/text.tsx";
 import { valueAt } from "../kit/pointer.ts";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";
-import type { Context, PanelView } from "./view.ts";
+import type { Context, ViewOf } from "./view.ts";
 
 /** One number. */
 export function MetricView(props: {
-  readonly view: NonNullable<PanelView["metric"]>;
+  readonly view: ViewOf<"metric">;
   readonly context: Context;
 }): ReactNode {
   const { view, context } = props;

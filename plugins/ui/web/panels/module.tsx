@@ -1,3 +1,4 @@
+import type { PanelTools } from "propylon/panels";
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
@@ -6,31 +7,9 @@ import { POLL_MS } from "../events.ts";
 import { useEvents, useLiveState } from "../live.tsx";
 import { commandFor } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
-import type { RequestDetails, Route } from "../request.ts";
+import type { Route } from "../request.ts";
 import { isDark } from "../theme.ts";
 import { PanelTrouble } from "./trouble.tsx";
-
-/** What a module of a panel is given besides its element. */
-interface PanelTools {
-  /** Asks the gateway; paths are relative to it. */
-  readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
-  /**
-   * Hears the events of the page, and of the page itself `returned` (the stream is back), `poll` (there is none, every 8 s) and
-   * `rights` (the visitor may do more or less than before).
-   */
-  readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
-  readonly theme: "light" | "dark";
-  readonly navigate: (path: string) => void;
-  readonly notify: (text: string) => void;
-  /** Why the visitor may not use a route; `undefined`: they may. */
-  readonly refusal: (route: Route) => string | undefined;
-  /** The same request for a shell. */
-  readonly curl: (route: Route, details?: RequestDetails) => string;
-  /** Ends when the panel leaves the page. */
-  readonly signal: AbortSignal;
-  /** Of the page that the panel stands on. */
-  readonly server: string | undefined;
-}
 
 type Undo = (() => void) | undefined;
 type Mount = (element: HTMLElement, tools: PanelTools) => Undo | Promise<Undo>;

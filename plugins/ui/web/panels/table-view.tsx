@@ -1,3 +1,4 @@
+import type { ValueForm } from "propylon/panels";
 import type { ReactNode } from "react";
 import { Loaded } from "../parts/loaded.tsx";
 import { Table, type Column } from "../parts/table.tsx";
@@ -5,13 +6,11 @@ import { valueAt } from "../kit/pointer.ts";
 import { Actions } from "./actions.tsx";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";
-import type { Context, Form, PanelView } from "./view.ts";
-
-type View = NonNullable<PanelView["table"]>;
+import type { Context, ViewOf } from "./view.ts";
 
 /** Rows with their actions. */
 export function TableView(props: {
-  readonly view: View;
+  readonly view: ViewOf<"table">;
   readonly title: string;
   readonly context: Context;
 }): ReactNode {
@@ -32,7 +31,10 @@ export function TableView(props: {
   );
 }
 
-function columnsOf({ columns, actions }: View, context: Context): readonly Column<unknown>[] {
+function columnsOf(
+  { columns, actions }: ViewOf<"table">,
+  context: Context,
+): readonly Column<unknown>[] {
   const shown = columns.map(({ label, value, as }): Column<unknown> => [
     label,
     (row) => <Cell value={valueAt(row, value)} as={as} />,
@@ -58,6 +60,6 @@ function keyOf(row: unknown, index: number): string {
   return typeof id === "string" ? id : String(index);
 }
 
-function isNumber(as: Form | undefined): boolean {
+function isNumber(as: ValueForm | undefined): boolean {
   return as === "number" || as === "duration" || as === "bytes";
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
-import type { ChangeList, ReloadAnswer } from "../model.ts";
+import type { ReloadAnswer } from "../model.ts";
 import { ask, type RequestFailure, type Route } from "../request.ts";
 import { Dialog } from "./dialog.tsx";
 import { useNotify } from "./notices.tsx";
@@ -86,7 +86,7 @@ export function PlanText({ plan }: { readonly plan: ReloadAnswer }): ReactNode {
   );
 }
 
-function rowsOf(what: string, changes: ChangeList): string[] {
+function rowsOf(what: string, changes: ReloadAnswer["servers"]): string[] {
   return (["added", "changed", "removed"] as const).flatMap((how) =>
     changes[how].map((name) => `${what} ${name}: ${how}`),
   );

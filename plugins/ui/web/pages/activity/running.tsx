@@ -37,7 +37,7 @@ const COLUMNS: readonly Column<RunningRow>[] = [
   ["Since", ({ startedAt }) => <Moment at={startedAt} />],
   ["Call", ({ server, name }) => <Words>{`${server} / ${name}`}</Words>],
   ["Caller", ({ principal }) => <Words>{principal}</Words>],
-  ["For", ({ ms }) => formatSpan(ms), "number"],
+  ["For", ({ ms }) => (ms === null ? "–" : formatSpan(ms)), "number"],
   [
     "",
     ({ id, name }) => (

@@ -1,3 +1,4 @@
+import type { ConfigOriginView } from "propylon/plugins/admin";
 import type { ReactNode } from "react";
 import { rightTo, useAbout } from "../../about.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
@@ -14,22 +15,11 @@ import { APPLY, isSame, useDraft, type Path } from "./draft.ts";
 /** Where each value comes from. */
 export const ORIGIN: Route = "GET /_meta/config/origin";
 
-interface ConfigValue {
-  readonly path: readonly (string | number)[];
-  readonly value: unknown;
-  readonly from: "file" | "default" | "plugin";
-  readonly place: { readonly file: string; readonly line: number; readonly column: number } | null;
-}
-
-interface Origin {
-  readonly version: string;
-  readonly why: { readonly message: string; readonly hint: string | null } | null;
-  readonly values: readonly ConfigValue[];
-}
+type ConfigValue = ConfigOriginView["values"][number];
 
 /** Every value in force, where it comes from, and what is to be another. */
 export function ConfigValues(): ReactNode {
-  const query = useAsk<Origin>(ORIGIN);
+  const query = useAsk<ConfigOriginView>(ORIGIN);
   const [search, setSearch] = useUrlState("q");
   const [from, setFrom] = useUrlState("from");
   const drafting = useDraft();

@@ -1,3 +1,4 @@
+import type { PromptView, ResourceView } from "propylon/plugins/admin";
 import type { ReactNode } from "react";
 import { matches } from "../../model.ts";
 import { Loaded } from "../../parts/loaded.tsx";
@@ -13,18 +14,9 @@ import { useUrlState } from "../../kit/url-state.ts";
 export const RESOURCES: Route = "GET /_meta/servers/:server/resources";
 export const PROMPTS: Route = "GET /_meta/servers/:server/prompts";
 
-interface ResourceRow {
-  readonly uri: string;
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly mimeType: string | null;
-  readonly isTemplate: boolean;
-}
-
 /** The resources of a server, and the templates of their addresses. */
 export function Resources({ server }: { readonly server: string }): ReactNode {
-  const query = useAsk<{ resources: readonly ResourceRow[] }>(RESOURCES, { server });
+  const query = useAsk<{ resources: readonly ResourceView[] }>(RESOURCES, { server });
   const [search, setSearch] = useUrlState("q");
   return (
     <Loaded query={query} what="The list of resources">
@@ -50,7 +42,7 @@ export function Resources({ server }: { readonly server: string }): ReactNode {
   );
 }
 
-const RESOURCE_COLUMNS: readonly Column<ResourceRow>[] = [
+const RESOURCE_COLUMNS: readonly Column<ResourceView>[] = [
   ["Name", ({ title, name }) => <Words>{title ?? name}</Words>],
   [
     "Address",
@@ -67,16 +59,9 @@ const RESOURCE_COLUMNS: readonly Column<ResourceRow>[] = [
   ["What it is", ({ description }) => <Words>{description}</Words>],
 ];
 
-interface PromptRow {
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly arguments: readonly { readonly name: string; readonly required?: boolean }[];
-}
-
 /** The prompts of a server with their arguments. */
 export function Prompts({ server }: { readonly server: string }): ReactNode {
-  const query = useAsk<{ prompts: readonly PromptRow[] }>(PROMPTS, { server });
+  const query = useAsk<{ prompts: readonly PromptView[] }>(PROMPTS, { server });
   return (
     <Loaded query={query} what="The list of prompts">
       {({ prompts }) =>

@@ -1,3 +1,4 @@
+import type { ManualCall } from "propylon/plugins/admin";
 import { readEvents } from "../../events.ts";
 import { parseExact } from "../../kit/json.ts";
 import { failureFrom, RequestFailure, send, type Route } from "../../request.ts";
@@ -5,14 +6,8 @@ import { failureFrom, RequestFailure, send, type Route } from "../../request.ts"
 /** Calls a tool as the page does it: with progress, and cancelled by closing the stream. */
 export const CALL: Route = "POST /_meta/calls";
 
-/** Body of {@link CALL}. */
-export interface CallBody {
-  readonly server: string;
-  readonly tool: string;
-  readonly arguments: unknown;
-  /** Milliseconds. */
-  readonly timeout?: number;
-}
+/** Body of {@link CALL}; the arguments are whatever was typed. */
+export type CallBody = Omit<ManualCall, "arguments"> & { readonly arguments: unknown };
 
 /** What a tool reports while it runs. */
 export interface Report {

@@ -1,3 +1,4 @@
+import type { ToolNameView } from "propylon/plugins/admin";
 import { useState, type ReactNode } from "react";
 import { GATEWAY } from "../../kit/address.ts";
 import { Copy } from "../../parts/copy.tsx";
@@ -7,18 +8,10 @@ import { useAsk } from "../../query.ts";
 import { CALL, type CallBody } from "./call.ts";
 import { cliCommand, mcpCommand } from "./commands.ts";
 
-/** An MCP endpoint at which a tool can be found, and what it is called there. */
-interface NamedEndpoint {
-  readonly name: string;
-  readonly path: string;
-  readonly open: boolean;
-  readonly tool: string;
-}
-
 /** The same call for a shell: of the management, of an MCP client, of the command line. */
 export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
   const { server, tool } = body;
-  const query = useAsk<{ endpoints: readonly NamedEndpoint[] }>(
+  const query = useAsk<{ endpoints: readonly ToolNameView[] }>(
     "GET /_meta/servers/:server/tools/:tool/names",
     { server, tool },
   );
@@ -41,7 +34,7 @@ export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
   );
 }
 
-function CopyFor(props: { readonly endpoint: NamedEndpoint; readonly body: CallBody }): ReactNode {
+function CopyFor(props: { readonly endpoint: ToolNameView; readonly body: CallBody }): ReactNode {
   const { path, tool, open } = props.endpoint;
   const { arguments: args, timeout } = props.body;
   const url = new URL(path.replace(/^\//, ""), GATEWAY).href;
