@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import type { StoreDriver } from "../store/driver.ts";
 import { fresh, type StoreUnderTest } from "./store-under-test.ts";
 import { testChanges, testLogs, testTopics } from "./store-changes.ts";
-import { testStoreGateways } from "./store-gateways.ts";
+import { testStoreGateways } from "./store-replicas.ts";
 import { testStoreModel } from "./store-model.ts";
 import { testStoreParts } from "./store-parts.ts";
 import { testQueues } from "./store-queues.ts";

@@ -20,7 +20,7 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
         "guide/server-logins",
         "guide/deploy",
         "guide/survive",
-        "guide/fleet",
+        "guide/replicas",
         "guide/web-interface",
         "guide/team-console",
         "guide/tracing",

@@ -4,7 +4,7 @@ import { setTicker } from "propylon/kit";
 import type { PluginEvent } from "propylon/internal";
 import type { Store } from "propylon/store";
 import { ChannelEvent, LEVELS, type EventDetails } from "./event.ts";
-import { PassingEvents } from "./fleet-events.ts";
+import { PassingEvents } from "./passing-events.ts";
 import { PASSING, type EventData, type ServerSnapshot, type TopicKind } from "./kinds.ts";
 import { EventRing, type RingBounds } from "./ring.ts";
 import { SharedLog } from "./shared-log.ts";

@@ -3,7 +3,7 @@ import { type Answer, type PluginContext, isGatewayError } from "propylon";
 import { Recent, setTimer, within } from "propylon/kit";
 import type { Log, Store } from "propylon/store";
 import { idOf } from "./entry.ts";
-import { SharedCalls } from "./fleet-calls.ts";
+import { SharedCalls } from "./shared-calls.ts";
 import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */

@@ -12,7 +12,7 @@ import {
 } from "./catalogue.ts";
 import { CallCounts } from "./counts.ts";
 import { Exposition } from "./exposition.ts";
-import { ReplicaFigures } from "./fleet.ts";
+import { ReplicaFigures } from "./replica-figures.ts";
 import { GatewayLife } from "./life.ts";
 import { measure } from "./measure.ts";
 import { optionsSchema } from "./options.ts";

@@ -2,7 +2,7 @@ import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import type { Management } from "propylon/kit";
 import { METRICS_CONTENT_TYPE } from "propylon/internal";
 import type { Sources } from "./catalogue.ts";
-import type { ReplicaFigures } from "./fleet.ts";
+import type { ReplicaFigures } from "./replica-figures.ts";
 import type { MetricsOptions } from "./options.ts";
 import { CachedPage } from "./page.ts";
 import { summarise } from "./summary.ts";

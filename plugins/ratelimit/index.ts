@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
 import { Metrics } from "propylon/kit";
 import { Store } from "propylon/store";
-import { SharedLimits, chooseTokens } from "./fleet.ts";
+import { SharedLimits, chooseTokens } from "./shared-limits.ts";
 import { hasOwnBuckets, Levels } from "./levels.ts";
 import { Limits } from "./limits.ts";
 import { registerMetrics, rejectedCounter } from "./metrics.ts";

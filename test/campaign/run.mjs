@@ -198,14 +198,14 @@ const CAMPAIGNS = {
     each: "two times 20 rounds of a project of --with cluster at 300 calls a second, on PostgreSQL and on NATS, whose three gateways are stopped and started as another version one after the other",
   },
   payloads: {
-    args: vitest("test/plugins/payloads/fleet.long.test.ts"),
+    args: vitest("test/plugins/payloads/replicas.long.test.ts"),
     env: { PAYLOADS: "1000", PAYLOAD_BYTES: "50000000" },
     times: 1,
     each: "1,000 payloads of 1 KiB to 50 MB, written at one gateway and read at another one at once, with a bucket and with PostgreSQL alone",
   },
   stores: {
     args: [
-      ...vitest("test/plugins/ratelimit/fleet.long.test.ts"),
+      ...vitest("test/plugins/ratelimit/replicas.long.test.ts"),
       "test/plugins/a2a-standard/elsewhere.test.ts",
       "test/plugins/a2a/queue.long.test.ts",
     ],

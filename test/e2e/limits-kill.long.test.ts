@@ -92,7 +92,7 @@ describe.each(storesOf(["NATS", startNats], ["PostgreSQL", startPostgres]))(
   "three gateways of one %s, one of which is killed each 5 s",
   { timeout: PATIENCE * (SECONDS * 1_000 + 120_000) },
   (_name, open) => {
-    // In a short run as in ratelimit/fleet.long.test.ts: what a window has is told by a long one.
+    // In a short run as in ratelimit/replicas.long.test.ts: what a window has is told by a long one.
     it.each(SECONDS < 60 ? [] : [RATE])(
       "let no window have more than one bucket of %i would, and most of it",
       async () => {

@@ -7,7 +7,7 @@ import { LogLevels } from "../session/log-levels.ts";
 import { type ListenStream, Listeners } from "./listen.ts";
 import { notification } from "../message/reply.ts";
 import { type Session, type SessionEnd, CHANGED, SessionTable } from "../session/session.ts";
-import { RemoteSessions } from "../replicas/session-peers.ts";
+import { RemoteSessions } from "../replicas/remote-sessions.ts";
 import { changesSince, type SessionWishes } from "../session/session-record.ts";
 import { SessionStream } from "../session/session-stream.ts";
 import { SessionStore, type SessionStoreOptions } from "../session/session-store.ts";

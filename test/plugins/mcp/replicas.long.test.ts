@@ -10,7 +10,7 @@ import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import type { ServerEvent } from "../../../core/call/server.ts";
 import { EndpointContext } from "../../../plugins/mcp/view/context.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";
-import { RemoteSessions } from "../../../plugins/mcp/replicas/session-peers.ts";
+import { RemoteSessions } from "../../../plugins/mcp/replicas/remote-sessions.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
 import { until } from "../../fixtures/until.ts";

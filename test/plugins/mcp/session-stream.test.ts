@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { EndpointContext } from "../../../plugins/mcp/view/context.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";
-import { RemoteSessions } from "../../../plugins/mcp/replicas/session-peers.ts";
+import { RemoteSessions } from "../../../plugins/mcp/replicas/remote-sessions.ts";
 import { serve } from "./kit.ts";
 import { Journals } from "../../../plugins/mcp/message/journal.ts";
 import { RemoteStream } from "../../../plugins/mcp/replicas/remote-stream.ts";

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import { PassingEvents, type PassingEvent } from "../../../plugins/events/fleet-events.ts";
+import { PassingEvents, type PassingEvent } from "../../../plugins/events/passing-events.ts";
 
 /** Two gateways of one store; the first reads along at the second. */
 async function startPair() {
