@@ -41,6 +41,10 @@ export type {
   Socket,
 } from "./plugin/route.ts";
 
+// What administers a plugin
+export { operation } from "./http/operation.ts";
+export type { Operation } from "./plugin/operation.ts";
+
 // Servers and what they list
 export type { Server, ServerState, ServerStatus, Catalogue } from "./call/server.ts";
 export type { Tool, Prompt, Resource, ResourceTemplate } from "./kit/types.ts";

@@ -45,6 +45,7 @@ export { TrustedProxies } from "./http/proxies.ts";
 export { placeOf } from "./http/guesses.ts";
 export { readInTurns, type Turns } from "./kit/chunks.ts";
 export { prefersEvents } from "./http/request.ts";
+export { formSchema } from "./plugin/operation.ts";
 
 // Calls
 export { type Era, type RpcId, type RpcError, LITERAL_PROGRESS } from "./kit/types.ts";

@@ -16,6 +16,7 @@ export type { Running, StartOptions } from "./open-gateway.ts";
 export { runGateway, start } from "./start.ts";
 export { transportOf } from "../gateway/check/clients.ts";
 export { print, table } from "./answer-table.ts";
+export { ASKING_FLAGS, operationCommands } from "./operation-command.ts";
 export { choose, nearest } from "../kit/spelling.ts";
 export { usableName } from "../config/names.ts";
 export { freePort, isPortFree } from "../kit/port.ts";

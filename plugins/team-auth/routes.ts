@@ -1,6 +1,5 @@
 import type { PluginContext } from "propylon";
 import type { Store } from "propylon/store";
-import { adminRoutes } from "./http/admin-replies.ts";
 import { registerAudit } from "./http/audit-routes.ts";
 import type { Directory } from "./directory/directory.ts";
 import { registerIntrospection } from "./http/introspection.ts";
@@ -20,7 +19,6 @@ export function registerRoutes(
 ): void {
   const open = (): Directory => issuer.directory;
   const teams = new LoggedTeams(() => open().teams, gateway.log);
-  const routes = adminRoutes(gateway);
   registerJwks(gateway, issuer);
   registerRest(gateway, {
     teams,
@@ -28,12 +26,12 @@ export function registerRoutes(
     store: gateway.services.store,
   });
   registerIntrospection(gateway, issuer);
-  registerUsers(routes, open);
-  registerLibraries(routes, open);
-  registerMemberships(routes, open);
-  registerTokens(routes, open);
-  registerTeams(routes, teams);
-  registerSigningKeys(routes, open);
-  registerAccounts(routes, open);
-  registerAudit(routes, open);
+  registerUsers(gateway, open);
+  registerLibraries(gateway, open);
+  registerMemberships(gateway, open);
+  registerTokens(gateway, open);
+  registerTeams(gateway, teams);
+  registerSigningKeys(gateway, open);
+  registerAccounts(gateway, open);
+  registerAudit(gateway, open);
 }

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { z } from "zod";
+import type { z } from "zod";
 import { type Access, GatewayError, type Json, type RouteMethod } from "propylon";
 import { admits, problemText } from "propylon/kit";
 import {
+  formSchema,
   isZodSchema,
   PERSON_ROLES,
   type PersonRole,
@@ -156,14 +157,9 @@ function readText(file: URL, name: string): string {
 function toJson(view: PanelView): PanelView<Json> {
   return JSON.parse(
     JSON.stringify(view, (key, value: unknown) =>
-      key === "input" && isZodSchema(value) ? schemaOf(value) : value,
+      key === "input" && isZodSchema(value) ? formSchema(value) : value,
     ),
   ) as PanelView<Json>;
-}
-
-function schemaOf(input: z.ZodType): Json {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input", unrepresentable: "any" });
-  return schema;
 }
 
 function malformed(plugin: string, panel: Panel, { issues }: z.ZodError): GatewayError {

@@ -1,28 +1,25 @@
 import type { CommandDefinition, CommandInput } from "propylon";
-import { ASKING, asking, at, type Flags } from "./asking.ts";
+import { ASKING_FLAGS, type ClientFlags } from "propylon/cli";
 
-export const ACCOUNT: CommandDefinition = {
-  description: "Service accounts of consoles.",
-  commands: {
-    list: asking("List service accounts.", () => ({ path: "/accounts" })),
-    create: {
-      description: "Make a service account and print its password; it is shown this once.",
-      arguments: "<name>",
-      flags: ASKING,
-      async run({ arguments: [name], flags }: CommandInput<Flags>) {
-        const { createAccount } = await import("./verify.ts");
-        await createAccount(flags, name!);
-      },
-    },
-    disable: asking(
-      "Refuse a service account from now on.",
-      ([name]) => ({ method: "PATCH", path: at("/accounts", name), body: { active: false } }),
-      { arguments: "<name>" },
-    ),
+/** Flags of these commands. */
+interface Flags extends ClientFlags {
+  readonly after?: string;
+  readonly since?: string;
+  readonly limit?: string;
+  readonly head?: string;
+}
+
+export const CREATE_ACCOUNT: CommandDefinition = {
+  description: "Make a service account and print its password; it is shown this once.",
+  arguments: "<name>",
+  flags: ASKING_FLAGS,
+  async run({ arguments: [name], flags }: CommandInput<Flags>) {
+    const { createAccount } = await import("./verify.ts");
+    await createAccount(flags, name!);
   },
 };
 
-export const AUDIT: CommandDefinition = {
+export const AUDIT_COMMANDS: CommandDefinition = {
   description: "What was changed, by whom and when.",
   commands: {
     export: {
@@ -31,7 +28,7 @@ export const AUDIT: CommandDefinition = {
         { flag: "--after <seq>", description: "only rows behind this number" },
         { flag: "--since <time>", description: "only rows from this time on" },
         { flag: "--limit <count>", description: "rows at most" },
-        ...ASKING,
+        ...ASKING_FLAGS,
       ],
       async run({ flags: { after, since, limit, ...flags } }: CommandInput<Flags>) {
         const { askLines } = await import("./ask.ts");
@@ -43,7 +40,7 @@ export const AUDIT: CommandDefinition = {
       description: "Check that no row was changed, removed or moved. Exit code 1 when one was.",
       flags: [
         { flag: "--head <seq:hash>", description: "a row that was written down before" },
-        ...ASKING,
+        ...ASKING_FLAGS,
       ],
       async run({ flags }: CommandInput<Flags>) {
         const { verify } = await import("./verify.ts");

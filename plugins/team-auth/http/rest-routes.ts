@@ -1,11 +1,10 @@
 import type { PluginContext, RouteEvent } from "propylon";
 import { admits, pathParameter, readJson } from "propylon/kit";
 import type { Store } from "propylon/store";
-import { z } from "zod";
 import { authorOf } from "./asker.ts";
 import type { Ended } from "../directory/changes.ts";
-import { nameSchema, teamIdSchema, workspacesSchema } from "../tables/fields.ts";
 import { Idempotency, KNOWN_FOR_MS, type KnownRequest } from "./idempotency.ts";
+import { TEAMS } from "../operations/team-operations.ts";
 import type { LoggedTeams } from "./team-log.ts";
 import type { TeamDetails } from "../directory/teams.ts";
 
@@ -15,8 +14,8 @@ const PATH = `${CONSOLES}teams`;
 const READ = { access: "service", mutates: false } as const;
 const CHANGE = { access: "service", mutates: true } as const;
 
-const teamSchema = z.strictObject({ id: teamIdSchema, name: nameSchema });
-const assignmentSchema = z.strictObject({ workspace_ids: workspacesSchema });
+/** What consoles know of a team: what operators add is not theirs to say. */
+const teamSchema = TEAMS.create.input.pick({ id: true, name: true });
 
 /** What the REST of the consoles stands on. */
 export interface RestParts {
@@ -56,7 +55,7 @@ export function registerRest(gateway: PluginContext, { teams, ownership, store }
     return reply(204, undefined, ended);
   });
   gateway.route("PUT", `${PATH}/:id/workspaces`, CHANGE, async (event) => {
-    const { workspace_ids: wanted } = await readJson(event, assignmentSchema);
+    const { workspace_ids: wanted } = await readJson(event, TEAMS.workspaces.input);
     const author = authorOf(event);
     const { ended } = await teams.setWorkspaces(author, idOf(event), wanted, ownerOf(event));
     return reply(200, { workspace_ids: wanted }, ended);

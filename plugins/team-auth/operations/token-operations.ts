@@ -1,0 +1,102 @@
+import { z } from "zod";
+import {
+  hashSchema,
+  idSchema,
+  instantSchema,
+  librariesSchema,
+  nameSchema,
+} from "../tables/fields.ts";
+import { administration } from "./administration.ts";
+
+const libraries = { flag: "--library <uid>", title: "Libraries" } as const;
+const tokenSchema = z.strictObject({
+  user: idSchema,
+  name: nameSchema.meta({ description: "what it is for: a laptop, a program" }),
+  kind: z.enum(["access", "admin"]).optional().meta({
+    flag: "--admin",
+    description: "it administrates for the user, and reads no library",
+  }),
+  libraries: librariesSchema.optional().meta({
+    ...libraries,
+    description: "a library that it sees; repeatable, the first counts most",
+  }),
+  expires_at: instantSchema.optional().meta({
+    title: "Ends",
+    flag: "--expires <time>",
+    description: "when it ends, e.g. 2030-01-31T00:00:00Z",
+  }),
+});
+
+/** Opaque tokens: of admins for everybody, of tokens that administrate for their users, and of others for themselves. */
+export const TOKENS = {
+  list: administration({
+    name: "token list",
+    method: "GET",
+    path: "/tokens",
+    access: "principal",
+    words: "List tokens.",
+    input: z.strictObject({
+      user: idSchema.optional().meta({ flag: "--user <id>", description: "only this user's" }),
+    }),
+  }),
+  create: administration({
+    name: "token create",
+    method: "POST",
+    path: "/tokens",
+    access: "principal",
+    words: "Make a token and print it; it is shown this once.",
+    input: tokenSchema,
+    target: ["user", "name"],
+    secret: "/secret",
+  }),
+  import: administration({
+    method: "POST",
+    path: "/tokens/import",
+    words: "Take over tokens of another system by their SHA-256.",
+    input: z.strictObject({
+      tokens: z
+        .array(tokenSchema.omit({ kind: true }).extend({ hash: hashSchema }))
+        .max(1_000)
+        .min(1),
+    }),
+  }),
+  show: administration({
+    method: "GET",
+    path: "/tokens/:id",
+    access: "principal",
+    words: "Show a token.",
+  }),
+  change: administration({
+    method: "PATCH",
+    path: "/tokens/:id",
+    access: "principal",
+    words: "Change a token; `active: false` is for good.",
+    input: tokenSchema
+      .omit({ user: true, kind: true })
+      .partial()
+      .extend({ active: z.boolean().optional() }),
+  }),
+  scope: administration({
+    name: "token scope",
+    method: "PATCH",
+    path: "/tokens/:id",
+    access: "principal",
+    words: "Replace the libraries of a token; none: it sees nothing.",
+    input: z.strictObject({ libraries: tokenSchema.shape.libraries.default([]) }),
+  }),
+  replace: administration({
+    name: "token replace",
+    method: "POST",
+    path: "/tokens/:id/replace",
+    access: "principal",
+    words: "Make a token in place of another, which is refused from now on.",
+    secret: "/secret",
+  }),
+  revoke: administration({
+    name: "token revoke",
+    method: "DELETE",
+    path: "/tokens/:id",
+    access: "principal",
+    words: "Refuse a token from now on, for good.",
+  }),
+};

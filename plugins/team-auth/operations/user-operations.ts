@@ -1,0 +1,132 @@
+import { z } from "zod";
+import { idSchema, nameSchema, uidSchema } from "../tables/fields.ts";
+import { administration } from "./administration.ts";
+
+/** Users: for admins. */
+export const USERS = {
+  list: administration({ name: "user list", method: "GET", path: "/users", words: "List users." }),
+  create: administration({
+    name: "user create",
+    method: "POST",
+    path: "/users",
+    words: "Make a user.",
+    input: z.strictObject({
+      id: idSchema.meta({ description: "without spaces; it stays" }),
+      name: nameSchema.optional().meta({ description: "for people; default: the id" }),
+    }),
+    target: ["id"],
+  }),
+  show: administration({ method: "GET", path: "/users/:id", words: "Show a user." }),
+  change: administration({
+    method: "PATCH",
+    path: "/users/:id",
+    words: "Change a user; all tokens of one that is not active are refused.",
+    input: z.strictObject({ name: nameSchema.optional(), active: z.boolean().optional() }),
+  }),
+  disable: administration({
+    name: "user disable",
+    method: "PATCH",
+    path: "/users/:id",
+    words: "Refuse all tokens of a user from now on.",
+    body: { active: false },
+  }),
+  enable: administration({
+    name: "user enable",
+    method: "PATCH",
+    path: "/users/:id",
+    words: "Let the tokens of a user count again.",
+    body: { active: true },
+  }),
+  remove: administration({
+    method: "DELETE",
+    path: "/users/:id",
+    words: "Remove a user, with tokens and memberships.",
+  }),
+};
+
+const libraryChange = z.strictObject({
+  name: nameSchema.optional().meta({ description: "for people; default: the uid" }),
+  workspace_id: uidSchema.nullable().optional().meta({
+    title: "Workspace",
+    flag: "--workspace <id>",
+    description: "teams of this workspace see it",
+  }),
+});
+
+/** Libraries: made by admins, changed by their owners. */
+export const LIBRARIES = {
+  list: administration({
+    name: "library list",
+    method: "GET",
+    path: "/libraries",
+    access: "principal",
+    words: "List libraries.",
+    input: z.strictObject({ scopable: idSchema.optional().meta({ hidden: true }) }),
+  }),
+  create: administration({
+    name: "library create",
+    method: "POST",
+    path: "/libraries",
+    words: "Make a library.",
+    input: z.strictObject({
+      uid: uidSchema.meta({ description: "it stays" }),
+      ...libraryChange.shape,
+      owner: idSchema.optional().meta({ flag: "--owner <user>", description: "its first owner" }),
+    }),
+    target: ["uid"],
+  }),
+  show: administration({ method: "GET", path: "/libraries/:uid", words: "Show a library." }),
+  change: administration({
+    method: "PATCH",
+    path: "/libraries/:uid",
+    access: "principal",
+    words: "Change a library; for its owners.",
+    input: libraryChange,
+  }),
+  remove: administration({
+    method: "DELETE",
+    path: "/libraries/:uid",
+    access: "principal",
+    words: "Remove a library; for its owners.",
+  }),
+};
+
+const membershipSchema = z.strictObject({
+  user: idSchema,
+  library: uidSchema,
+  role: z.enum(["owner", "manager", "reader"]),
+});
+
+/** Who owns, manages and reads what. */
+export const MEMBERSHIPS = {
+  list: administration({
+    name: "member list",
+    method: "GET",
+    path: "/memberships",
+    access: "principal",
+    words: "List memberships.",
+    input: z.strictObject({
+      user: idSchema.optional().meta({ flag: "--user <id>", description: "only this user's" }),
+      library: uidSchema
+        .optional()
+        .meta({ flag: "--library <uid>", description: "only those of this library" }),
+    }),
+  }),
+  grant: administration({
+    name: "member grant",
+    method: "POST",
+    path: "/memberships",
+    access: "principal",
+    words: "Give a user a role: owner, manager or reader.",
+    input: membershipSchema,
+    target: ["user", "library", "role"],
+  }),
+  revoke: administration({
+    name: "member revoke",
+    method: "DELETE",
+    path: "/memberships",
+    access: "principal",
+    words: "Remove a role; a library keeps its last owner.",
+    input: membershipSchema,
+  }),
+};
