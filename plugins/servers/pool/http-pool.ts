@@ -117,10 +117,11 @@ export class HttpPool implements Pool {
   }
 
   #open(first: Sent): void {
-    this.#all.add(new Connection(this, this.#connect(), this.#options.timeout, first));
+    this.#all.add(new Connection(this, this.connect(), this.#options.timeout, first));
   }
 
-  #connect(): Socket {
+  /** A socket that is on its way to the server. */
+  protected connect(): Socket {
     const { hostname, port, protocol } = this.#url;
     const host = unbracket(hostname);
     const { lookup, secureContext } = this.#options;
