@@ -3,7 +3,7 @@ import { AllowedAddresses } from "propylon/kit";
 import { connectTimeoutOf, type HttpServerConfig } from "../entry.ts";
 import type { SecureContext } from "node:tls";
 import { HttpPool, type HttpPoolOptions, type Pool } from "../pool/http-pool.ts";
-import { ProxiedPool } from "../pool/proxied-pool.ts";
+import { UndiciPool } from "../pool/undici-pool.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
@@ -18,7 +18,7 @@ export function openPool(
   const url = new URL(config.url);
   const options = { ...connectOptions(name, config), secureContext };
   const { proxy } = config;
-  return proxy === undefined ? new HttpPool(url, options) : new ProxiedPool(url, proxy, options);
+  return proxy === undefined ? new HttpPool(url, options) : new UndiciPool(url, proxy, options);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { HttpPoolOptions, HttpRequest, Pool, ResponseReader } from "./http-
  * HTTP to one origin by way of a proxy, on undici, which knows CONNECT, proxies with a password and NO_PROXY. Only servers that ask for
  * a proxy are reached so: our own client costs less (0059).
  */
-export class ProxiedPool implements Pool {
+export class UndiciPool implements Pool {
   readonly #origin: string;
   /** Loaded when a server asks for it: a start of the gateway need not wait for undici. */
   readonly #agent: Promise<Dispatcher>;
