@@ -3,6 +3,7 @@ import { type ServerType, Checks, Files, perGeneration, ServerTypes } from "prop
 import { Store } from "propylon/store";
 import { httpServerSchema, stdioServerSchema } from "./entry.ts";
 import { identifier } from "./upstream/audience.ts";
+import { optionsSchema } from "./options.ts";
 import { createAssertions } from "./connection/create-assertions.ts";
 import { Endings } from "./upstream/endings.ts";
 import type { UpstreamConfig } from "./connection/dial.ts";
@@ -17,6 +18,7 @@ export * from "./service.ts";
 /** MCP servers behind the gateway: the entries of `servers` with a `command` or a `url`. There by default. */
 export default definePlugin({
   name: "servers",
+  config: optionsSchema,
   serverTypes: { stdio: stdioServerSchema, http: httpServerSchema },
   inject: { files: Files, store: Store },
   provides: McpServers,
@@ -26,7 +28,8 @@ export default definePlugin({
     const logins = new LoginSources();
     const placements = store.shared ? placementsOf(gateway, store) : undefined;
     const issuer = perGeneration(gateway, () => issuerOf(gateway.info));
-    const made = { ...commonOptions(gateway), endings: new Endings(gateway) };
+    const { httpClient } = gateway.config;
+    const made = { ...commonOptions(gateway), httpClient, endings: new Endings(gateway) };
     const create: ServerType<UpstreamConfig>["create"] = (server, config, catalogue) => {
       const identify = identifier(assertions, issuer, server, config);
       const options = {

@@ -24,6 +24,12 @@ const CAMPAIGNS = {
     times: 10,
     each: "100,000 fuzzed messages and 20,000 raw requests",
   },
+  "http-client": {
+    args: vitest("test/plugins/servers/http-fuzz.test.ts"),
+    env: { HTTP_ANSWERS: "1000000" },
+    times: 1,
+    each: "1,000,000 spoilt answers of HTTP servers, read by the gateway's client and by that of node:http",
+  },
   names: {
     args: vitest("test/plugins/mcp/name-histories.long.test.ts"),
     env: { NAME_HISTORIES: "1000" },

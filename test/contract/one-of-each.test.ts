@@ -51,7 +51,7 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
     "plugins/a2a/standard/push/webhook.ts",
     "plugins/agents/models/provider.ts",
     // By way of a proxy, which the client of our own does not know.
-    "plugins/servers/pool/proxied-pool.ts",
+    "plugins/servers/pool/undici-pool.ts",
   ],
   "reader of key sets": [/create(?:Local|Remote)JWKSet/, "plugins/keys/key-set.ts"],
   "reader of HTTP responses": [/HTTP\\\/1/, "plugins/servers/pool/http-parser.ts"],

@@ -59,15 +59,16 @@ function typeBlocks({ name, serverTypes = {} }: AnyPlugin): string[] {
   ]);
 }
 
-/** The options that the page of a plugin tells: its own, or those of its kinds of server. */
+/** The options that the page of a plugin tells: its own, and those of its kinds of server. */
 export function optionsOfPage(
   name: string,
   plugins: readonly AnyPlugin[],
 ): readonly PluginOption[] {
   const { config, serverTypes = {} } = plugins.find((each) => each.name === name)!;
-  return config
-    ? listOptions(config)
-    : joinOptions(Object.values(serverTypes).flatMap(listOptions));
+  return [
+    ...(config ? listOptions(config) : []),
+    ...joinOptions(Object.values(serverTypes).flatMap(listOptions)),
+  ];
 }
 
 /** A Markdown table of options. */

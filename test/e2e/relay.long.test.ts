@@ -10,7 +10,7 @@ import { ERAS, HOPS, startScene, type Scene } from "./relay/scene.ts";
  * processes. No cell is empty: what the modern era has no message for it has another way for (`input_required` for questions,
  * `subscriptions/listen` for notifications, `_meta` for the log level), and the gateway translates.
  */
-describe.each(HOPS.map((hop) => [hop.era, hop.transport, hop] as const))(
+describe.each(HOPS.map((hop) => [hop.era, hop.httpClient ?? hop.transport, hop] as const))(
   "a %s server over %s",
   (_era, _transport, hop) => {
     let scene: Scene;

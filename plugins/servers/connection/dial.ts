@@ -6,6 +6,7 @@ import { Semaphore, setTimer } from "propylon/kit";
 import { type Era, abortError } from "propylon/internal";
 import type { RingBuffer } from "propylon/process";
 import type { HttpServerConfig, StdioServerConfig } from "../entry.ts";
+import type { HttpClientOption } from "../options.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "../wire/dropped.ts";
 import type { ClientInfo } from "../wire/envelope.ts";
@@ -44,6 +45,8 @@ export interface DialOptions {
   readonly learned?: (era: Era | undefined) => void;
   /** Keeps what a child writes to stderr, of one after the other. */
   readonly stderr?: RingBuffer | undefined;
+  /** Default: our own. */
+  readonly httpClient?: HttpClientOption | undefined;
   /** Kills a child, whatever it does, when it aborts. */
   readonly kill?: AbortSignal | undefined;
   /** How long it may take, in milliseconds; a second child has this time again. */
@@ -167,6 +170,7 @@ async function openWire(
     log,
     receiver,
     credentials: options.credentials,
+    httpClient: options.httpClient,
     secureContext: secureContextOf(name, config, cwd),
   };
   return config.transport === "sse" ? SseWire.open(common, signal) : new HttpWire(common);

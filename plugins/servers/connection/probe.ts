@@ -3,6 +3,7 @@ import { GatewayError, type ServerStatus, toGatewayError } from "propylon";
 import { type ProbeReport, Semaphore, type ProbeRung } from "propylon/kit";
 import { type Era, abortError, amendError } from "propylon/internal";
 import type { HttpServerConfig } from "../entry.ts";
+import type { HttpClientOption } from "../options.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "../wire/dropped.ts";
@@ -29,6 +30,8 @@ export interface ProbeOptions {
   readonly cwd: string;
   readonly dropped: Dropped;
   readonly maxDepth: number;
+  /** Default: our own. */
+  readonly httpClient?: HttpClientOption | undefined;
   /** Of the connection that carries calls. */
   readonly status: () => ServerStatus;
   /** That connection, once it is there. */
@@ -133,10 +136,11 @@ export class Probe {
     config: HttpServerConfig,
     signal: AbortSignal,
   ): Promise<Era> {
-    const { name, clientInfo, log } = this.#options;
+    const { name, clientInfo, log, httpClient } = this.#options;
     const userAgent = `${clientInfo.name}/${clientInfo.version}`;
     const secureContext = readSecureContext(name, config, this.#options.cwd);
-    const common = { name, config, userAgent, log, receiver: connection.receiver, secureContext };
+    const { receiver } = connection;
+    const common = { name, config, userAgent, log, receiver, secureContext, httpClient };
     const isOld = config.transport === "sse";
     const wire = isOld ? await SseWire.open(common, signal) : new HttpWire(common);
     connection.attach(wire);

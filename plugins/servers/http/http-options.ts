@@ -1,24 +1,25 @@
 import { GatewayError } from "propylon";
 import { AllowedAddresses } from "propylon/kit";
 import { connectTimeoutOf, type HttpServerConfig } from "../entry.ts";
-import type { SecureContext } from "node:tls";
+import type { HttpWireOptions } from "./http.ts";
 import { HttpPool, type HttpPoolOptions, type Pool } from "../pool/http-pool.ts";
-import { ProxiedPool } from "../pool/proxied-pool.ts";
+import { UndiciPool } from "../pool/undici-pool.ts";
 
 /** Headers that are ours to set; a config that names them would break the protocol. */
 const OWN_HEADERS =
   /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate|propylon-identity)$/i;
 
 /** Connections to a server, in the way that its entry says. @throws {GatewayError} as {@link connectOptions} */
-export function openPool(
-  name: string,
-  config: HttpServerConfig,
-  secureContext: SecureContext | undefined,
-): Pool {
+export function openPool({
+  name,
+  config,
+  secureContext,
+  httpClient,
+}: Pick<HttpWireOptions, "name" | "config" | "secureContext" | "httpClient">): Pool {
   const url = new URL(config.url);
   const options = { ...connectOptions(name, config), secureContext };
-  const { proxy } = config;
-  return proxy === undefined ? new HttpPool(url, options) : new ProxiedPool(url, proxy, options);
+  const isOwn = config.proxy === undefined && httpClient !== "undici";
+  return isOwn ? new HttpPool(url, options) : new UndiciPool(url, config.proxy, options);
 }
 
 /**

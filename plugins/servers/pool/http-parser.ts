@@ -10,8 +10,13 @@ const KEEP_ALIVE_MS = { byDefault: 4_000, max: 600_000 };
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-const FIELD_LINE = /^([!#$%&'*+\-.^_`|~\dA-Za-z]+):[\t ]*([\t\x20-\x7e\x80-\xff]*)$/;
-const SIZE_LINE = /^([\da-fA-F]{1,12})[\t ]*(?:;[\t\x20-\x7e\x80-\xff]*)?$/;
+/** Blanks around the value are taken off later: here, 16 KB of them could be shared out in 100 million ways. */
+const FIELD_LINE = /^([!#$%&'*+\-.^_`|~\dA-Za-z]+):([\t\x20-\x7e\x80-\xff]*)$/;
+const SIZE_LINE =
+  /^([\da-fA-F]{1,12})(?:;[!#$%&'*+\-.^_`|~\dA-Za-z]+(?:=(?:[!#$%&'*+\-.^_`|~\dA-Za-z]+|"[\t\x20!#-[\]-~]*"))?)*$/;
+
+/** What says where a body ends. */
+const FRAMING = /^(?:content-length|transfer-encoding)$/;
 
 /** What a {@link ResponseParser} finds. */
 export interface ResponseSink {
@@ -99,10 +104,16 @@ export class ResponseParser {
     const status = Number(line[2]);
     const headers = readFields(lines, 1);
     if (status >= 200) this.#onFinal(status, headers, line[1] === "0", chunk.length - next);
-    // Nobody asked to switch protocols.
-    else if (status === 101 || ++this.#interim > MAX_INTERIM)
-      throw fault("HPE_INVALID_STATUS", "an interim response too many");
+    else this.#onInterim(status, headers, line[1] === "0");
     return next;
+  }
+
+  /** One that says where it ends, or that its connection does, could be read as the final one. */
+  #onInterim(status: number, headers: readonly string[], isOld: boolean): void {
+    framingOf(headers, isOld);
+    // Nobody asked to switch protocols.
+    if (status === 101 || idleTime(headers, isOld) === 0 || ++this.#interim > MAX_INTERIM)
+      throw fault("HPE_INVALID_STATUS", "an interim response too many");
   }
 
   #onFinal(status: number, headers: readonly string[], isOld: boolean, behind: number): void {
@@ -146,7 +157,7 @@ export class ResponseParser {
     return at + 2;
   }
 
-  /** Nothing in a trailer is used. */
+  /** Nothing in a trailer is used, and nothing in it may say where a body ends (RFC 9110 section 6.5.1). */
   #readTrailers(chunk: Buffer, at: number): number | undefined {
     if (chunk.toString("latin1", at, at + 2) === "\r\n") {
       this.#end(chunk.length - at - 2);
@@ -154,7 +165,9 @@ export class ResponseParser {
     }
     const end = endOf("\r\n\r\n", chunk, at, MAX_HEAD);
     if (end === undefined) return undefined;
-    readFields(chunk.toString("latin1", at, end).split("\r\n"), 0);
+    const trailers = readFields(chunk.toString("latin1", at, end).split("\r\n"), 0);
+    if (trailers.some((name, index) => index % 2 === 0 && FRAMING.test(name)))
+      throw fault("HPE_INVALID_HEADER_TOKEN", "a trailer that belongs into the head");
     this.#end(chunk.length - end - 4);
     return end + 4;
   }
@@ -180,9 +193,27 @@ function readFields(lines: readonly string[], from: number): string[] {
   for (let index = from; index < lines.length; index++) {
     const field = FIELD_LINE.exec(lines[index]!);
     if (!field) throw fault("HPE_INVALID_HEADER_TOKEN", "an invalid header line");
-    fields.push(field[1]!.toLowerCase(), field[2]!.trimEnd());
+    const name = field[1]!.toLowerCase();
+    const value = field[2]!;
+    // Some readers take a tab for a part of the value.
+    if (value.includes("\t") && FRAMING.test(name))
+      throw fault("HPE_INVALID_HEADER_TOKEN", "a tab in a length");
+    fields.push(name, trimBlanks(value));
   }
   return fields;
+}
+
+/** Without the spaces and tabs around it, and no other white space (RFC 9110 section 5.6.3). */
+function trimBlanks(text: string): string {
+  let from = 0;
+  let end = text.length;
+  while (from < end && isBlank(text.charCodeAt(from))) from++;
+  while (end > from && isBlank(text.charCodeAt(end - 1))) end--;
+  return text.slice(from, end);
+}
+
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9;
 }
 
 /** How the body ends (RFC 9112 section 6.3). */

@@ -6,7 +6,7 @@ import { fault, ResponseParser, type ResponseSink } from "./http-parser.ts";
 
 const NOT_ASCII = /[\x80-\xff]/;
 /** Connections to one server; a request beyond waits for a free one. */
-const MAX_CONNECTIONS = 1_024;
+export const MAX_CONNECTIONS = 1_024;
 /** When the kernel first asks a silent peer whether it is there, in milliseconds. */
 const PROBE_AFTER_MS = 60_000;
 
@@ -117,10 +117,11 @@ export class HttpPool implements Pool {
   }
 
   #open(first: Sent): void {
-    this.#all.add(new Connection(this, this.#connect(), this.#options.timeout, first));
+    this.#all.add(new Connection(this, this.connect(), this.#options.timeout, first));
   }
 
-  #connect(): Socket {
+  /** A socket that is on its way to the server. */
+  protected connect(): Socket {
     const { hostname, port, protocol } = this.#url;
     const host = unbracket(hostname);
     const { lookup, secureContext } = this.#options;

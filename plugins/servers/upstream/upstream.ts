@@ -44,6 +44,7 @@ import { callWithLogin } from "./call-with-login.ts";
 import type { Endings } from "./endings.ts";
 import { boundsOf, credentialsOf, type ServerCredentials } from "../http/personal.ts";
 import type { OwnServer, ServerAccount } from "../service.ts";
+import type { HttpClientOption } from "../options.ts";
 import { Probe } from "../connection/probe.ts";
 import { isWatching, Subscriptions, type Watching } from "./subscriptions.ts";
 import { readSecureContext } from "../tls-files.ts";
@@ -77,6 +78,8 @@ export interface UpstreamOptions {
   readonly accountOf?: (principal: Principal | undefined) => ServerAccount | undefined;
   /** Tells of sessions and principals that are gone. */
   readonly endings?: Endings;
+  /** Default: our own. */
+  readonly httpClient?: HttpClientOption | undefined;
   /** Kills its children, at once, when it aborts. */
   readonly kill?: AbortSignal;
 }

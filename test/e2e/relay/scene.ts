@@ -12,12 +12,16 @@ import type { Era } from "../../../core/kit/types.ts";
 export interface Hop {
   readonly transport: "stdio" | "http";
   readonly era: Era;
+  /** Default: our own. */
+  readonly httpClient?: "undici";
 }
 
 /** Every way to a server. */
 export const HOPS: readonly Hop[] = [
   { transport: "http", era: "legacy" },
   { transport: "http", era: "modern" },
+  { transport: "http", era: "legacy", httpClient: "undici" },
+  { transport: "http", era: "modern", httpClient: "undici" },
   { transport: "stdio", era: "legacy" },
   { transport: "stdio", era: "modern" },
 ];
@@ -35,7 +39,7 @@ export interface Scene {
 const PROGRAMS: Record<Era, string> = { legacy: "legacy.mjs", modern: "modern.mjs" };
 
 /** Starts a server and a gateway, and waits until they know each other. */
-export async function startScene({ transport, era }: Hop): Promise<Scene> {
+export async function startScene({ transport, era, httpClient }: Hop): Promise<Scene> {
   const program = fileURLToPath(
     new URL(`../../fixtures/upstreams/${PROGRAMS[era]}`, import.meta.url),
   );
@@ -46,6 +50,7 @@ export async function startScene({ transport, era }: Hop): Promise<Scene> {
   const config: GatewayConfigInput = {
     listeners: { main: { port: 0 } },
     servers: { everything: { ...place, protocol: era } },
+    plugins: { servers: { ...(httpClient && { httpClient }) } },
   };
   const gateway = await createGateway(config, { log: pino({ level: "silent" }) });
   await gateway.listen();

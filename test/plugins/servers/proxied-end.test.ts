@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
-import { ProxiedPool } from "../../../plugins/servers/pool/proxied-pool.ts";
+import { UndiciPool } from "../../../plugins/servers/pool/undici-pool.ts";
 import type { RequestControl } from "../../../plugins/servers/pool/http-pool.ts";
 
 const BODY = "x".repeat(3_000);
@@ -36,14 +36,14 @@ const RESPONSES: Readonly<Record<string, { readonly text: string; readonly isWho
 };
 
 /** A proxy that answers itself, and the pool that reaches anything through it. */
-async function startPool(text: string): Promise<ProxiedPool> {
+async function startPool(text: string): Promise<UndiciPool> {
   const proxy = createServer((socket: Socket) => {
     socket.on("error", () => undefined).once("data", () => socket.end(text));
   }).listen(0, "127.0.0.1");
   await once(proxy, "listening");
   const { port } = proxy.address() as AddressInfo;
   const url = new URL("http://example.test/mcp");
-  const pool = new ProxiedPool(url, `http://127.0.0.1:${port}`, { timeout: 5_000 });
+  const pool = new UndiciPool(url, `http://127.0.0.1:${port}`, { timeout: 5_000 });
   onTestFinished(async () => {
     await pool.destroy();
     proxy.close();

@@ -46,10 +46,10 @@ async function serveSse(): Promise<SseServer> {
   return { ...running, servers, streams };
 }
 
-describe("HTTP+SSE (2024-11-05)", () => {
+describe.each(["builtin", "undici"] as const)("HTTP+SSE (2024-11-05), %s", (httpClient) => {
   it("lists, calls, reports progress and list changes", async () => {
     const server = use(await serveSse());
-    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }));
+    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }, { httpClient }));
     upstream.start();
     await reached(upstream, "ready");
     expect(upstream.status).toMatchObject({ transport: "sse", era: "legacy" });
@@ -71,7 +71,7 @@ describe("HTTP+SSE (2024-11-05)", () => {
 
   it("a broken stream is opened again, and the next call works", async () => {
     const server = use(await serveSse());
-    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }));
+    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }, { httpClient }));
     upstream.start();
     await reached(upstream, "ready");
     const redial = nextEvent(upstream, "state", ({ status }) => status.state === "connecting");
@@ -91,7 +91,7 @@ describe("HTTP+SSE (2024-11-05)", () => {
               .write(`event: endpoint\ndata: ${endpoint}\n\n`),
         ),
       );
-      const upstream = use(makeUpstream({ url: server.url, transport: "sse" }));
+      const upstream = use(makeUpstream({ url: server.url, transport: "sse" }, { httpClient }));
       upstream.start();
       await reached(upstream, "backoff");
       expect(upstream.status.reason).toContain("another origin");
@@ -100,7 +100,7 @@ describe("HTTP+SSE (2024-11-05)", () => {
 
   it("a server without such a stream is a visible state", async () => {
     const server = use(await serveHttp((_req, res) => void res.writeHead(405).end()));
-    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }));
+    const upstream = use(makeUpstream({ url: server.url, transport: "sse" }, { httpClient }));
     upstream.start();
     await reached(upstream, "backoff");
     expect(upstream.status.reason).toContain("HTTP 405");

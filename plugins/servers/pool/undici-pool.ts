@@ -1,36 +1,48 @@
 import { Readable } from "node:stream";
 import { readInTurns, type Turns } from "propylon/internal";
 import type { Dispatcher } from "undici";
-import type { HttpPoolOptions, HttpRequest, Pool, ResponseReader } from "./http-pool.ts";
+import {
+  type HttpPoolOptions,
+  type HttpRequest,
+  MAX_CONNECTIONS,
+  type Pool,
+  type ResponseReader,
+} from "./http-pool.ts";
 
 /**
- * HTTP to one origin by way of a proxy, on undici, which knows CONNECT, proxies with a password and NO_PROXY. Only servers that ask for
- * a proxy are reached so: our own client costs less (0059).
+ * HTTP to one origin on undici. It knows CONNECT, proxies with a password and NO_PROXY, so servers that have a `proxy` are reached so,
+ * and with `httpClient: undici` all of them; our own client costs less (0093).
  */
-export class ProxiedPool implements Pool {
+export class UndiciPool implements Pool {
   readonly #origin: string;
   /** Loaded when a server asks for it: a start of the gateway need not wait for undici. */
   readonly #agent: Promise<Dispatcher>;
 
-  /** @param proxy its URL, or `environment` for HTTP_PROXY, HTTPS_PROXY and NO_PROXY */
-  constructor(url: URL, proxy: string, { timeout, secureContext }: HttpPoolOptions) {
+  /** @param proxy its URL, or `environment` for HTTP_PROXY, HTTPS_PROXY and NO_PROXY; default: none */
+  constructor(
+    url: URL,
+    proxy: string | undefined,
+    { timeout, lookup, secureContext }: HttpPoolOptions,
+  ) {
     this.#origin = url.origin;
     const tls = secureContext && { secureContext };
     const options = {
       // Calls end by their own deadlines, and an event stream may be silent for hours.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout, ...tls },
+      connections: MAX_CONNECTIONS,
+      connect: { timeout, ...(lookup && { lookup }), ...tls },
       requestTls: { timeout, ...tls },
       proxyTls: { timeout },
       // Many proxies tunnel to port 443 alone.
       proxyTunnel: url.protocol === "https:",
     };
-    this.#agent = import("undici").then(({ EnvHttpProxyAgent, ProxyAgent }) =>
-      proxy === "environment"
+    this.#agent = import("undici").then(({ Agent, EnvHttpProxyAgent, ProxyAgent }) => {
+      if (proxy === undefined) return new Agent(options);
+      return proxy === "environment"
         ? new EnvHttpProxyAgent(options)
-        : new ProxyAgent({ ...options, uri: proxy }),
-    );
+        : new ProxyAgent({ ...options, uri: proxy });
+    });
   }
 
   dispatch({ path, method, headers, body }: HttpRequest, reader: ResponseReader): void {

@@ -1,0 +1,14 @@
+import { z } from "zod";
+
+/** Schema of the options. */
+export const optionsSchema = z.strictObject({
+  httpClient: z
+    .enum(["builtin", "undici"])
+    .default("builtin")
+    .describe(
+      "Which HTTP client asks servers with a `url`: the gateway's own, or undici, which costs more and repeats nothing after a late response. What has a `proxy` is asked by undici in any case.",
+    ),
+});
+
+/** How servers with a `url` are asked. */
+export type HttpClientOption = z.output<typeof optionsSchema>["httpClient"];
