@@ -48,6 +48,7 @@ const specifications = new Map(
 /** @param job `mutant`: -1 for the sources as they are; `log`: to which file what is reached is written */
 async function run({ mutant, files, log }) {
   AsSent.order = files.map((file) => join(root, file));
+  forget();
   writeFileSync(join(root, ".mutant"), `${mutant} ${log ?? ""}`);
   const from = performance.now();
   const { testModules, unhandledErrors } = await vitest.runTestSpecifications(
@@ -59,6 +60,12 @@ async function run({ mutant, files, log }) {
     ...unhandledErrors.map((error) => ({ test: "unhandled", message: `${error.message}` })),
   ];
   return { ms: performance.now() - from, errors };
+}
+
+/** What failed in a run before counts no more, neither as an error nor for `bail`. */
+function forget() {
+  const { filesMap, idMap, errorsSet } = vitest.state;
+  for (const known of [filesMap, idMap, errorsSet]) known.clear();
 }
 
 function faultsOf(module) {

@@ -5,6 +5,7 @@
  * equal.json says why no caller can see it. MUTANTS is their number, MUTANT_SEED which they are, MUTANT_PLUGINS of which plugins;
  * MUTANTS_AGAIN=1 takes those that survived the last time.
  */
+import { createHash } from "node:crypto";
 import { execFileSync, fork } from "node:child_process";
 import {
   cpSync,
@@ -58,8 +59,10 @@ const count = Number(process.env.MUTANTS ?? 300);
 const seed = Number(process.env.MUTANT_SEED ?? 41);
 const plugins = process.env.MUTANT_PLUGINS?.split(",") ?? PLUGINS;
 const LANES = Number(process.env.MUTANT_LANES ?? 2);
-/** Where the last run is kept. */
-const LAST = join(root, "node_modules/.cache/propylon/mutants.json");
+/** Where the last run is kept, and what each test reached. */
+const CACHE = join(root, "node_modules/.cache/propylon");
+const LAST = join(CACHE, "mutants.json");
+const REACH = join(CACHE, "mutants-reach.json");
 /** A mutant may take this many times what its tests take without it, and as long on top of it. */
 const PATIENCE = 4;
 const EXTRA_MS = 45_000;
@@ -89,8 +92,10 @@ function checkEqual() {
 
 function chosen() {
   const taken = sample(every, count, seed).filter(({ file }) => plugins.includes(pluginOf(file)));
-  const before = process.env.MUTANTS_AGAIN ? JSON.parse(readFileSync(LAST, "utf8")) : undefined;
-  const wanted = taken.filter(({ name }) => !before || before[name]?.state === "survived");
+  const before = process.env.MUTANTS_AGAIN ? readIf(LAST) : undefined;
+  const wanted = taken.filter(
+    ({ name }) => !before || (before[name]?.state ?? "survived") === "survived",
+  );
   return wanted.map((mutant, id) => ({ ...mutant, id }));
 }
 
@@ -209,29 +214,42 @@ function testsOf() {
   return process.env.MUTANT_TESTS?.split(",") ?? [...own, ...ELSEWHERE];
 }
 
+const readIf = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : {});
+const digestOf = (file) => createHash("sha256").update(textOf(file)).digest("hex");
+
 /** Which mutants each test file reaches, and how long it takes. What fails without a mutant is left out. */
 async function reachOf(lanes, files, folder) {
-  const reach = [];
-  await spread(lanes, files, async (lane, file) => {
-    const log = join(folder, file.replaceAll("/", "+"));
-    writeFileSync(log, "");
-    const { ms, errors, isLate } = await lane.run({ mutant: -1, files: [file], log }, 300_000);
-    if (isLate || errors.length > 0)
-      return console.log(
-        `left out: ${file}: ${isLate ? "too long" : `${errors[0].test}: ${errors[0].message.slice(0, 200)}`}`,
-      );
-    const ids = new Set(readFileSync(log, "utf8").split("\n").filter(Boolean).map(Number));
-    console.log(`${file}: ${(ms / 1_000).toFixed(1)} s, reaches ${ids.size}`);
-    reach.push({ file, ms, ids });
+  const known = process.env.MUTANTS_AGAIN ? readIf(REACH) : {};
+  const left = files.filter((file) => known[file]?.digest !== digestOf(file));
+  await spread(lanes, left, async (lane, file) => {
+    known[file] = { digest: digestOf(file), ...(await lookAt(lane, file, join(folder, "reach"))) };
+    mkdirSync(CACHE, { recursive: true });
+    writeFileSync(REACH, JSON.stringify(known));
   });
-  return reach;
+  return files.map((file) => ({ file, ...known[file] })).filter(({ names }) => names.length > 0);
+}
+
+async function lookAt(lane, file, folder) {
+  mkdirSync(folder, { recursive: true });
+  const log = join(folder, file.replaceAll("/", "+"));
+  writeFileSync(log, "");
+  const { ms, errors, isLate } = await lane.run({ mutant: -1, files: [file], log }, 300_000);
+  if (isLate || errors.length > 0) {
+    console.log(
+      `left out: ${file}: ${isLate ? "too long" : `${errors[0].test}: ${errors[0].message.slice(0, 200)}`}`,
+    );
+    return { ms, names: [] };
+  }
+  const ids = new Set(readFileSync(log, "utf8").split("\n").filter(Boolean).map(Number));
+  console.log(`${file}: ${(ms / 1_000).toFixed(1)} s, reaches ${ids.size}`);
+  return { ms, names: [...ids].map((id) => mutants[id].name) };
 }
 
 /** Those of its own plugin first, the fastest first. */
-function testsFor({ id, file }, reach) {
+function testsFor({ name, file }, reach) {
   const rank = (test) =>
     (test.file.startsWith(`test/plugins/${pluginOf(file)}/`) ? 0 : 1e9) + test.ms;
-  return reach.filter(({ ids }) => ids.has(id)).toSorted((a, b) => rank(a) - rank(b));
+  return reach.filter(({ names }) => names.includes(name)).toSorted((a, b) => rank(a) - rank(b));
 }
 
 async function judge(lane, mutant, reach) {
@@ -248,6 +266,8 @@ async function judge(lane, mutant, reach) {
       ? { state: "killed", by: "it never ends" }
       : judge(lane, mutant, reach);
   const [first] = errors;
+  if (first?.file !== undefined && !files.includes(first.file))
+    throw new Error(`${first.file} was not asked for.`);
   if (!first)
     return { state: "survived", by: `${files.length} test files, ${(usual / 1_000).toFixed(0)} s` };
   // A busy machine makes a test late, too: then it is late without the mutant.
@@ -267,7 +287,7 @@ async function passes(lane, files, usual) {
 
 async function campaign(lanes, folder, mutants) {
   const reach = await reachOf(lanes, testsOf(), folder);
-  const results = process.env.MUTANTS_AGAIN ? JSON.parse(readFileSync(LAST, "utf8")) : {};
+  const results = process.env.MUTANTS_AGAIN ? readIf(LAST) : {};
   let done = 0;
   await spread(lanes, mutants, async (lane, mutant) => {
     const result =
@@ -277,7 +297,6 @@ async function campaign(lanes, folder, mutants) {
     results[mutant.name] = result;
     done++;
     console.log(`${done}/${mutants.length} ${result.state}: ${mutant.name} (${result.by})`);
-    mkdirSync(dirname(LAST), { recursive: true });
     writeFileSync(LAST, JSON.stringify(results, undefined, 1));
   });
   return mutants.map(({ name }) => ({ name, ...results[name] }));
