@@ -18,10 +18,20 @@ export async function serveWeb(
   adapter ??= await import("srvx/node");
   const { NodeRequest, sendNodeResponse } = adapter;
   try {
-    await sendNodeResponse(res, await fetch(new NodeRequest({ req, res })));
+    const answer = await fetch(new NodeRequest({ req, res }));
+    setCookies(res, answer.headers);
+    await sendNodeResponse(res, answer);
   } finally {
     dropRest(req);
   }
+}
+
+/** Beside headers that were set before, Node 20 sends only the last of several of one name. */
+function setCookies(res: ServerResponse, headers: Headers): void {
+  const cookies = headers.getSetCookie();
+  if (cookies.length < 2) return;
+  headers.delete("set-cookie");
+  res.setHeader("set-cookie", cookies);
 }
 
 /** What a route leaves unread of a body is thrown away, or the next request on the connection would never be read. */

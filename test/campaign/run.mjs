@@ -319,6 +319,11 @@ const CAMPAIGNS = {
     times: 1,
     each: "200,000 steps beside a model per store, 200 writers killed with SIGKILL per store that outlives them, 40 ends of PostgreSQL and of Redis",
   },
+  mutants: {
+    args: ["test/campaign/mutants/run.mjs"],
+    times: 1,
+    each: "300 random one-token mutants of nine plugins, each of which a test must see or equal.json explain",
+  },
   chaos: {
     args: ["test/campaign/chaos/run.mjs"],
     times: 1,

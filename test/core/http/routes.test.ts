@@ -65,6 +65,37 @@ const json = async (response: Response): Promise<unknown> => [
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 
 describe("a route", () => {
+  it("sends each of its cookies, made by hand and by the event", async () => {
+    const cookies = ["a=1; Path=/", "b=; Max-Age=0", "c=3"];
+    const baker = definePlugin({
+      name: "baker",
+      setup(gateway: PluginContext<undefined, {}>) {
+        const options = { access: "public", mutates: false } as const;
+        gateway.route("GET", "/answer", options, () => {
+          const answer = new Response(null, { status: 302, headers: { location: "/" } });
+          for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+          return answer;
+        });
+        gateway.route("GET", "/event", options, ({ res }) => {
+          for (const cookie of cookies) res.headers.append("set-cookie", cookie);
+          return { ok: true };
+        });
+        gateway.route(
+          "GET",
+          "/one",
+          options,
+          () => new Response("1", { headers: { "set-cookie": "a=1" } }),
+        );
+      },
+    });
+    const { url } = await setupGateway({ plugins: [baker], client: false });
+    const given = async (path: string): Promise<string[]> =>
+      (await fetch(url + path, { redirect: "manual" })).headers.getSetCookie();
+    expect(await given("/answer")).toEqual(cookies);
+    expect(await given("/event")).toEqual(cookies);
+    expect(await given("/one")).toEqual(["a=1"]);
+  });
+
   it("M069: is open to anonymous on loopback when no key is set", async () => {
     const { url } = await setupGateway({ plugins: [web], client: false });
     expect(await json(await fetch(`${url}/mine/7`))).toEqual([200, { who: "anonymous", id: "7" }]);

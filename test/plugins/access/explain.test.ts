@@ -236,8 +236,11 @@ describe("the explanation", () => {
     };
     expect(await verdicts({ principal: "key:ci" })).toMatchObject({
       credential: "pass",
+      active: "pass",
       role: "fail",
     });
+    // The name of the key in auth.apiKey, which this gateway does not have.
+    expect(await verdicts({ principal: "key:api-key" })).toMatchObject({ credential: "fail" });
     expect(await verdicts({ principal: "key:gone" })).toMatchObject({ credential: "fail" });
     expect(await verdicts({ principal: "user:somebody" })).toMatchObject({
       credential: "unknown",
@@ -284,5 +287,19 @@ describe("the explanation", () => {
     ).rejects.toMatchObject({ code: "forbidden" });
     expect(printed[0]).toMatch(/^user:root may call one\/find\n {2}credential pass/);
     expect(printed[1]).toMatch(/^key:ci may not call one\/find\n[^]*role {7}fail/);
+  });
+
+  it("knows the one key of auth.apiKey by its name, and no other key for it", async () => {
+    const { get } = await withRules([], [ROOT], {
+      plugins: [house("one", SERVERS.one)],
+      config: { auth: { apiKey: "an-api-key-of-some-length" } },
+    });
+    const stepsOf = async (principal: string) => {
+      const query = new URLSearchParams({ principal, server: "one", tool: "find" }).toString();
+      const { body } = await get(ROOT, `/_meta/access/explain?${query}`);
+      return (body as unknown as Asked).steps.slice(0, 3).map(({ verdict }) => verdict);
+    };
+    expect(await stepsOf("key:api-key")).toEqual(["pass", "pass", "pass"]);
+    expect(await stepsOf("key:gone")).toEqual(["fail", "fail", "unknown"]);
   });
 });

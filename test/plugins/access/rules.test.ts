@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import type { Identity, Role } from "../../../core/index.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../../core/testing/index.ts";
-import { may, viewOf } from "../../../plugins/access/decide.ts";
+import { may, notAllowed, viewOf } from "../../../plugins/access/decide.ts";
 import { optionsSchema } from "../../../plugins/access/options.ts";
 import { Rule } from "../../../plugins/access/rule.ts";
 import access from "../../../plugins/access/index.ts";
@@ -144,6 +144,29 @@ describe("a rule", () => {
     const checked = optionsSchema.safeParse({ rules: [written] });
     expect(checked.success).toBe(false);
     expect(JSON.stringify(checked.error?.issues)).toContain(words);
+  });
+
+  it("has patterns and ids of 500 characters, lists of 1,000, and not one more", () => {
+    const isTaken = (written: object, times = 1): boolean =>
+      optionsSchema.safeParse({ rules: Array.from({ length: times }, () => written) }).success;
+    const pattern = (length: number) => `a.${"b".repeat(length - 2)}`;
+    expect([500, 501].map((length) => isTaken({ allow: pattern(length) }))).toEqual([true, false]);
+    const id = (length: number) => ({ allow: "*", for: { user: "u".repeat(length) } });
+    expect([0, 1, 500, 501].map((length) => isTaken(id(length)))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
+    const list = (length: number) => ({ allow: Array.from({ length }, () => "a.b") });
+    expect([1_000, 1_001].map((length) => isTaken(list(length)))).toEqual([true, false]);
+    expect([1_000, 1_001].map((times) => isTaken({ allow: "*" }, times))).toEqual([true, false]);
+  });
+
+  it("tells the refused no more than 200 characters of the name that they sent", () => {
+    const { message, data } = notAllowed({ server: "shop", name: "x".repeat(300) });
+    expect(/"(x*)"/.exec(message)?.[1]).toHaveLength(200);
+    expect(data).toEqual({ server: "shop", name: "x".repeat(200) });
   });
 });
 

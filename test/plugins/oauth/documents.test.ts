@@ -147,6 +147,25 @@ describe("a document about a program", () => {
     await expect(documents.read(id, "a")).rejects.toMatchObject({ code: "invalid_client" });
   });
 
+  it("has a URL of 400 characters, and eight levels, and not one more", async () => {
+    const { url } = await serveDocuments((req, res, own) => {
+      const depth = Number(/depth=(\d+)/.exec(req.url!)?.[1]);
+      const more = `${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}`;
+      const id = new URL(req.url!, own).href;
+      const document = JSON.stringify(documentOf(id)).slice(0, -1);
+      res.writeHead(200).end(`${document},"more":${more}}`);
+    });
+    const documents = new ClientDocuments(["localhost"]);
+    onTestFinished(() => documents.close());
+    const at = (depth: number, length = 300): string => {
+      const id = `${url}?depth=${depth}&x=`;
+      return id + "x".repeat(length - id.length);
+    };
+    await expect(documents.read(at(8, 400), "a")).resolves.toHaveProperty("name");
+    await expect(documents.read(at(8, 401), "a")).rejects.toThrow("not a plain https URL");
+    await expect(documents.read(at(9), "a")).rejects.toThrow("it is not such a document");
+  });
+
   it("is not asked for more often than an address may cause", async () => {
     const documents = new ClientDocuments([]);
     onTestFinished(() => documents.close());

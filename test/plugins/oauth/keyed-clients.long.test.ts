@@ -1,6 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWK, SignJWT } from "jose";
-import { describe, expect, it } from "vitest";
+import { pino } from "pino";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
+import { KeySet } from "../../../plugins/keys/index.ts";
+import { ClientAssertions } from "../../../plugins/oauth/clients/client-assertions.ts";
 import { INSIDE } from "../../fixtures/inside.ts";
 import { startClock } from "../../fixtures/clock.ts";
 import { ask } from "../oauth-resource/kit.ts";
@@ -125,6 +130,42 @@ describe("a program with a key (private_key_jwt)", () => {
     const told = await program.redeem(code, await prove(given));
     expect(told).toMatchObject({ status: 401, body: { error: "invalid_client" } });
     expect(told.body.access_token).toBeUndefined();
+  });
+
+  it("is proven by an assertion whose audience is a list of this server alone", async () => {
+    const { program, prove, url } = await setupKeyed();
+    const code = (await program.login()).get("code")!;
+    const { status } = await program.redeem(code, await prove({ aud: [`${url}/oauth/token`] }));
+    expect(status).toBe(200);
+  });
+
+  it("is proven by an assertion that counts for ten minutes and half a minute at most", async () => {
+    const key = await createKey("first");
+    const store = new GatewayStore(new MemoryDriver(), pino({ level: "silent" })).scope("tests");
+    const issuer = "https://gateway.example";
+    const assertions = new ClientAssertions({ issuer: () => issuer, used: store.kv("used") });
+    const now = 1_800_000_000;
+    const clock = vi.spyOn(Date, "now").mockReturnValue(now * 1_000);
+    onTestFinished(() => clock.mockRestore());
+    const check = async (life: number) => {
+      const claims = { iss: "desk", sub: "desk", aud: issuer, exp: now + life, jti: randomUUID() };
+      const signed = new SignJWT(claims).setProtectedHeader({ alg: "ES256", kid: key.kid });
+      const keys = new KeySet(async () => ({ keys: [key.jwk] }), "RS256");
+      await assertions.check("desk", await signed.sign(key.secret), keys);
+    };
+    await expect(check(630)).resolves.toBeUndefined();
+    await expect(check(631)).rejects.toThrow("it counts for more than 10 minutes");
+  });
+
+  it("without a key is not proven by anybody's assertion", async () => {
+    const { program, prove, url } = await setupKeyed();
+    const other = new Program(url);
+    await other.register();
+    const code = (await other.login()).get("code")!;
+    const told = await other.redeem(code, await prove({ iss: other.id, sub: other.id }));
+    expect(told).toMatchObject({ status: 401, body: { error: "invalid_client" } });
+    expect(other.id).not.toBe(program.id);
+    expect((await other.redeem(code)).status).toBe(200);
   });
 
   it("is not proven by a foreign key, by no signature, by a wrong type, or in two ways", async () => {

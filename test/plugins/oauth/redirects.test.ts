@@ -1,6 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isRedirect, matchesRedirect, redirectTo } from "../../../plugins/oauth/redirects.ts";
+import {
+  hostOfRedirect,
+  isOwnerless,
+  isRedirect,
+  matchesRedirect,
+  redirectTo,
+  sourceOfRedirect,
+} from "../../../plugins/oauth/redirects.ts";
 import { newBrowser, REDIRECT, setupLogin } from "./kit.ts";
 import { Program } from "./attempt.ts";
 import { rounds } from "../../fixtures/ci.ts";
@@ -152,6 +159,19 @@ describe("a redirect URI", () => {
       numRuns: rounds(5_000),
     });
     expect(run.counterexample).toBeNull();
+  });
+
+  it.each([
+    ["https://app.example:8443/cb", "app.example:8443", "https://app.example:8443", false],
+    ["http://localhost:33418/cb", "localhost:33418", "http://localhost:33418", false],
+    ["com.example.app:/cb", "com.example.app:", "com.example.app:", false],
+    ["cursor://anysphere/cb", "cursor:", "cursor:", true],
+  ])("%s leads to %s, and belongs to nobody: %s, %s", (uri, host, source, ownerless) => {
+    expect([hostOfRedirect(uri), sourceOfRedirect(uri), isOwnerless(uri)]).toEqual([
+      host,
+      source,
+      ownerless,
+    ]);
   });
 
   it("gets the answer behind whatever query it has", () => {
