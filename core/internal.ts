@@ -45,6 +45,7 @@ export { TrustedProxies } from "./http/proxies.ts";
 export { placeOf } from "./http/guesses.ts";
 export { readInTurns, type Turns } from "./kit/chunks.ts";
 export { prefersEvents } from "./http/request.ts";
+export { htmlPage, markup, type PageContent } from "./kit/html.ts";
 
 // Calls
 export { type Era, type RpcId, type RpcError, LITERAL_PROGRESS } from "./kit/types.ts";
