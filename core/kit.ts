@@ -80,7 +80,6 @@ export { ExactNumber } from "./kit/exact-number.ts";
 
 // HTTP that you serve
 export { checkInput, pathParameter, readJson, createEtag, isUnmodified } from "./http/request.ts";
-export { escapeHtml } from "./kit/html.ts";
 export { SseBody, sseFrame, SSE_HEADERS } from "./kit/sse-body.ts";
 
 // HTTP that you send

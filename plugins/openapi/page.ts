@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { htmlPage, markup } from "propylon/internal";
 
 /**
  * The script of the page. It reads the OpenAPI document beside it and makes a form per operation; everything it shows goes
@@ -114,52 +114,18 @@ byId("access").addEventListener("submit", (event) => {
 void load();
 `;
 
-const STYLE = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-details { border: 1px solid #8886; border-radius: .4rem; padding: .5rem .8rem; margin: .5rem 0; }
-summary { cursor: pointer; overflow-wrap: anywhere; }
-p { white-space: pre-line; overflow-wrap: anywhere; }
-form { display: grid; gap: .6rem; margin: .6rem 0; }
-label { display: grid; gap: .2rem; }
-textarea, input { font: 14px/1.4 ui-monospace, monospace; padding: .4rem; }
-button { justify-self: start; font: inherit; padding: .3rem 1rem; }
-pre { overflow: auto; max-height: 30rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-`;
-
 /**
  * The page behind `/docs` and `/<server>/docs`: lists the operations of the document beside it and calls them. It holds no
  * data itself, so everyone may load it; the document and the calls take the key typed into it, which is kept nowhere.
  */
-export const PAGE = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Tools</title>
-<style>${STYLE}</style>
-<h1 id="title">Tools</h1>
-<p id="about"></p>
+export const PAGE = htmlPage({
+  title: "Tools",
+  body: markup`<p id="about"></p>
 <form id="access">
 <label>Key, if the gateway wants one<input id="key" type="password" autocomplete="off"></label>
 <button>Load</button>
 </form>
 <p><span id="status" role="status"></span> <a id="document">OpenAPI document</a></p>
-<main id="operations"></main>
-<script>${SCRIPT}</script>
-</html>
-`;
-
-/** Lets the page's own script and style run and talk to this gateway, and nothing else (CSP level 3). */
-export const POLICY = [
-  "default-src 'none'",
-  `script-src '${digest(SCRIPT)}'`,
-  `style-src '${digest(STYLE)}'`,
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
-
-function digest(text: string): string {
-  return `sha256-${createHash("sha256").update(text).digest("base64")}`;
-}
+<div id="operations"></div>`,
+  script: SCRIPT,
+});

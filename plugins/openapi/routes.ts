@@ -8,7 +8,7 @@ import { Documents, type Rendered } from "./document/documents.ts";
 import type { InvocationHost } from "./call/invocation.ts";
 import { renderJob } from "./call/job.ts";
 import type { OpenapiOptions } from "./options.ts";
-import { PAGE, POLICY } from "./page.ts";
+import { PAGE } from "./page.ts";
 import { respond } from "./call/reply.ts";
 import { findServer, isServer, settled } from "./call/target.ts";
 
@@ -95,12 +95,6 @@ function sendDocument(event: RouteEvent, { bytes, etag }: Rendered): Response {
 }
 
 function sendPage(): Response {
-  return new FastResponse(PAGE, {
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": POLICY,
-      "referrer-policy": "no-referrer",
-      "cache-control": "no-cache",
-    },
-  });
+  const { text, headers } = PAGE;
+  return new FastResponse(text, { headers });
 }

@@ -33,6 +33,8 @@ const ONE: Readonly<Record<string, readonly [RegExp, ...string[]]>> = {
   "pattern with *": [/\.split\("\*"\)|replaceAll\("\*"/, "core/kit/wildcard.ts"],
   "sentence about an HTTP status": [/wants authentication/, "core/kit/faults.ts"],
   "principal that is written down": [/\(\?:anonymous\|key\|user/, "core/kit/kept.ts"],
+  // What is apart: the page that Vite makes, whose files are its own.
+  "writer of a page": [/text\/html; charset/, "core/kit/html.ts", "plugins/ui/policy.ts"],
   "entity tag": [/if-none-match"\)/, "core/http/request.ts"],
   // What is apart: builds, and their stand-in for what is missing; a kit and an exporter that take other codes for it, too.
   "import of what may be missing": [

@@ -1,35 +1,26 @@
-import { randomBytes } from "node:crypto";
-import { escapeHtml } from "propylon/kit";
+import { htmlPage, markup, type PageContent } from "propylon/internal";
 import type { LinkView } from "./login-desk.ts";
-
-/** What a page shows. */
-interface Page {
-  readonly title: string;
-  /** HTML. */
-  readonly body: string;
-  readonly script?: string;
-  readonly status?: number;
-}
 
 /** The page that begins a login. */
 export function connectPage({ server, ref, asks }: LinkView): Response {
-  const whose = ref === undefined ? "everybody" : `<b>${escapeHtml(ref)}</b>`;
+  const whose = ref === undefined ? "everybody" : markup`<b>${ref}</b>`;
   const key = asks
-    ? `<p>Show that you are ${whose}: enter the key that you use for this gateway. It stays here.</p>
-<p><input id="key" type="password" autocomplete="off" aria-label="Key for this gateway" required></p>`
-    : "";
-  return render({
+    ? markup`<label>Show that you are ${whose}: enter the key that you use for this gateway. It stays here.
+<input id="key" type="password" autocomplete="off" aria-label="Key for this gateway" required></label>`
+    : undefined;
+  return render(200, {
     title: "Connect an account",
-    body: `<p>The account that you log in with at <b>${escapeHtml(server)}</b> will be used for everything that ${whose} does there through this gateway.</p>
+    body: markup`<p>The account that you log in with at <b>${server}</b> will be used for everything that ${whose} does there through this gateway.</p>
 <p>Go on only if you began this yourself.</p>
-<form id="form">${key}<p><button>Continue</button></p><p id="told" role="alert"></p></form>`,
+<form id="form">${key}<button>Continue</button></form>
+<p id="told" role="alert"></p>`,
     script: SCRIPT,
   });
 }
 
 /** The page at the end of a login. */
 export function endPage(title: string, text: string, status = 200): Response {
-  return render({ title, body: `<p>${escapeHtml(text)}</p>`, status });
+  return render(status, { title, body: markup`<p>${text}</p>` });
 }
 
 const SCRIPT = `
@@ -49,24 +40,7 @@ form.addEventListener("submit", async (event) => {
   }
 });`;
 
-const STYLE =
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:4rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}" +
-  "button,input{font:inherit;padding:.4rem .8rem}input{width:100%;box-sizing:border-box}" +
-  "@media(prefers-color-scheme:dark){body{color:#eee;background:#1c1c1c}}";
-
-function render({ title, body, script, status = 200 }: Page): Response {
-  const nonce = randomBytes(16).toString("base64");
-  const code = script === undefined ? "" : `<script nonce="${nonce}">${script}</script>`;
-  const html = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title><style nonce="${nonce}">${STYLE}</style></head><body><main><h1>${escapeHtml(title)}</h1>${body}</main>${code}</body></html>`;
-  return new Response(html, {
-    status,
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "cache-control": "no-store",
-      // The address of the page is a secret.
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
-      "content-security-policy": `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
-    },
-  });
+function render(status: number, content: PageContent): Response {
+  const { text, headers } = htmlPage(content);
+  return new Response(text, { status, headers });
 }

@@ -1,20 +1,8 @@
-import { createHash } from "node:crypto";
-import { escapeHtml } from "propylon/kit";
+import { htmlPage, markup, type PageContent } from "propylon/internal";
 import type { OauthClient } from "../clients/clients.ts";
 import type { Login } from "../people/login.ts";
 import { hostOfRedirect, isLoopbackRedirect, sourceOfRedirect } from "../redirects.ts";
 
-const STYLE = `
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 0; padding: 1rem; overflow-wrap: anywhere }
-main { max-width: 32rem; margin: 2rem auto }
-h1 { font-size: 1.25rem }
-dt { font-weight: 600; margin-top: .75rem }
-dd { margin: 0 }
-.warning { border-left: .25rem solid #b45309; padding-left: .75rem }
-form { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem }
-button { font: inherit; padding: .6rem 1.2rem; min-width: 8rem; min-height: 2.75rem; flex: 1 }
-`;
 /** Longest name that is shown, in characters. */
 const MAX_NAME = 80;
 
@@ -40,32 +28,25 @@ export function consentPage({ client, login, person, action, scopes }: ConsentPa
     ["As", person],
     ["With the rights", rightsOf(scopes)],
     ["You are sent to", destinationOf(login.redirect)],
-  ];
-  const list = fields.map(
-    ([term, text]) => `<dt>${escapeHtml(term!)}</dt><dd>${escapeHtml(text!)}</dd>`,
-  );
+  ] as const;
   const warning = warningOf(client, login.redirect);
-  const hidden = { login: login.id, answer: login.answer ?? "" };
-  const inputs = Object.entries(hidden).map(
-    ([key, value]) => `<input type="hidden" name="${key}" value="${escapeHtml(value)}">`,
-  );
-  return render(
-    200,
-    `Allow ${name}?`,
-    `<dl>${list.join("")}</dl>
-${warning === undefined ? "" : `<p class="warning">${escapeHtml(warning)}</p>`}
-<form method="post" action="${escapeHtml(action)}">
-${inputs.join("\n")}
+  const hidden = { login: login.id, answer: login.answer };
+  return render(200, {
+    title: `Allow ${name}?`,
+    body: markup`<dl>${fields.map(([term, text]) => markup`<dt>${term}</dt><dd>${text}</dd>`)}</dl>
+${warning === undefined ? undefined : markup`<p class="warning">${warning}</p>`}
+<form method="post" action="${action}">
+${Object.entries(hidden).map(([key, value]) => markup`<input type="hidden" name="${key}" value="${value}">`)}
 <button name="choice" value="deny">Deny</button>
 <button name="choice" value="allow">Allow</button>
 </form>`,
-    `'self' ${sourceOfRedirect(login.redirect)}`,
-  );
+    formAction: `'self' ${sourceOfRedirect(login.redirect)}`,
+  });
 }
 
 /** Tells a person that a login cannot go on. */
 export function messagePage(status: number, title: string, text: string): Response {
-  return render(status, title, `<p>${escapeHtml(text)}</p>`, "'none'");
+  return render(status, { title, body: markup`<p>${text}</p>` });
 }
 
 /** Without characters that turn writing round, hide, or look like nothing. */
@@ -100,31 +81,7 @@ function warningOf({ kind }: OauthClient, redirect: string): string | undefined 
   return undefined;
 }
 
-function render(status: number, title: string, body: string, formAction: string): Response {
-  const text = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(title)}</title>
-<style>${STYLE}</style>
-<main>
-<h1>${escapeHtml(title)}</h1>
-${body}
-</main>
-</html>
-`;
-  return new Response(text, { status, headers: headersOf(formAction) });
-}
-
-/** Nothing is loaded and nothing runs; a frame around the page could have the button pressed by mistake (RFC 9700 section 4.16). */
-function headersOf(formAction: string): Record<string, string> {
-  const digest = createHash("sha256").update(STYLE).digest("base64");
-  return {
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": `default-src 'none'; style-src 'sha256-${digest}'; form-action ${formAction}; base-uri 'none'; frame-ancestors 'none'`,
-    "x-frame-options": "DENY",
-    "cache-control": "no-store",
-    // With no-referrer a browser sends "Origin: null" with the form, which is refused.
-    "referrer-policy": "same-origin",
-  };
+function render(status: number, content: PageContent): Response {
+  const { text, headers } = htmlPage(content);
+  return new Response(text, { status, headers });
 }

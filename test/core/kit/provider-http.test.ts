@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
-import { escapeHtml } from "../../../core/kit.ts";
+import { markup } from "../../../core/internal.ts";
 import { ProviderHttp } from "../../../core/internal.ts";
 
 async function ask(status: number, headers: Record<string, string>, body: string) {
@@ -45,5 +45,5 @@ it("an answer that nests too deep is not handed on, and one that is no JSON is",
 });
 
 it("text of a stranger ends neither an element nor an attribute", () => {
-  expect(escapeHtml("a<b>&\"'`c")).toBe("a&#60;b&#62;&#38;&#34;&#39;&#96;c");
+  expect(markup`${"a<b>&\"'`c"}`.text).toBe("a&#60;b&#62;&#38;&#34;&#39;&#96;c");
 });

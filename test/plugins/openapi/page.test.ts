@@ -45,13 +45,13 @@ class FakeElement {
 /** Runs the script of the page as if a browser had opened it. */
 function open(href: string) {
   const ids = new Map(
-    [...PAGE.matchAll(/ id="(\w+)"/g)].map(([, id]) => [id!, new FakeElement(id!)]),
+    [...PAGE.text.matchAll(/ id="(\w+)"/g)].map(([, id]) => [id!, new FakeElement(id!)]),
   );
   const document = {
     createElement: (tag: string) => new FakeElement(tag),
     getElementById: (id: string) => ids.get(id),
   };
-  const script = /<script>([\s\S]*)<\/script>/.exec(PAGE)![1]!;
+  const script = /<script>([\s\S]*)<\/script>/.exec(PAGE.text)![1]!;
   const globals = { document, location: { href }, fetch, URL, performance };
   runInContext(script, createContext(globals));
   return (id: string) => ids.get(id)!;
