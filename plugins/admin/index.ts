@@ -5,16 +5,16 @@ import { Breaker } from "propylon/plugins/breaker";
 import { Gating } from "propylon/plugins/gating";
 import { Health } from "propylon/plugins/health";
 import { Administration } from "./administration.ts";
-import { callRoutes } from "./calls.ts";
-import { clientRoutes } from "./clients.ts";
-import { changeRoutes } from "./changes.ts";
+import { callRoutes } from "./call-routes.ts";
+import { clientRoutes } from "./client-routes.ts";
+import { changeRoutes } from "./change-routes.ts";
 import { commands } from "./commands.ts";
-import { configRoutes } from "./config.ts";
-import { editRoutes } from "./edits.ts";
-import { interfaceRoutes } from "./interface.ts";
-import { lifecycleRoutes } from "./lifecycle.ts";
+import { configRoutes } from "./config-routes.ts";
+import { editRoutes } from "./edit-routes.ts";
+import { interfaceRoutes } from "./interface-routes.ts";
+import { lifecycleRoutes } from "./lifecycle-routes.ts";
 import { optionsSchema } from "./options.ts";
-import { serverRoutes } from "./servers.ts";
+import { serverRoutes } from "./server-routes.ts";
 
 /** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
