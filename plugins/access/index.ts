@@ -8,7 +8,7 @@ import { may, notAllowed, viewOf } from "./decide.ts";
 import { Ladder } from "./ladder.ts";
 import { optionsSchema, type RulesInput } from "./options.ts";
 import { warnOfPlainNames } from "./plain-names.ts";
-import { publishKeys } from "./keys.ts";
+import { publishKeys } from "./key-routes.ts";
 import { registerRoutes } from "./routes.ts";
 import { Rule } from "./rule.ts";
 import { selectorsOf } from "./selectors.ts";
