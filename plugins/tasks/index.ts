@@ -5,6 +5,7 @@ import { Tasks } from "./service.ts";
 import { callLimits, TaskRegistry } from "./tasks.ts";
 
 export { answerOfEnd, toEnd, type TaskEnd } from "./end.ts";
+export * from "./jobs/index.ts";
 export * from "./service.ts";
 
 /** Keeps what runs beyond its connection: jobs of HTTP tools, tasks of MCP clients. There by default. */

@@ -1,12 +1,12 @@
-import { randomUUID } from "node:crypto";
 import { Answer, GatewayError, isGatewayError, type Json, type Progress } from "propylon";
-import { type TaskEnd, toEnd } from "./end.ts";
+import { sizeOfEnd, type TaskEnd, toEnd } from "./end.ts";
+import { Job } from "./jobs/job.ts";
+import type { FinalJobState, JobState } from "./jobs/states.ts";
 import {
   type TaskHandle,
   type TaskOutcome,
   type InputRequest,
   type TaskRequest,
-  type SharedTaskState,
   type TaskOrigin,
   ttlOf,
 } from "./service.ts";
@@ -16,7 +16,7 @@ const NOTHING: ReadonlyMap<string, InputRequest> = new Map();
 
 /** A final state, with all that belongs to it. */
 export interface FinalState {
-  readonly state: "completed" | "failed" | "cancelled";
+  readonly state: FinalJobState;
   readonly endedAt: string;
   readonly end: TaskEnd | undefined;
 }
@@ -27,46 +27,37 @@ export interface TaskHome {
   /** Milliseconds that a task is kept behind its end. */
   readonly ttl: number;
   conclude(task: OwnTask, final: FinalState, persists: boolean): Promise<void>;
-  save(task: OwnTask): Promise<void>;
+  save(task: OwnTask, persists?: boolean): Promise<void>;
   cancel(task: OwnTask): Promise<void>;
   forget(task: OwnTask): Promise<void>;
   drop(task: OwnTask): void;
 }
 
-/** A task of this gateway, at work or ended. */
-export class OwnTask implements TaskHandle {
-  readonly id: string;
-  readonly owner: string;
+/** A task of this replica, at work or ended. */
+export class OwnTask extends Job<FinalState, void, { readonly ref: string }> implements TaskHandle {
   readonly server: string;
   readonly name: string;
   readonly format: string | undefined;
-  readonly createdAt: string;
   progress: Progress | undefined;
   questions = NOTHING;
-  /** The end that is being written and does not count yet. */
-  next: FinalState | undefined;
-  writing: Promise<void> | undefined;
-  readonly #home: TaskHome;
   /** The task of its server that it stands for. */
   origin: TaskOrigin | undefined;
+  /** Whether the gateway ends before it. */
+  isResting = false;
+  readonly #home: TaskHome;
   #request: Pick<TaskRequest, "cancel" | "answer"> | undefined;
-  #rests = false;
-  readonly #watchers = new Set<() => void>();
-  #final: FinalState | undefined;
   #updatedAt: string;
 
   /** @param given what is begun, or what a process before had begun */
   constructor(home: TaskHome, given: TaskRequest | OwnTaskRecord) {
     const isNew = "principal" in given;
+    super(isNew ? { owner: given.principal } : { ...given, owner: { ref: given.owner } });
     this.#home = home;
     this.#request = isNew ? given : undefined;
-    this.id = isNew ? randomUUID() : given.id;
-    this.owner = isNew ? given.principal.ref : given.owner;
     this.server = given.server;
     this.name = given.name;
     this.format = given.format;
     this.origin = given.origin;
-    this.createdAt = isNew ? new Date().toISOString() : given.createdAt;
     this.#updatedAt = this.createdAt;
     if (!isNew && given.state !== "working") this.settle(finalOf(given));
   }
@@ -75,13 +66,8 @@ export class OwnTask implements TaskHandle {
     return this.#home.kind;
   }
 
-  get state(): SharedTaskState {
-    if (this.#final) return this.#final.state;
-    return this.questions.size > 0 ? "input_required" : "working";
-  }
-
-  get isOver(): boolean {
-    return this.#final !== undefined;
+  get state(): JobState {
+    return this.final?.state ?? (this.questions.size > 0 ? "input_required" : "working");
   }
 
   get message(): string | undefined {
@@ -92,16 +78,12 @@ export class OwnTask implements TaskHandle {
     return this.#updatedAt;
   }
 
-  get endedAt(): string | undefined {
-    return this.#final?.endedAt;
-  }
-
-  get end(): TaskEnd | undefined {
-    return this.#final?.end;
-  }
-
   get ttl(): number {
     return ttlOf(this, this.#home.ttl);
+  }
+
+  get bytes(): number {
+    return sizeOfEnd(this.end);
   }
 
   report(progress: Progress): void {
@@ -121,11 +103,11 @@ export class OwnTask implements TaskHandle {
   }
 
   async finish(outcome: TaskOutcome): Promise<void> {
-    if (this.#rests) return;
+    if (this.isResting) return;
     const end = isShutdown(outcome) ? interrupted() : toEnd(outcome);
     const state = outcome instanceof Answer && !outcome.isRpcError ? "completed" : "failed";
     // What was cancelled or written meanwhile comes first.
-    while (this.writing) await this.writing.catch(() => {});
+    await this.settled();
     const final = { state, endedAt: new Date().toISOString(), end } as const;
     // When everything ends it stays as it was written last, and the next process tells that.
     await this.#home.conclude(this, final, true).catch(() => {});
@@ -144,7 +126,7 @@ export class OwnTask implements TaskHandle {
 
   /** The gateway ends, and the work goes on at its server. */
   rest(): void {
-    this.#rests = true;
+    this.isResting = true;
     this.#request?.cancel(new GatewayError("draining", "The gateway is shutting down."));
   }
 
@@ -160,19 +142,8 @@ export class OwnTask implements TaskHandle {
     this.#home.drop(this);
   }
 
-  watch(listener: () => void): () => void {
-    this.#watchers.add(listener);
-    return () => void this.#watchers.delete(listener);
-  }
-
-  /** Whether the gateway ends before it. */
-  get isResting(): boolean {
-    return this.#rests;
-  }
-
-  /** Takes its final state. */
-  settle(final: FinalState): void {
-    this.#final = final;
+  override settle(final: FinalState): void {
+    super.settle(final);
     this.questions = NOTHING;
     this.#change(final.endedAt);
   }
@@ -183,13 +154,13 @@ export class OwnTask implements TaskHandle {
   }
 
   /** As it is, or as it will be with the end that is being written. */
-  toRecord(gateway: string): OwnTaskRecord {
+  toRecord(replica: string): OwnTaskRecord {
     const { id, owner, server, name, format, createdAt } = this;
-    const { state = "working", endedAt, end } = this.next ?? this.#final ?? {};
+    const { state = "working", endedAt, end } = this.recorded ?? {};
     const origin = state === "working" ? this.origin : undefined;
     return {
       id,
-      owner,
+      owner: owner.ref,
       server,
       name,
       format,
@@ -198,13 +169,13 @@ export class OwnTask implements TaskHandle {
       endedAt,
       end: end && toStored(end),
       origin,
-      gateway,
+      replica,
     };
   }
 
   #change(at: string): void {
     this.#updatedAt = at;
-    for (const watcher of this.#watchers) watcher();
+    this.tell();
   }
 }
 

@@ -90,7 +90,7 @@ export class RestoredCall implements Peer {
       args: undefined,
       params: undefined,
       meta: undefined,
-      principal: principalOf(owner),
+      principal: principalOf(owner.ref),
       timeout: undefined,
       cancellation: this.#cancellation,
       progress: (report: Progress) => this.#task.report(report),

@@ -1,8 +1,6 @@
 import { type Answer, defineService, type Json, type Principal, type Progress } from "propylon";
 import type { TaskEnd } from "./end.ts";
-
-/** Where a task is in its life; the last three are final. */
-export type SharedTaskState = "working" | "input_required" | "completed" | "failed" | "cancelled";
+import type { JobState } from "./jobs/states.ts";
 
 /** Something a task wants to know: an MCP request to a client, such as `elicitation/create`. */
 export interface InputRequest {
@@ -22,7 +20,7 @@ export interface SharedTask {
   readonly name: string;
   /** How the face that began it shows it. */
   readonly format?: string | undefined;
-  readonly state: SharedTaskState;
+  readonly state: JobState;
   /** Words about the state, for people. */
   readonly message?: string | undefined;
   readonly progress?: Progress | undefined;
@@ -38,13 +36,13 @@ export interface SharedTask {
   /** Set when it is completed or failed. */
   readonly end?: TaskEnd | undefined;
   /**
-   * Ends it, at whichever gateway of the store it runs; does nothing to one that has ended.
+   * Ends it, at whichever replica it runs; does nothing to one that has ended.
    * @throws {GatewayError} `unavailable`: it is as it was
    */
   cancel(): Promise<void>;
   /**
    * Answers some of its questions; keys that are not open are passed over.
-   * @throws {GatewayError} `unavailable` when the gateway that works on it does not answer
+   * @throws {GatewayError} `unavailable` when the replica that works on it does not answer
    */
   answer(responses: Json): void | Promise<void>;
   /** Drops one that has ended before its time, where its kind can. */
@@ -135,7 +133,7 @@ export interface TaskTable {
   cancelAll(): void;
 }
 
-/** Tasks that are kept elsewhere. */
+/** Tasks that another plugin keeps. */
 export interface TaskSource {
   /** A task of this principal. One of somebody else is `undefined`. */
   find(id: string, principal: Principal): SharedTask | undefined | Promise<SharedTask | undefined>;
@@ -165,7 +163,7 @@ export interface TaskService {
   ruleOf(server: string, tool: string): TaskRule;
   /** The tasks of one kind; made with the first call. Code that opens it sets its limits, and loads it. */
   open(kind: string, limits: TaskLimits): TaskTable;
-  /** Lets tasks that are kept elsewhere be found. @returns ends that */
+  /** Lets tasks that a plugin keeps itself be found. @returns ends that */
   join(source: TaskSource): () => void;
   /**
    * A task of this principal, of any kind.

@@ -1,23 +1,19 @@
 import { GatewayError } from "propylon";
-import { FairQuota, setTimer } from "propylon/kit";
+import { setTimer } from "propylon/kit";
 import { sizeOfEnd, type TaskEnd } from "./end.ts";
+import { JobMemory } from "./jobs/job-memory.ts";
 import type { FinalState, OwnTask } from "./own-task.ts";
 import type { TaskLimits, TaskTable } from "./service.ts";
 
 /** Tasks in memory, within their bounds. */
-export class TaskMemory {
-  readonly #kept = new Map<string, OwnTask>();
-  readonly #running = new Set<OwnTask>();
-  /** In the order in which they ended. */
-  readonly #ended = new Set<OwnTask>();
-  readonly #shares = { tasks: new FairQuota(), running: new FairQuota(), bytes: new FairQuota() };
+export class TaskMemory extends JobMemory<OwnTask> {
   readonly #onForget: (task: OwnTask) => void;
-  #limits: TaskLimits;
-  #bytes = 0;
   readonly #refused = new Map<keyof TaskLimits, number>();
+  #limits: TaskLimits;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(limits: TaskLimits, onForget: (task: OwnTask) => void) {
+    super();
     this.#limits = limits;
     this.#onForget = onForget;
   }
@@ -32,119 +28,77 @@ export class TaskMemory {
   }
 
   get counts(): TaskTable["counts"] {
-    return { running: this.#running.size, kept: this.#kept.size, refused: this.#refused };
+    return { running: this.live, kept: this.size, refused: this.#refused };
   }
 
   get running(): readonly OwnTask[] {
-    return [...this.#running];
-  }
-
-  get(id: string): OwnTask | undefined {
-    return this.#kept.get(id);
-  }
-
-  has(task: OwnTask): boolean {
-    return this.#kept.get(task.id) === task;
+    return [...this].filter(({ isOver }) => !isOver);
   }
 
   /** @throws {GatewayError} `rate_limited` when there is no room for one more */
-  makeRoom(owner: string): void {
+  makeRoom(owner: OwnTask["owner"]): void {
     const { maxRunning, maxRunningEach, maxTasks, maxTasksEach, evicts } = this.#limits;
-    const { tasks, running } = this.#shares;
-    if (this.#running.size >= maxRunning) throw this.#refuse("maxRunning", "running");
-    if (running.of(owner) >= maxRunningEach) throw this.#refuse("maxRunningEach", "running");
-    const isFull = this.#kept.size >= maxTasks;
-    if (!isFull && tasks.of(owner) < maxTasksEach) return;
-    const surplus = evicts ? this.#surplus(owner) : undefined;
+    if (this.live >= maxRunning) throw this.#refuse("maxRunning", "running");
+    if (this.liveOf(owner).jobs >= maxRunningEach) throw this.#refuse("maxRunningEach", "running");
+    const isFull = this.size >= maxTasks;
+    if (!isFull && this.shares.all.of(owner.ref) < maxTasksEach) return;
+    const surplus = evicts ? this.surplus(this.shares.all, owner.ref) : undefined;
     if (!surplus) throw this.#refuse(isFull ? "maxTasks" : "maxTasksEach", "kept");
     this.forget(surplus);
   }
 
   /** Takes in one at work, or one that has ended. */
-  add(task: OwnTask): void {
-    this.#kept.set(task.id, task);
-    this.#shares.tasks.add(task.owner);
-    if (task.isOver) return this.#file(task);
-    this.#running.add(task);
-    this.#shares.running.add(task.owner);
+  override add(task: OwnTask): void {
+    super.add(task);
+    if (task.isOver) this.end(task);
   }
 
   /** Whether there is room for a result. */
-  takes(owner: string, end: TaskEnd | undefined): boolean {
+  takes({ ref }: OwnTask["owner"], end: TaskEnd | undefined): boolean {
     const { evicts, maxTaskSize, maxTotalSize, maxTotalSizeEach } = this.#limits;
     const size = sizeOfEnd(end);
     if (size > maxTaskSize) return this.#count("maxTaskSize");
     if (evicts) return true;
-    if (this.#bytes + size > maxTotalSize) return this.#count("maxTotalSize");
-    const ofOne = this.#shares.bytes.of(owner) + size;
-    return ofOne <= maxTotalSizeEach || this.#count("maxTotalSizeEach");
+    if (this.bytes + size > maxTotalSize) return this.#count("maxTotalSize");
+    return this.shares.bytes.of(ref) + size <= maxTotalSizeEach || this.#count("maxTotalSizeEach");
   }
 
   /** Gives one its final state. */
   settle(task: OwnTask, final: FinalState): void {
-    this.#stop(task);
     task.settle(final);
-    this.#file(task);
+    this.end(task);
     if (this.#limits.evicts) this.#shrink();
   }
 
-  /** Drops one for good. @param isStored it is this gateway's to remove from the store */
+  override end(task: OwnTask): void {
+    super.end(task);
+    if (!this.#timer) this.#schedule();
+  }
+
+  /** Drops one for good. @param isStored it is this replica's to remove from the store */
   forget(task: OwnTask, isStored = true): void {
-    if (!this.#kept.delete(task.id)) return;
-    this.#stop(task);
-    this.#shares.tasks.remove(task.owner);
-    if (this.#ended.delete(task)) {
-      const size = sizeOfEnd(task.end);
-      this.#bytes -= size;
-      this.#shares.bytes.remove(task.owner, size);
-    }
-    if (isStored) this.#onForget(task);
+    if (this.drop(task) && isStored) this.#onForget(task);
   }
 
   /** Drops what is beyond the bounds, the oldest first. */
   trim(): void {
-    for (const task of this.#ended) {
-      if (this.#kept.size <= this.#limits.maxTasks) break;
+    for (const task of this.ended) {
+      if (this.size <= this.#limits.maxTasks) break;
       this.forget(task);
     }
     this.#shrink();
   }
 
-  clear(): void {
+  override clear(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#kept.clear();
-    this.#running.clear();
-    this.#ended.clear();
-  }
-
-  #stop(task: OwnTask): void {
-    if (this.#running.delete(task)) this.#shares.running.remove(task.owner);
-  }
-
-  #file(task: OwnTask): void {
-    const size = sizeOfEnd(task.end);
-    this.#ended.add(task);
-    this.#bytes += size;
-    this.#shares.bytes.add(task.owner, size);
-    if (!this.#timer) this.#schedule();
-  }
-
-  /** The oldest that ended, of the one with the most, of those that have any. */
-  #surplus(newcomer: string): OwnTask | undefined {
-    const isLargest = this.#shares.tasks.largestWith(newcomer);
-    let oldest: OwnTask | undefined;
-    for (const task of this.#ended) {
-      if (isLargest(task.owner)) return task;
-      oldest ??= task;
-    }
-    return oldest;
+    super.clear();
   }
 
   /** Results beyond the bytes allowed are dropped, oldest first; the last one stays, or nobody could fetch a large one. */
   #shrink(): void {
-    for (const task of this.#ended) {
-      if (this.#bytes <= this.#limits.maxTotalSize || this.#ended.size <= 1) return;
+    for (const task of this.ended) {
+      if (this.bytes <= this.#limits.maxTotalSize || this.ended.size <= 1) return;
       if (task.end) this.forget(task);
     }
   }
@@ -153,7 +107,7 @@ export class TaskMemory {
   #schedule(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const [first] = this.#ended;
+    const [first] = this.ended;
     if (!first) return;
     const left = Date.parse(first.endedAt!) + this.#limits.ttl - Date.now();
     this.#timer = setTimer(() => this.#sweep(), Math.max(1, left));
@@ -162,7 +116,7 @@ export class TaskMemory {
 
   #sweep(): void {
     const before = Date.now() - this.#limits.ttl;
-    for (const task of this.#ended) {
+    for (const task of this.ended) {
       if (Date.parse(task.endedAt!) > before) break;
       this.forget(task);
     }
@@ -177,7 +131,7 @@ export class TaskMemory {
 
   #refuse(bound: keyof TaskLimits, what: "running" | "kept"): GatewayError {
     this.#count(bound);
-    const count = what === "running" ? this.#running.size : this.#kept.size;
+    const count = what === "running" ? this.live : this.size;
     return new GatewayError("rate_limited", `${count} tasks are ${what} already.`, {
       hint: "Wait for one of them, or cancel it.",
       headers: { "retry-after": "5" },

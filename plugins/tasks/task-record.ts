@@ -19,8 +19,8 @@ export const ownTaskSchema = z.object({
   origin: z
     .object({ id: z.string(), capabilities: boundedRecord(z.string(), z.unknown(), 10_000) })
     .optional(),
-  /** The gateway that works on it, or did. */
-  gateway: z.string(),
+  /** The one that works on it, or did. */
+  replica: z.string(),
 });
 
 /** A task as it is stored. */

@@ -1,9 +1,9 @@
 import { GatewayError, isGatewayError } from "propylon";
-import { within } from "propylon/kit";
-import { type Kv, Records, type Store } from "propylon/store";
+import type { Store } from "propylon/store";
 import { toEnd } from "./end.ts";
-import type { OtherGateways } from "./other-gateways.ts";
+import { JobRecords } from "./jobs/job-records.ts";
 import { type FinalState, finalOf, OwnTask, type TaskHome } from "./own-task.ts";
+import { showReplicaTask, type TaskQuestions } from "./replica-task.ts";
 import type { SharedTask, TaskLimits, TaskRequest, TaskTable } from "./service.ts";
 import { interrupted, type OwnTaskRecord, ownTaskSchema } from "./task-record.ts";
 import { TaskMemory } from "./task-memory.ts";
@@ -19,29 +19,18 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
  */
 export class OwnTasks implements TaskTable, TaskHome {
   readonly kind: string;
-  readonly #store: Store;
-  readonly #closing = new AbortController();
-  readonly #records: Records<OwnTaskRecord>;
-  readonly #kv: Kv<OwnTaskRecord>;
+  readonly #records: JobRecords<OwnTaskRecord>;
   readonly #memory: TaskMemory;
-  readonly #others: OtherGateways;
+  readonly #questions: TaskQuestions;
   /** Those that go on at their servers, and that nobody waits for yet. */
   readonly #resting = new Set<OwnTask>();
   #run: ((task: OwnTask) => void) | undefined;
   #isLoaded = false;
 
-  constructor(kind: string, limits: TaskLimits, store: Store, others: OtherGateways) {
-    const options = { schema: ownTaskSchema };
+  constructor(kind: string, limits: TaskLimits, store: Store, questions: TaskQuestions) {
     this.kind = kind;
-    this.#store = store;
-    this.#others = others;
-    this.#kv = store.kv(kind, options);
-    this.#records = new Records(store, kind, {
-      ...options,
-      signal: this.#closing.signal,
-      // Another gateway took it for lost, and has ended it.
-      owns: ({ gateway }) => gateway === store.replica,
-    });
+    this.#questions = questions;
+    this.#records = new JobRecords(store, kind, { schema: ownTaskSchema, isUnderWay });
     this.#memory = new TaskMemory(limits, (task) => void this.#records.delete(task.id));
   }
 
@@ -63,21 +52,19 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async load(): Promise<void> {
     if (this.#isLoaded || !this.#records.isKept) return;
-    const living = await this.#others.living();
     const found: OwnTaskRecord[] = [];
-    for await (const { value } of this.#records.load())
-      if (value.state !== "working" || !living.has(value.gateway)) found.push(value);
+    for await (const record of this.#records.load()) found.push(record);
     for (const record of found.toSorted(byEnd)) this.#restore(record);
     this.#isLoaded = true;
     this.#memory.trim();
   }
 
   async begin(request: TaskRequest): Promise<OwnTask> {
-    this.#memory.makeRoom(request.principal.ref);
+    this.#memory.makeRoom(request.principal);
     const task = new OwnTask(this, request);
     this.#memory.add(task);
     try {
-      await this.#save(task, false);
+      await this.save(task);
     } catch (error) {
       this.#memory.forget(task);
       throw error;
@@ -85,20 +72,18 @@ export class OwnTasks implements TaskTable, TaskHome {
     return task;
   }
 
-  /** The task of an owner, also at another gateway of the store. */
+  /** The task of an owner, at whichever replica. */
   async find(id: string, owner: string): Promise<SharedTask | undefined> {
-    const task = this.#memory.get(id);
-    if (task) return task.owner === owner ? task : undefined;
-    return this.#findElsewhere(id, owner);
+    return this.#memory.get(id) ? this.findHere(id, owner) : this.#findStored(id, owner);
   }
 
-  /** A task that this gateway has. */
+  /** A task that this replica has. */
   findHere(id: string, owner: string): OwnTask | undefined {
     const task = this.#memory.get(id);
-    return task?.owner === owner ? task : undefined;
+    return task?.owner.ref === owner ? task : undefined;
   }
 
-  /** Has somebody wait for the tasks that go on at their servers, be they of a process before or of a gateway that is gone. */
+  /** Has somebody wait for the tasks that go on at their servers, be they of a process before or of a replica that is gone. */
   resume(run: (task: OwnTask) => void): void {
     this.#run = run;
     for (const task of this.#resting) if (!task.isOver) run(task);
@@ -111,13 +96,14 @@ export class OwnTasks implements TaskTable, TaskHome {
     for (const task of this.#memory.running) if (task.origin) task.rest();
   }
 
-  save(task: OwnTask): Promise<void> {
-    return this.#save(task, false);
+  save(task: OwnTask, persists = false): Promise<void> {
+    const render = (): OwnTaskRecord => task.toRecord(this.#records.replica);
+    return this.#records.save(task.id, render, { persists });
   }
 
   async cancel(task: OwnTask): Promise<void> {
     // Its end may be about to be written.
-    if (task.writing) await this.#save(task, false);
+    if (task.isEnding) await this.save(task);
     if (task.isOver) return;
     const endedAt = new Date().toISOString();
     await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
@@ -137,18 +123,11 @@ export class OwnTasks implements TaskTable, TaskHome {
   async conclude(task: OwnTask, given: FinalState, persists: boolean): Promise<void> {
     if (task.isOver || !this.#memory.has(task)) return;
     const final = this.#fitting(task, given);
-    if (this.#records.isKept) {
-      task.next = final;
-      task.writing = this.#save(task, persists);
-      try {
-        await task.writing;
-      } catch (error) {
-        if (!isGatewayError(error) || error.code !== "exists") throw error;
-        return await this.#yield(task);
-      } finally {
-        task.writing = undefined;
-        task.next = undefined;
-      }
+    try {
+      if (this.#records.isKept) await task.endBy(() => this.save(task, persists), final);
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== "exists") throw error;
+      return await this.#yield(task);
     }
     if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
   }
@@ -167,8 +146,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   /** Ends everything; what is stored stays. */
   async close(): Promise<void> {
     this.cancelAll();
-    await within(this.#records.settled(), CLOSE_MS);
-    this.#closing.abort();
+    await this.#records.close(CLOSE_MS);
     this.#memory.clear();
   }
 
@@ -186,7 +164,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   #interrupt(task: OwnTask): void {
     const endedAt = new Date().toISOString();
     this.#memory.settle(task, { state: "failed", endedAt, end: interrupted() });
-    this.#save(task, true).catch(() => {});
+    this.save(task, true).catch(() => {});
   }
 
   #restore(record: OwnTaskRecord): OwnTask {
@@ -197,45 +175,46 @@ export class OwnTasks implements TaskTable, TaskHome {
       this.#interrupt(task);
       return task;
     }
-    this.#save(task, true).catch(() => {});
+    this.save(task, true).catch(() => {});
     if (this.#run) this.#run(task);
     else this.#resting.add(task);
     return task;
   }
 
-  /** Another gateway took this one for lost and has told the task's end: that counts. */
+  /** Another replica took this one for lost and has told the task's end: that counts. */
   async #yield(task: OwnTask): Promise<void> {
-    const entry = await this.#kv.get(task.id);
-    if (entry && entry.value.state !== "working") this.#memory.settle(task, finalOf(entry.value));
+    const entry = await this.#records.kv.get(task.id);
+    if (entry && !isUnderWay(entry.value)) this.#memory.settle(task, finalOf(entry.value));
     else this.#memory.forget(task, false);
   }
 
-  /** A task of another gateway of the store, as it was stored last. */
-  async #findElsewhere(id: string, owner: string): Promise<SharedTask | undefined> {
-    if (!this.#others.canBe || !UUID.test(id)) return undefined;
-    const entry = await this.#kv.get(id);
+  /** A task that is not here, as another replica tells of it, or as it was stored last. */
+  async #findStored(id: string, owner: string): Promise<SharedTask | undefined> {
+    if (!this.#records.isShared || !UUID.test(id)) return undefined;
+    const entry = await this.#records.kv.get(id);
     if (entry?.value.owner !== owner) return undefined;
     const { value: record } = entry;
-    if (record.state !== "working") return new OwnTask(this, record);
-    if (!(await this.#others.living()).has(record.gateway)) {
+    if (!isUnderWay(record)) return new OwnTask(this, record);
+    if (!(await this.#records.isAtOther(record))) {
       this.#records.adopt(entry);
       return this.#memory.get(id) ?? this.#restore(record);
     }
+    const { kind, ttl } = this;
     const watch: SharedTask["watch"] = (listener) => this.#watchRecord(id, listener);
-    const task = await this.#others.show(record, this.kind, this.ttl, watch);
+    const task = await showReplicaTask(record, { kind, ttl, watch }, this.#questions);
     if (task) return task;
-    const ended = await this.#kv.get(id);
+    const ended = await this.#records.kv.get(id);
     return ended && new OwnTask(this, ended.value);
   }
 
   #watchRecord(id: string, listener: () => void): () => void {
-    const watching = this.#kv.watch(id, listener).catch(() => undefined);
+    const watching = this.#records.kv.watch(id, listener).catch(() => undefined);
     return () => void watching.then((end) => end?.());
   }
+}
 
-  #save(task: OwnTask, persists: boolean): Promise<void> {
-    return this.#records.save(task.id, () => task.toRecord(this.#store.replica), { persists });
-  }
+function isUnderWay({ state }: OwnTaskRecord): boolean {
+  return state === "working";
 }
 
 /** Those that ended, in the order in which they did; then the others. */

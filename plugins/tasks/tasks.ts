@@ -2,7 +2,7 @@ import type { GatewayInfo, Principal } from "propylon";
 import { LookupQuota, matchesWildcard } from "propylon/kit";
 import type { Store } from "propylon/store";
 import type { TasksOptions } from "./options.ts";
-import { OtherGateways } from "./other-gateways.ts";
+import { answerQuestion, taskQuestions, type TaskQuestions } from "./replica-task.ts";
 import { RestoredCall } from "./restored-call.ts";
 import type {
   SharedTask,
@@ -20,16 +20,18 @@ export class TaskRegistry {
   readonly #tables = new Map<string, OwnTasks>();
   readonly #sources = new Set<TaskSource>();
   readonly #lookups = new LookupQuota("tasks");
-  readonly #others: OtherGateways;
+  readonly #questions: TaskQuestions;
 
   constructor(store: Store) {
     this.#store = store;
-    this.#others = new OtherGateways(store);
+    this.#questions = taskQuestions(store);
   }
 
-  /** Lets other gateways of the store see and end what runs here. @returns ends that */
+  /** Lets other replicas see and end what runs here. @returns ends that */
   serveOthers(): Promise<() => void> {
-    return this.#others.serve((kind, id, owner) => this.#tables.get(kind)?.findHere(id, owner));
+    return this.#questions.serve((question) =>
+      answerQuestion(question, (kind, id, owner) => this.#tables.get(kind)?.findHere(id, owner)),
+    );
   }
 
   /** Waits for what servers went on with while there was no gateway. */
@@ -63,7 +65,8 @@ export class TaskRegistry {
 
   /** The tasks of one kind. */
   open(kind: string, limits: TaskLimits): TaskTable {
-    const table = this.#tables.get(kind) ?? new OwnTasks(kind, limits, this.#store, this.#others);
+    const table =
+      this.#tables.get(kind) ?? new OwnTasks(kind, limits, this.#store, this.#questions);
     this.#tables.set(kind, table);
     return table;
   }

@@ -1,0 +1,134 @@
+import { FairQuota } from "propylon/kit";
+
+/** A job as far as bounds count it. */
+export interface CountedJob {
+  readonly id: string;
+  readonly owner: { readonly ref: string };
+  /** What is kept of it. */
+  readonly bytes: number;
+}
+
+/** Jobs in memory, counted by their owners; those that ended in the order of their ends. */
+export class JobMemory<J extends CountedJob> {
+  /** By owner: all, those that ended, and the bytes of both. */
+  readonly shares = {
+    all: new FairQuota(),
+    ended: new FairQuota(),
+    bytes: new FairQuota(),
+    endedBytes: new FairQuota(),
+  };
+  readonly #all = new Map<string, J>();
+  readonly #ended = new Set<J>();
+  readonly #weights = new Map<J, number>();
+  readonly #keyOf: (job: Pick<J, "id" | "owner">) => string;
+  #bytes = 0;
+
+  /** @param keyOf where ids are not unique among all owners */
+  constructor(keyOf: (job: Pick<J, "id" | "owner">) => string = ({ id }) => id) {
+    this.#keyOf = keyOf;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** How many have not ended. */
+  get live(): number {
+    return this.#all.size - this.#ended.size;
+  }
+
+  /** Bytes of what was weighed. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Those that ended, the oldest first. */
+  get ended(): ReadonlySet<J> {
+    return this.#ended;
+  }
+
+  /** All, in the order in which they were added. */
+  [Symbol.iterator](): IterableIterator<J> {
+    return this.#all.values();
+  }
+
+  get(key: string): J | undefined {
+    return this.#all.get(key);
+  }
+
+  has(job: J): boolean {
+    return this.#all.get(this.#keyOf(job)) === job;
+  }
+
+  /** How many of a principal have not ended, and their bytes. */
+  liveOf({ ref }: { readonly ref: string }): { readonly jobs: number; readonly bytes: number } {
+    const { all, ended, bytes, endedBytes } = this.shares;
+    return { jobs: all.of(ref) - ended.of(ref), bytes: bytes.of(ref) - endedBytes.of(ref) };
+  }
+
+  add(job: J): void {
+    const before = this.#all.get(this.#keyOf(job));
+    if (before === job) return;
+    if (before) this.drop(before);
+    this.#all.set(this.#keyOf(job), job);
+    this.shares.all.add(job.owner.ref);
+  }
+
+  /** Counts what is kept of one now. */
+  weigh(job: J): void {
+    if (this.has(job)) this.#count(job, job.bytes);
+  }
+
+  /** One ended, or ended once more and differently. */
+  end(job: J): void {
+    if (!this.has(job)) return;
+    this.#unend(job);
+    this.#ended.add(job);
+    this.shares.ended.add(job.owner.ref);
+    this.shares.endedBytes.add(job.owner.ref, this.#weights.get(job) ?? 0);
+    this.weigh(job);
+  }
+
+  /** @returns whether it was there */
+  drop(job: J): boolean {
+    if (!this.has(job)) return false;
+    this.#count(job, 0);
+    this.#unend(job);
+    this.#weights.delete(job);
+    this.#all.delete(this.#keyOf(job));
+    this.shares.all.remove(job.owner.ref);
+    return true;
+  }
+
+  /**
+   * The oldest that ended, of the one with the most, or one principal's flood would take the results of all others with it; of anybody,
+   * where none of that one's has ended.
+   */
+  surplus(share: FairQuota, newcomer = ""): J | undefined {
+    const isLargest = share.largestWith(newcomer);
+    let oldest: J | undefined;
+    for (const job of this.#ended) {
+      if (isLargest(job.owner.ref)) return job;
+      oldest ??= job;
+    }
+    return oldest;
+  }
+
+  clear(): void {
+    for (const job of this.#all.values()) this.drop(job);
+  }
+
+  #unend(job: J): void {
+    if (!this.#ended.delete(job)) return;
+    this.shares.ended.remove(job.owner.ref);
+    this.shares.endedBytes.remove(job.owner.ref, this.#weights.get(job) ?? 0);
+  }
+
+  #count(job: J, bytes: number): void {
+    const more = bytes - (this.#weights.get(job) ?? 0);
+    this.#weights.set(job, bytes);
+    this.#bytes += more;
+    this.shares.bytes.add(job.owner.ref, more);
+    if (this.#ended.has(job)) this.shares.endedBytes.add(job.owner.ref, more);
+  }
+}

@@ -1,0 +1,56 @@
+import { GatewayError } from "propylon";
+import { FIRST_PROBLEM } from "propylon/kit";
+import { keptPrincipalSchema } from "propylon/internal";
+import { askOnce, type Store } from "propylon/store";
+import { z, type ZodType } from "zod";
+
+/**
+ * What one replica asks another about a job, and how long the answer may take, in milliseconds: an end is told when it is in the store,
+ * and nothing of the work goes on.
+ */
+const ANSWER_MS = { look: 5_000, answer: 30_000, cancel: 30_000 } as const;
+const TOPIC = "job";
+
+/** How long a replica may take to show a job, in milliseconds. */
+export const LOOK_MS = ANSWER_MS.look;
+
+const questionSchema = z.object({
+  id: z.string(),
+  /** Who asks. The replica that has the job compares its owner, too. */
+  asker: keptPrincipalSchema.pick({ ref: true, roles: true }),
+  verb: z.enum(["look", "answer", "cancel"]),
+  /** What the verb needs besides. */
+  body: z.unknown(),
+});
+
+/** A question about a job. */
+export type JobQuestion = z.output<typeof questionSchema>;
+
+/** Questions between the replicas of a store about jobs at work. */
+export class JobQuestions<A> {
+  readonly #store: Store;
+  readonly #schema: ZodType<A>;
+
+  /** @param schema the form of answers */
+  constructor(store: Store, schema: ZodType<A>) {
+    this.#store = store;
+    this.#schema = schema;
+  }
+
+  /** Answers what other replicas ask. @param answer `undefined` for a job that is not here, or not its asker's @returns ends that */
+  async serve(answer: (question: JobQuestion) => Promise<A | undefined>): Promise<() => void> {
+    if (!this.#store.shared) return () => {};
+    const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
+      const told = await answer(questionSchema.parse(body, FIRST_PROBLEM));
+      if (told === undefined) throw new GatewayError("not_found", "The job is not here.");
+      yield told;
+    });
+    return () => void end();
+  }
+
+  /** @throws {GatewayError} `unavailable` when that replica does not answer; what it says */
+  ask(replica: string, question: Omit<JobQuestion, "body"> & { body?: unknown }): Promise<A> {
+    const [schema, timeout] = [this.#schema, ANSWER_MS[question.verb]];
+    return askOnce(this.#store, replica, { topic: TOPIC, body: question, schema, timeout });
+  }
+}
