@@ -64,7 +64,7 @@ export default defineConfig({
           exclude: without(),
           pool: "threads",
           isolate: false,
-          setupFiles: ["test/unit-guard.ts", "test/traces.ts"],
+          setupFiles: ["test/kit/setup.ts", "test/unit-guard.ts", "test/traces.ts"],
         },
       },
       {
@@ -76,7 +76,7 @@ export default defineConfig({
           // To load the modules anew for each file is more work than all the tests.
           isolate: false,
           // The hooks of the last come first.
-          setupFiles: ["test/traces.ts", "test/chromium.ts"],
+          setupFiles: ["test/kit/setup.ts", "test/traces.ts", "test/chromium.ts"],
         },
       },
       {
@@ -85,7 +85,7 @@ export default defineConfig({
           name: "alone",
           include: [ALONE],
           exclude: without(...LONG),
-          setupFiles: "test/chromium.ts",
+          setupFiles: ["test/kit/setup.ts", "test/chromium.ts"],
         },
       },
     ],

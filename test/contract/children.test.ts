@@ -6,7 +6,7 @@ import { definePlugin } from "../../core/index.ts";
 import { spawnChild } from "../../core/process.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { ALICE, folder, say, startRuntime } from "../plugins/a2a/kit.ts";
 
 /** What only the gateway may know, and what changes which code a program loads. */

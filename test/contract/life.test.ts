@@ -9,7 +9,8 @@ import { createLogger } from "../../core/config/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import { messagesIn, OBSERVED_CLIENTS } from "../fixtures/exchanges.ts";
-import { until } from "../fixtures/until.ts";
+import { deferred } from "../kit/deferred.ts";
+import { until } from "../kit/until.ts";
 import { startEcho, startGateway, whenReady } from "./kit.ts";
 
 const ARGUMENTS = fileURLToPath(new URL("arguments-server.mjs", import.meta.url));
@@ -115,8 +116,7 @@ it("M147: an exposed listener without authentication is refused unless the confi
 it.each(OBSERVED_CLIENTS)(
   "P126: %s gets what a call reports while it runs, as an event stream on the POST of the call",
   async (_, connect) => {
-    let finish!: () => void;
-    const done = new Promise<void>((resolve) => (finish = resolve));
+    const { promise: done, resolve: finish } = deferred();
     const slow = definePlugin({
       name: "slow",
       setup(gateway) {

@@ -9,6 +9,7 @@ import {
   type GatewayConfigInput,
   type PluginContext,
 } from "../../core/index.ts";
+import { deferred } from "../kit/deferred.ts";
 import { LIFE } from "./plugin-life.ts";
 
 /** Names that say nothing of the order: `base` is needed by `above`. */
@@ -158,8 +159,7 @@ const PROOFS: Readonly<Record<keyof typeof LIFE, () => Promise<void>>> = {
     expect(scene.take()).toEqual([]);
   },
   changed: async () => {
-    let release!: () => void;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const { promise: held, resolve: release } = deferred();
     const scene = new Scene((gateway) => {
       tellWord(gateway);
       const { word } = gateway.config as { word: string };

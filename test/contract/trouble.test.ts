@@ -8,7 +8,7 @@ import type { AnyPlugin, Gateway } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import gating from "../../plugins/gating/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { importAll, LEAST_OPTIONS } from "./first-party.ts";
 
 /** What a child writes to stderr before it dies: words that only operators see, and secrets that nobody does. */

@@ -6,7 +6,7 @@ import { setTicker, setTimer, timeoutSignal } from "../../core/kit.ts";
 import { MAX_DELAY_MS } from "../../core/kit/timers.ts";
 import { limitsSchema, timeoutsSchema } from "../../core/config/bounds.ts";
 import { configSchema, type GatewayConfigInput } from "../../core/config/schema.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 
 const SCRIPT = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));
 const LONG = "30d";

@@ -10,7 +10,7 @@ import { startNats } from "../fixtures/nats/nats.mjs";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { requireProgram } from "../fixtures/programs.ts";
 import { storesOf } from "../fixtures/stores.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 

@@ -11,7 +11,7 @@ import type { KitClient } from "../../plugins/conformance/mcp/client.ts";
 import { createKey } from "../../plugins/keys/key.ts";
 import { digestOf } from "../../core/kit/digest.ts";
 import type { Era } from "../../core/kit/types.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { textOf } from "./relay/features.ts";
 import { personOf } from "./relay/person.ts";
 

@@ -7,7 +7,7 @@ import openapi from "propylon/plugins/openapi";
 import { fileURLToPath } from "node:url";
 import { connectClient } from "../../core/testing/index.ts";
 import { startGateway } from "../contract/kit.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { parsePage, valuesOf } from "../plugins/metrics/exposition.ts";
 
 const SERVER = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

@@ -9,7 +9,7 @@ import { parse } from "yaml";
 import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
 import { requireProgram } from "../fixtures/programs.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import {
   createProject,
   readKey,

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { createGateway, definePlugin, type Gateway, type Json } from "../../core/index.ts";
 import { parseExact } from "../../core/kit.ts";
 import mcp from "../../plugins/mcp/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { Speaker } from "./speaker.ts";
 
 const SCRIPT = fileURLToPath(new URL("../fixtures/process/exact-server.mjs", import.meta.url));

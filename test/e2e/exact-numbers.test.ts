@@ -12,7 +12,7 @@ import history from "../../plugins/history/index.ts";
 import mcp from "../../plugins/mcp/index.ts";
 import openapi from "../../plugins/openapi/index.ts";
 import rest from "../../plugins/rest/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { Speaker } from "./speaker.ts";
 
 const SCRIPT = fileURLToPath(new URL("../fixtures/process/exact-server.mjs", import.meta.url));

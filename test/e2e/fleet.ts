@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { main } from "./build.ts";
 
 /** A gateway of a fleet, as a process of its own. */

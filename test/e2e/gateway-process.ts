@@ -2,7 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, onTestFailed, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { main, workFolder } from "./build.ts";
 import { Mortal } from "./queue-process.ts";
 

@@ -9,7 +9,7 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/
 import { expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../core/testing/index.ts";
 import { mortal } from "../fixtures/process/mortal.mjs";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 
 const CLI = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 /** Many more in `npm run campaign`. */

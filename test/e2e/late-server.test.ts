@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
 import sqlite from "../../plugins/sqlite/index.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 
 /** A stdio server with the tool "send", which answers once a file is there. */
 function speaker(who: string, gate: string): { command: string; args: string[] } {

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { storesOf } from "../fixtures/stores.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
 import { startFleet, type Program } from "./fleet.ts";

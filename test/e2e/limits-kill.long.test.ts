@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { storesOf } from "../fixtures/stores.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { excess, type Ran } from "../plugins/ratelimit/windows.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";

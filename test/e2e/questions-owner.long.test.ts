@@ -14,7 +14,7 @@ import type { Era } from "../../core/kit/types.ts";
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../plugins/conformance/mcp/client.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { textOf } from "./relay/features.ts";
 import { personOf } from "./relay/person.ts";
 

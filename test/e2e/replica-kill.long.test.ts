@@ -2,7 +2,7 @@ import { PATIENCE } from "../fixtures/ci.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, it, onTestFinished } from "vitest";
 import { storesOf } from "../fixtures/stores.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { startFleet } from "./fleet.ts";

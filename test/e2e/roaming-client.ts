@@ -9,7 +9,8 @@ import {
   type Progress,
 } from "@modelcontextprotocol/sdk/types.js";
 import { onTestFinished } from "vitest";
-import { until } from "../fixtures/until.ts";
+import { deferred } from "../kit/deferred.ts";
+import { until } from "../kit/until.ts";
 import type { Program } from "./fleet.ts";
 
 /** An exchange that takes longer has no answer. */
@@ -209,8 +210,7 @@ export class RoamingClient {
   /** Begins a call, gives it up once it runs, and looks whether its gateway has heard. */
   async #cancelOne(name: string): Promise<void> {
     const abort = new AbortController();
-    let begun!: (pid: number) => void;
-    const beginning = new Promise<number>((resolve) => (begun = resolve));
+    const { promise: beginning, resolve: begun } = deferred<number>();
     const options = {
       timeout: ANSWER_MS,
       signal: abort.signal,

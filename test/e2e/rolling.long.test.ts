@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { connectClient } from "../../core/testing/index.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { storesOf } from "../fixtures/stores.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
 import { startCluster, useProjects, type Cluster, type Gateway } from "./cluster.ts";

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { isDeepStrictEqual } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 

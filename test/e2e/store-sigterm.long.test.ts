@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../fixtures/model/model.mjs";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { GatewayProcess, usePlace, workerOf } from "./gateway-process.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { modernMeta, postModern } from "../plugins/mcp/kit.ts";
 import { KNOWS } from "../plugins/tasks/support.ts";
 import { TaskServer } from "../plugins/tasks/task-server.ts";

@@ -9,7 +9,7 @@ import { connectClient, freePort } from "../../core/testing/index.ts";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { startServer } from "../plugins/postgres/kit.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 import { workFolder } from "./build.ts";
 import { readDockerfile } from "./dockerfile.ts";
 import {

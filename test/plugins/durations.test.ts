@@ -10,7 +10,7 @@ import { isDuration } from "../../core/kit/units.ts";
 import { GatewayError } from "../../core/kit/errors.ts";
 import type { PluginDefinition } from "../../core/index.ts";
 import { retry, type Attempt } from "../../plugins/agents/models/retries.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 
 const FOLDER = new URL("../../plugins/", import.meta.url);
 const SCRIPT = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

@@ -6,7 +6,7 @@ import { setupGateway } from "../../core/testing/index.ts";
 import a2aClient from "../../plugins/a2a-client/index.ts";
 import rest from "../../plugins/rest/index.ts";
 import { RuntimeClient } from "../../plugins/sidecar/runtime/runtime.ts";
-import { until } from "../fixtures/until.ts";
+import { until } from "../kit/until.ts";
 
 /** Most bytes that every face takes here. */
 const MAX_RESULT = 100_000;

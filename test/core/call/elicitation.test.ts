@@ -5,6 +5,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 /** A server over stdio that asks, withdraws its question, sends users to a URL, and tells when they are done there. */
 const SERVER = `
@@ -63,8 +64,7 @@ async function twoClients(): Promise<[Client, Client]> {
 
 it("a question that its server withdraws is withdrawn at the client that has it", async () => {
   const [client] = await twoClients();
-  let seen!: () => void;
-  const asked = new Promise<void>((resolve) => (seen = resolve));
+  const { promise: asked, resolve: seen } = deferred();
   const withdrawn = new Promise<void>((resolve) =>
     client.setRequestHandler(ElicitRequestSchema, (_request, { signal }) => {
       seen();

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 const MODERN = fileURLToPath(new URL("../../fixtures/upstreams/modern.mjs", import.meta.url));
 const ASKING = "test_input_required_result_elicitation";
@@ -16,8 +17,7 @@ async function askedUser() {
     },
     client: { capabilities: { elicitation: {} } },
   });
-  let answer!: () => void;
-  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const { promise: answered, resolve: answer } = deferred();
   const asked = new Promise<void>((resolve) =>
     client.setRequestHandler(ElicitRequestSchema, async () => {
       resolve();

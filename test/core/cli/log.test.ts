@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../../core/testing/index.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { MAIN, startPropylon } from "./propylon.ts";
 
 const TOOL = `

@@ -6,7 +6,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import access from "../../../plugins/access/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const notes = definePlugin({
   name: "notes",

@@ -2,13 +2,12 @@ import { describe, expect, it } from "vitest";
 import { createGateway, definePlugin, type GatewayHooks } from "../../../core/index.ts";
 import { openResources, setupGateway } from "../../../core/testing/index.ts";
 import { leakedResources } from "../../../core/testing/handles.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 /** A tool that runs until it is let go, or for ever. */
 function holder() {
-  let entered!: () => void;
-  let release!: () => void;
-  const inside = new Promise<void>((resolve) => (entered = resolve));
-  const held = new Promise<void>((resolve) => (release = resolve));
+  const { promise: inside, resolve: entered } = deferred();
+  const { promise: held, resolve: release } = deferred();
   const plugin = definePlugin({
     name: "holder",
     setup(gateway) {
@@ -89,8 +88,7 @@ describe("a shutdown", () => {
 
   it("does not wait the drain time for a middleware that ignores its signal, nor for its listener", async () => {
     const disposed: string[] = [];
-    let entered!: () => void;
-    const inside = new Promise<void>((resolve) => (entered = resolve));
+    const { promise: inside, resolve: entered } = deferred();
     const deaf = definePlugin({
       name: "deaf",
       setup(gateway) {

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { rpc, serveHttp } from "../../plugins/servers/support/servers.ts";
 import { closing } from "../../plugins/servers/support/use.ts";
 
@@ -20,8 +21,7 @@ it("a call still on its way through the pipeline reaches its server although a r
     }),
   );
   let decide = (): void => {};
-  let asked = (): void => {};
-  const waiting = new Promise<void>((resolve) => (asked = resolve));
+  const { promise: waiting, resolve: asked } = deferred();
   const slowCheck = definePlugin({
     name: "slow-check",
     setup(gateway) {

@@ -11,6 +11,7 @@ import {
 } from "../../../core/index.ts";
 import { Metrics } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 const LISTENERS = { main: { port: 0 } };
 const configOf = (plugins: GatewayConfigInput["plugins"]): GatewayConfigInput => ({
@@ -199,12 +200,9 @@ describe("a reload", () => {
 
   it("waits for calls in flight before it disposes what they use", async () => {
     const events: string[] = [];
-    let entered!: () => void;
-    const inside = new Promise<void>((resolve) => (entered = resolve));
-    let release!: () => void;
-    const held = new Promise<void>((resolve) => (release = resolve));
-    let disposed!: () => void;
-    const gone = new Promise<void>((resolve) => (disposed = resolve));
+    const { promise: inside, resolve: entered } = deferred();
+    const { promise: held, resolve: release } = deferred();
+    const { promise: gone, resolve: disposed } = deferred();
     const slow = definePlugin({
       name: "slow",
       config: z.strictObject({ level: z.number().default(0) }),
@@ -236,8 +234,7 @@ describe("a reload", () => {
   });
 
   it("aborts calls that outlast the drain time", async () => {
-    let entered!: () => void;
-    const inside = new Promise<void>((resolve) => (entered = resolve));
+    const { promise: inside, resolve: entered } = deferred();
     const stuck = hanging(() => entered());
     const { gateway } = await setupGateway({ plugins: [stuck] });
     const call = gateway.call({ server: "stuck", name: "hang" });

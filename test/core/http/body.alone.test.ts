@@ -4,7 +4,7 @@ import { once } from "node:events";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { readBody } from "./wire.ts";
 import { isGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
 

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { openRig, type Rig } from "./wire.ts";
 
 async function rigWith(fetch: (path: string) => Response | Promise<Response>): Promise<Rig> {

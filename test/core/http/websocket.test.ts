@@ -12,6 +12,7 @@ import {
 import { Authenticators } from "propylon/kit";
 import { leakedResources, openResources } from "../../../core/testing/handles.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { ask, exchange, parseAnswer } from "./wire.ts";
 
 const KEY = "a+key/with=odd:chars";
@@ -59,10 +60,8 @@ const closeOf = async (socket: WebSocket): Promise<number> =>
 
 /** A plugin that takes its time to say who somebody is. */
 function slowDoor(): { door: AnyPlugin; asked: Promise<void>; letIn: () => void } {
-  let letIn = (): void => {};
-  let tell = (): void => {};
-  const asked = new Promise<void>((resolve) => (tell = resolve));
-  const waiting = new Promise<void>((resolve) => (letIn = resolve));
+  const { promise: asked, resolve: tell } = deferred();
+  const { promise: waiting, resolve: letIn } = deferred();
   const door = definePlugin({
     name: "door",
     setup: (gateway) =>

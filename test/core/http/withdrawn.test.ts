@@ -5,6 +5,7 @@ import { WebSocket } from "ws";
 import { definePlugin, type GatewayConfigInput, type Identity } from "../../../core/index.ts";
 import { Authenticators, digestOf, readJson } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { modernMeta } from "../../plugins/mcp/kit.ts";
 import { z } from "zod";
 
@@ -18,10 +19,8 @@ const ADA: Identity = { id: "ada", kind: "user", roles: new Set(["admin"]) };
 
 /** A gateway whose plugin `directory` checks tokens for as long as the test likes, with something behind every kind of route. */
 async function start(servers: NonNullable<GatewayConfigInput["servers"]> = {}) {
-  let ask = (): void => {};
-  let know = (_who: Identity): void => {};
-  const asked = new Promise<void>((resolve) => (ask = resolve));
-  const checked = new Promise<Identity>((resolve) => (know = resolve));
+  const { promise: asked, resolve: ask } = deferred();
+  const { promise: checked, resolve: know } = deferred<Identity>();
   const acted = vi.fn<(what: string) => void>();
   const directory = definePlugin({
     name: "directory",

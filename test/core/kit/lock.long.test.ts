@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { lockFile } from "../../../core/kit.ts";
 import { isAlive, processOf } from "../../fixtures/processes.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const path = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));
 

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { LookupQuota } from "../../../core/kit/lookup-quota.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 /** Begins as many look-ups as are let in, which end together. */
 function fill(lookups: LookupQuota, refs: readonly string[]) {
-  let end!: () => void;
-  const ended = new Promise<void>((resolve) => (end = resolve));
+  const { promise: ended, resolve: end } = deferred();
   const begun = refs.map((ref) =>
     lookups.run(ref, () => ended).catch((error: { code: string }) => error.code),
   );

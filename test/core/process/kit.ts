@@ -9,6 +9,7 @@ import {
   type StdioOptions,
   spawnStdio,
 } from "../../../core/kit/process/stdio.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 /** Path of a script in test/fixtures/process. */
 export function fixture(name: string): string {
@@ -66,8 +67,7 @@ export async function record(
   const oversize: { head: string; length: number }[] = [];
   const waiting = new Set<() => void>();
   let ends = 0;
-  let end!: (error: GatewayError) => void;
-  const ended = new Promise<GatewayError>((settle) => (end = settle));
+  const { promise: ended, resolve: end } = deferred<GatewayError>();
   const channel = await spawnStdio({
     name: "sample",
     command,

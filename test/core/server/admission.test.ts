@@ -4,7 +4,7 @@ import { definePlugin, type Json } from "../../../core/index.ts";
 import { outputFlaw } from "../../../core/server/schema-flaws.ts";
 import { doubtsOf } from "../../../core/server/schema-doubts.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** A stdio server with these tools, which answers every call. */
 function speaker(tools: string): { command: string; args: string[] } {

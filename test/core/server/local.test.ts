@@ -7,6 +7,7 @@ import {
   type ToolReturn,
 } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 /** A plugin of one tool, called with these arguments. */
 async function call(
@@ -199,8 +200,7 @@ describe("resources", () => {
       handles = setup(gateway);
     });
     const heard: string[] = [];
-    let wake!: () => void;
-    const listChanged = new Promise<void>((resolve) => (wake = resolve));
+    const { promise: listChanged, resolve: wake } = deferred();
     client.fallbackNotificationHandler = async ({ method, params }) => {
       heard.push(`${method} ${(params?.["uri"] as string | undefined) ?? ""}`);
       if (method === "notifications/resources/list_changed") wake();

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import { GatewayError, type Catalogue } from "../../../core/index.ts";
 import { type ServerEvent, makeCatalogue, Refresher, StatusTracker } from "../../../core/kit.ts";
 import type { RefresherOptions } from "../../../core/server/sdk/refresher.ts";
+import { deferred } from "../../kit/deferred.ts";
 
 interface Book {
   readonly title: string;
@@ -51,13 +52,6 @@ function inTurn(...outcomes: (Book | GatewayError)[]) {
     if (next === undefined) throw new Error("read once too often");
     return next instanceof Error ? Promise.reject(next) : Promise.resolve(next);
   });
-}
-
-/** Something that ends when it is told to. */
-function promised<T>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((done) => (resolve = done));
-  return { promise, resolve };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
@@ -170,7 +164,7 @@ describe("a reading", () => {
 
 describe("a call", () => {
   it("that comes before the first reading has ended waits for it", async () => {
-    const { promise, resolve } = promised<Book>();
+    const { promise, resolve } = deferred<Book>();
     const { reading } = makeReading(() => promise);
     reading.start();
     const call = reading.use(({ title }) => Promise.resolve(title));
@@ -196,7 +190,7 @@ describe("an end", () => {
     const read = inTurn(bookOf("poems"));
     const { reading } = makeReading(read);
     await reading.refresh();
-    const work = promised<string>();
+    const work = deferred<string>();
     const call = reading.use(() => work.promise);
     const closing = reading.close(60_000);
     let isClosed = false;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { expect, it, onTestFinished } from "vitest";
 import { LostConnections } from "../../../core/workers/lost-connections.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** A client, and its connection as the primary has it. */
 interface Pair {

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { descendantsOf, isAlive, processOf } from "../../fixtures/processes.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const place = usePlace();
 /** 30 in a campaign. */

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { GatewayProcess, usePlace } from "../../e2e/gateway-process.ts";
 

@@ -8,7 +8,7 @@ import { testStore } from "../../../core/testing/index.ts";
 import { ChannelDriver } from "../../../core/workers/channel-driver.ts";
 import { type ChannelPort, WorkerChannel } from "../../../core/workers/channel.ts";
 import { serveStore } from "../../../core/workers/serve-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const HOST = fileURLToPath(new URL("store-host.mjs", import.meta.url));
 

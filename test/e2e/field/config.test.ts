@@ -9,7 +9,7 @@ import { Store } from "propylon/store";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { propylon, spawnPropylon } from "../../core/cli/propylon.ts";
 import { callText } from "./kit.ts";
 

@@ -17,7 +17,7 @@ import { definePlugin, type ResourceHandle } from "propylon";
 import { connectClient, connectModernClient, setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FaultProxy } from "../../fixtures/faults/proxy.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const URI = "films://list";
 

@@ -1,7 +1,7 @@
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import type { Gateway } from "propylon";
 import { setupGateway, type GatewaySetup, type TestGateway } from "propylon/testing";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** A gateway as it is configured, with the official client, once these servers are there. */
 export async function startField(

@@ -7,7 +7,7 @@ import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import openapi from "../../../plugins/openapi/index.ts";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { rpc, serveHttp, serveOld, type Handler } from "../../plugins/servers/support/servers.ts";
 import { callText, startField, toolNames } from "./kit.ts";
 

@@ -9,7 +9,7 @@ import type { Gateway } from "../../../core/gateway/gateway.ts";
 import type { Json } from "../../../core/kit/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import { rpc, type Running, serveHttp } from "../../plugins/servers/support/servers.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const INPUT = { type: "object" };
 

@@ -7,7 +7,7 @@ import { json } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../../core/testing/index.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { main, workFolder } from "../build.ts";
 
 const PROBE = fileURLToPath(new URL("probe.mjs", import.meta.url));

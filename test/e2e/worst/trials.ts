@@ -1,4 +1,4 @@
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import type { Input, Place } from "./input.ts";
 import { type Shaped, shapesOf } from "./shapes.ts";
 

@@ -6,7 +6,7 @@ import { readEvent } from "../../../plugins/a2a-client/call/translation.ts";
 import { readTypedEvents } from "../../../core/kit/events.ts";
 import { skillTools } from "../../../plugins/a2a-client/call/tool.ts";
 import { startAgent } from "./agent.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { say, settled, startBridge, textOf } from "./kit.ts";
 import { reply, serve, startRuntime } from "./runtime.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { factsOf, say, startBridge, textOf } from "./kit.ts";
 import { reply, startRuntime, tell, type WireMessage } from "./runtime.ts";
 

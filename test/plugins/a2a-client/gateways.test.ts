@@ -3,7 +3,7 @@ import { z } from "zod";
 import { createGateway, definePlugin, type Json } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { factsOf, say, settled, startBridge, textOf } from "./kit.ts";
 
 /** Tools that the far gateway serves as skills. */

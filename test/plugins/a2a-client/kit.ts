@@ -1,7 +1,7 @@
 import { type Gateway, type GatewayConfigInput, type Json } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
 import a2aClient from "../../../plugins/a2a-client/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** Config with one agent named `agent`. */
 export function agentConfig(entry: Json): GatewayConfigInput {

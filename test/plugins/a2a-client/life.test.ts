@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startAgent } from "./agent.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { agentConfig, factsOf, say, settled, startBridge, textOf } from "./kit.ts";
 
 describe("a connection that breaks", () => {

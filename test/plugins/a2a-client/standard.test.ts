@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { startAgent, type AgentSetup } from "./agent.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { factsOf, say, startBridge, textOf } from "./kit.ts";
 
 const FACES: readonly (readonly [string, AgentSetup])[] = [

@@ -5,7 +5,7 @@ import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } fro
 import { useServer as startNats } from "../nats/kit.ts";
 import { startServer as startPostgres } from "../postgres/kit.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { keyFor, PUSH, send, webhooksOf } from "./kit.ts";
 import { startReceiver } from "./receiver.ts";
 

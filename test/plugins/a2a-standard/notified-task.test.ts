@@ -9,7 +9,7 @@ import { Outbox, type OutboxLimits } from "../../../plugins/a2a/standard/push/ou
 import { WebhookRecords } from "../../../plugins/a2a/standard/push/webhook-records.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const TASK = { taskId: "t", owner: { ref: "key:alice" } };
 

@@ -9,7 +9,8 @@ import {
   type Task,
 } from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask, TaskFilter } from "../../../plugins/a2a/service.ts";
-import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** A server with a tool that says what it is told, and one that waits. */
 function tools(held: { open?: Promise<void>; calls: number } = { calls: 0 }): AnyPlugin {
@@ -82,7 +83,7 @@ async function isAtWork(running: RunningTask): Promise<void> {
 
 describe("an end from outside", () => {
   it("is a cancel by its owner, once", async () => {
-    const { opened, open } = gate();
+    const { promise: opened, resolve: open } = deferred();
     const held = { open: opened, calls: 0 };
     const { runtime } = await startRuntime({ skills: [SHOUT], plugins: [tools(held)] });
     const running = await runtime().send(say("hello"), { principal: ALICE });
@@ -119,7 +120,7 @@ describe("an end from outside", () => {
   });
 
   it("R056: is not the shutdown while there is time", async () => {
-    const { opened, open } = gate();
+    const { promise: opened, resolve: open } = deferred();
     const held = { open: opened, calls: 0 };
     const { runtime, gateway } = await startRuntime({ skills: [SHOUT], plugins: [tools(held)] });
     const running = await runtime().send(say("hello"), { principal: ALICE });

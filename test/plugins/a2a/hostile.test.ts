@@ -5,8 +5,9 @@ import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { toolSkill } from "../../../plugins/a2a/executors/tool.ts";
 import { skillOptionsSchema } from "../../../plugins/a2a/options.ts";
 import type { Work } from "../../../plugins/a2a/tasks/task/work.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { messageOf } from "../a2a-contract/kit.ts";
-import { ALICE, folder, gate, say, startRuntime } from "./kit.ts";
+import { ALICE, folder, say, startRuntime } from "./kit.ts";
 
 const NODE = process.execPath;
 const MIB = 1_048_576;
@@ -74,13 +75,13 @@ it("a cancel ends the task, whenever it comes: also in the moment when the task 
   // The call is over some turns of microtasks before the task is: that gap is what is looked for.
   for (let turns = 0; turns < 150; turns++) {
     const running = await runtime().send(say("go"), { principal: ALICE });
-    const cancelled = gate<{ readonly task: Promise<Task> }>();
+    const cancelled = deferred<{ readonly task: Promise<Task> }>();
     const stop = running.watch((event) => {
       if (!("statusUpdate" in event)) return;
       stop();
-      void inTurns(turns, () => cancelled.open({ task: runtime().cancel(running.id, ALICE) }));
+      void inTurns(turns, () => cancelled.resolve({ task: runtime().cancel(running.id, ALICE) }));
     });
-    expect((await (await cancelled.opened).task).status.state).toBe("canceled");
+    expect((await (await cancelled.promise).task).status.state).toBe("canceled");
   }
 });
 

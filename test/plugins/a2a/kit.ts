@@ -73,13 +73,3 @@ export function statesIn(events: readonly StreamEvent[]): string[] {
     return [];
   });
 }
-
-/** A promise that is settled from outside. */
-export function gate<T = void>(): {
-  readonly opened: Promise<T>;
-  readonly open: (value: T) => void;
-} {
-  let open!: (value: T) => void;
-  const opened = new Promise<T>((resolve) => (open = resolve));
-  return { opened, open };
-}

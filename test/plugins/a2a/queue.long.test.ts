@@ -6,14 +6,15 @@ import type { PluginEntry } from "../../../core/testing/index.ts";
 import type { StreamEvent, Task } from "../../../plugins/a2a/contract/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
 import { PUSH, send as request, webhooksOf } from "../a2a-standard/kit.ts";
 import { startReceiver, stateOf } from "../a2a-standard/receiver.ts";
 import { startFleet } from "../../e2e/fleet.ts";
 import { startServer as startPostgres } from "../postgres/kit.ts";
 import nats from "../../../plugins/nats/index.ts";
 import { openDriver, useServer } from "../nats/kit.ts";
-import { ALICE, BOB, folder, gate, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** What skills of this test tell, and wait for. */
 interface Stage {
@@ -62,7 +63,7 @@ async function start({
   plugins = [],
   skills = SKILLS,
 }: Wanted = {}) {
-  const { opened, open } = gate();
+  const { promise: opened, resolve: open } = deferred();
   globalThis.queueStage = { begun: [], held: opened };
   onTestFinished(() => open());
   const { url } = await useServer();

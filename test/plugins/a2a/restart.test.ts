@@ -5,7 +5,8 @@ import { textOf, type Message, type Task } from "../../../plugins/a2a/contract/i
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";
-import { ALICE, BOB, folder, gate, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 const DEPLOYS = Number(process.env["DEPLOYS"] ?? 2);
@@ -121,12 +122,12 @@ describe("behind a restart", () => {
   );
 
   it("work that the shutdown ended has failed, and says why", async () => {
-    const until = gate();
-    const stage = await createStage(() => ({ text: "late", until: until.opened }));
+    const until = deferred();
+    const stage = await createStage(() => ({ text: "late", until: until.promise }));
     const first = await stage.start();
     const running = await first.runtime().send(say("long work"), { principal: ALICE });
     await first.gateway.close({ grace: 0 });
-    until.open();
+    until.resolve();
     const { runtime } = await stage.start();
     const { task } = runtime().get(running.id, ALICE);
     expect(task.status.state).toBe("failed");

@@ -6,7 +6,7 @@ import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import history from "../../../plugins/history/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const ROLES = ["viewer", "caller", "operator"] as const;
 const KEYS = Object.fromEntries(

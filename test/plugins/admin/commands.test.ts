@@ -7,7 +7,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { calls, stderr } from "../../../plugins/admin/watch-commands.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** What a command prints. */
 async function printed(run: () => Promise<void>): Promise<string> {

@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const operator = createKey("operator");
 const viewer = createKey("viewer");

@@ -1,17 +1,11 @@
 import { Answer, GatewayError } from "propylon";
 import { describe, expect, it, vi } from "vitest";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { answer, modelOf, resultsIn, run, start, tool } from "./start.ts";
 
 const READ = { name: "files__read", args: { path: "/x" } };
 const forever = (): { calls: (typeof READ)[] } => ({ calls: [READ] });
-
-/** A promise to be kept by hand; Node 20 has no Promise.withResolvers. */
-function hold(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = (): void => undefined;
-  const promise = new Promise<void>((done) => (resolve = done));
-  return { promise, resolve: () => resolve() };
-}
 
 /** The first request of a process imports the packages, which takes as long as these budgets. */
 async function warmUp(): Promise<void> {
@@ -200,7 +194,7 @@ describe("the signal", () => {
 
 describe("stop without abort", () => {
   it("lets the request in flight end and makes no further one", async () => {
-    const gate = hold();
+    const gate = deferred();
     const server = await start(() => ({ text: "Thought.", calls: [READ], until: gate.promise }));
     let stopped = false;
     const ran = run({ model: modelOf(server), mayContinue: () => !stopped });
@@ -236,7 +230,7 @@ describe("stop without abort", () => {
   });
 
   it("still runs what the agent asked of the run itself", async () => {
-    const gate = hold();
+    const gate = deferred();
     const server = await start(() => ({ calls: [READ, { name: "done" }], until: gate.promise }));
     let stopped = false;
     let told = 0;

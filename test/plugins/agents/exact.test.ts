@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { fileURLToPath } from "node:url";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { ask, connect, setupTeam } from "./kit.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../fixtures/process/exact-server.mjs", import.meta.url));

@@ -3,6 +3,7 @@ import { definePlugin } from "../../../core/index.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import gating, { Gating, type GatingService } from "../../../plugins/gating/index.ts";
 import type { ModelServerRequest } from "../../fixtures/model/types.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { setupTeam } from "./kit.ts";
 
 const KEY_A = "alice-alice-alice-alice";
@@ -50,8 +51,7 @@ function heard({ body }: ModelServerRequest): string {
 
 describe("what agents keep apart", () => {
   it("interleaved conversations of two principals see nothing of each other", async () => {
-    let release!: () => void;
-    const both = new Promise<void>((resolve) => (release = resolve));
+    const { promise: both, resolve: release } = deferred();
     let waiting = 0;
     const { model, urlOf } = await setupTeam({
       agents: { harper: {} },

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import events from "../../../plugins/events/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { readSse, type Reader } from "../events/readers.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { startHost } from "./agent-host.ts";

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { deferred } from "../../kit/deferred.ts";
 import { startHost, type AgentHost, type Tell } from "./agent-host.ts";
 import {
   type AgentView,
@@ -134,8 +135,7 @@ it("a client that leaves cancels the call at the agent", async () => {
 
 it("messages that are being answered are bounded, and an answer has an end", async () => {
   const host = await startHost(["harper"]);
-  let answerAll = (_text: string): void => {};
-  const answered = new Promise<string>((resolve) => (answerAll = resolve));
+  const { promise: answered, resolve: answerAll } = deferred<string>();
   const harper = host.agents.get("harper")!;
   harper.run = () => answered;
   const { running, team } = await setupChat(host, { maxTurnsPerCaller: 2 });

@@ -7,7 +7,7 @@ import { onTestFinished } from "vitest";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServerOptions } from "../../fixtures/model/types.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { createFolder } from "./kit.ts";
 
 const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Fernet } from "propylon/kit";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { createFolder, type InstanceView, SECRET_KEY, setupConsole, withIssuer } from "./kit.ts";
 import { jtiOf, startIssuer } from "./scripted-issuer.ts";
 

@@ -13,7 +13,7 @@ import nats from "../../../plugins/nats/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { readSse, TRANSPORTS, type Reader } from "./readers.ts";

@@ -7,7 +7,7 @@ import type { Frame } from "../../../plugins/events/event.ts";
 import { KINDS, type EventMessage } from "../../../plugins/events/kinds.ts";
 import { Stream } from "../../../plugins/events/stream.ts";
 import type { Subscription } from "../../../plugins/events/subscription.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const BOUNDS = { events: 5_000, bytes: 10_000_000 };
 

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { legacyClient, sdk2Client } from "../mcp/kit.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { serveEverything, setupGating, whenListed, type Gated } from "./kit.ts";
 
 const off = (server: string, tool?: string) => [

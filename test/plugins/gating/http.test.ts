@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import openapi from "propylon/plugins/openapi";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { serveEverything, setupGating, whenListed } from "./kit.ts";
 
 it("M018, M049, M050, M151: over HTTP what is off answers 403 in the envelope on every route, before any byte reaches its server", async () => {

@@ -9,7 +9,7 @@ import gating, { Gating, type FlagChange, type GatingService } from "propylon/pl
 import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
 import { onTestFinished } from "vitest";
 import { serveOld, type Running } from "../servers/support/servers.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** A gateway with gating, and the service as another plugin gets it. */
 export interface Gated extends TestGateway {

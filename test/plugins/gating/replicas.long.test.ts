@@ -5,7 +5,7 @@ import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { FaultProxy } from "../../fixtures/faults/proxy.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { setupGating, whenListed, type Gated } from "./kit.ts";

@@ -16,7 +16,7 @@ import {
 } from "../../../plugins/gating/flags/flags.ts";
 import { statePath } from "../../../plugins/gating/flags/create-keeper.ts";
 import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed } from "./kit.ts";
 
 const parse = (value: unknown) => parseState(JSON.stringify(value));

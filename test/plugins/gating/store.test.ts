@@ -7,7 +7,7 @@ import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
 import { lockFile } from "../../../core/kit.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { serveEverything, setupGating, temporaryFolder, whenListed, type Gated } from "./kit.ts";
 
 const OFF = { server: "house", tool: "alpha", enabled: false };

@@ -6,7 +6,7 @@ import { optionsSchema } from "../../../plugins/gating/options.ts";
 import { clamp, createRule, META_TIMEOUT, type Timed } from "../../../plugins/gating/timeouts.ts";
 import { rpc, serveHttp } from "../servers/support/servers.ts";
 import { lowest } from "../../fixtures/lowest.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { setupGating } from "./kit.ts";
 
 const call = (more: Partial<Timed> = {}): Timed => ({

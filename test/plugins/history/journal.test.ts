@@ -3,7 +3,7 @@ import history from "propylon/plugins/history";
 import { definePlugin, type Gateway } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const notes = definePlugin({
   name: "local",

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { connectClient } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import {
   call,
-  gate,
   ISO,
   silent,
   start,
@@ -157,14 +157,14 @@ function listen(url: string, path: string, headers = {}) {
 
 describe("/ws/agent/:id", () => {
   it("A047: tells state, output and progress as they happen, and ends with the agent", async () => {
-    const replies = [gate(), gate()];
-    const { client, url } = await start((): Promise<Reply> => replies.shift()!.opened);
+    const replies = [deferred<Reply>(), deferred<Reply>()];
+    const { client, url } = await start((): Promise<Reply> => replies.shift()!.promise);
     const [first, second] = replies;
     const id = await startOne(client);
     const { said, closed } = listen(url, `/ws/agent/${id}`);
     await expect.poll(() => said.length, SOON).toBe(1);
     expect(said[0]).toMatchObject({ type: "state", agent_id: id, status: "running" });
-    first!.open({
+    first!.resolve({
       text: "Reading.",
       calls: [{ name: "append_payload", args: { agent_id: id, payload: "p" } }],
     });
@@ -184,7 +184,7 @@ describe("/ws/agent/:id", () => {
     const late = listen(url, `/ws/agent/${id}`);
     await expect.poll(() => late.said.length, SOON).toBe(2);
     expect(late.said[0]).toEqual({ type: "output", text: "Reading." });
-    second!.open({ text: "[CONTRACT COMPLETE]" });
+    second!.resolve({ text: "[CONTRACT COMPLETE]" });
     expect(await closed).toEqual([1000, "completed"]);
     expect(said.at(-1)).toMatchObject({ type: "state", status: "completed", payload_size: 1 });
     const over = listen(url, `/ws/agent/${id}`);

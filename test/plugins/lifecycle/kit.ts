@@ -109,13 +109,6 @@ function unlessAborted<T>(work: T | Promise<T>, signal: AbortSignal): Promise<T>
   });
 }
 
-/** A promise that is settled from outside. */
-export function gate<T = Reply>(): { readonly opened: Promise<T>; open(value: T): void } {
-  let open!: (value: T) => void;
-  const opened = new Promise<T>((resolve) => (open = resolve));
-  return { opened, open };
-}
-
 /** Never answers. */
 export const silent = (): Promise<Reply> => new Promise(() => {});
 

@@ -5,10 +5,10 @@ import lifecycle from "../../../plugins/lifecycle/index.ts";
 import { instructionsFor, REMINDER } from "../../../plugins/lifecycle/run/instructions.ts";
 import { Output } from "../../../plugins/lifecycle/record/output.ts";
 import { verdictOf } from "../../../plugins/lifecycle/run/verdict.ts";
+import { deferred } from "../../kit/deferred.ts";
 import {
   call,
   completes,
-  gate,
   silent,
   start,
   startOne,
@@ -16,6 +16,7 @@ import {
   statusOf,
   type Asked,
   SOON,
+  type Reply,
 } from "./kit.ts";
 
 const turnOf = ({ messages }: Asked): number => (messages.length - 1) / 2;
@@ -263,8 +264,8 @@ describe("through reloads and to the end", () => {
   });
 
   it("agents live through a reload of the plugin, and obey the new options", async () => {
-    const reply = gate();
-    const { client, gateway, agents } = await start(() => reply.opened, { concurrency: 1 });
+    const reply = deferred<Reply>();
+    const { client, gateway, agents } = await start(() => reply.promise, { concurrency: 1 });
     const first = await startOne(client);
     const second = await startOne(client);
     expect(await statuses(client, [first, second])).toMatchObject([
@@ -278,7 +279,7 @@ describe("through reloads and to the end", () => {
       { status: "running" },
     ]);
     await expect.poll(() => agents.asked.length, SOON).toBe(2);
-    reply.open({ text: "[CONTRACT COMPLETE]" });
+    reply.resolve({ text: "[CONTRACT COMPLETE]" });
     await expect
       .poll(() => statuses(client, [first, second]), SOON)
       .toMatchObject([{ status: "completed" }, { status: "completed" }]);

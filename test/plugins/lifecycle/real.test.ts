@@ -5,7 +5,8 @@ import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { Script } from "../../fixtures/model/types.ts";
-import { call, gate, idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { call, idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
 
 /** The real agents plugin, its loop and its adapter, against a model server over HTTP. */
 async function startReal(script: Script, options: Record<string, unknown> = {}) {
@@ -53,16 +54,16 @@ describe("with the agents plugin and a model server", () => {
   ])(
     "A025, A030, A031: after %s the request in flight is answered and no further one arrives",
     async (name, more, status) => {
-      const answer = gate<void>();
+      const answer = deferred();
       const { client, model } = await startReal(({ body }) => ({
-        until: answer.opened,
+        until: answer.promise,
         text: "Still at it.",
         calls: [{ name: "append_payload", args: { agent_id: idIn(body), payload: "x" } }],
       }));
       const ids = [await startOne(client), await startOne(client)] as const;
       await model.when(({ requests }) => requests.length === 2);
       expect(await call(client, name, { agent_id: ids[0], ...more })).toMatchObject({ status });
-      answer.open();
+      answer.resolve();
       // The other agent goes on: its next requests show that the first would have made its own by now.
       await model.when(
         ({ requests }) => requests.filter(({ body }) => idIn(body) === ids[1]).length >= 4,
@@ -97,11 +98,11 @@ describe("with the agents plugin and a model server", () => {
   });
 
   it("an agent that runs at a shutdown goes on to its end, with further requests to its model", async () => {
-    const answer = gate<void>();
+    const answer = deferred();
     const { client, model, gateway } = await startReal(({ body }, index) =>
       index === 0
         ? {
-            until: answer.opened,
+            until: answer.promise,
             calls: [{ name: "append_payload", args: { agent_id: idIn(body), payload: "half" } }],
           }
         : { calls: [{ name: "agent_complete", args: { agent_id: idIn(body), summary: "Done." } }] },
@@ -109,7 +110,7 @@ describe("with the agents plugin and a model server", () => {
     await startOne(client);
     await model.when(({ inFlight }) => inFlight === 1);
     const closed = gateway.close({ grace: 60_000 });
-    answer.open();
+    answer.resolve();
     await closed;
     expect(model.requests.map(({ answered, aborted }) => ({ answered, aborted }))).toEqual([
       { answered: true, aborted: false },

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { call, silent, start, startOne, statuses, statusOf } from "./kit.ts";
 
 const ALICE = createKey("caller");

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
-import { call, completes, gate, silent, start, startOne, statusOf } from "./kit.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
+import { call, completes, silent, start, startOne, statusOf, type Reply } from "./kit.ts";
 
 const contractOf = (id: string, url: string): Promise<Record<string, unknown>> =>
   fetch(`${url}/api/agents/${id}`).then(
@@ -46,9 +47,9 @@ describe("agents after a restart", () => {
 
   it("one that ran when its process was killed is stopped, and says why", async () => {
     const kept = new KeptStore();
-    const said = gate();
+    const said = deferred<Reply>();
     const first = await start(
-      ({ messages }) => (messages.length === 1 ? { text: "Half of it." } : said.opened),
+      ({ messages }) => (messages.length === 1 ? { text: "Half of it." } : said.promise),
       {},
       { kept },
     );
@@ -131,12 +132,12 @@ describe("agents after a restart", () => {
 
   it("an end that comes while the store is away counts when it is back", async () => {
     const kept = new KeptStore();
-    const answer = gate();
-    const first = await start(() => answer.opened, {}, { kept });
+    const answer = deferred<Reply>();
+    const first = await start(() => answer.promise, {}, { kept });
     const id = await startOne(first.client);
     await until(() => first.agents.asked.length === 1);
     kept.isAway = true;
-    answer.open({ text: "All done. [CONTRACT COMPLETE]" });
+    answer.resolve({ text: "All done. [CONTRACT COMPLETE]" });
     await expect(make(first.url, "k1").then(({ status }) => status)).resolves.toBe(503);
     expect(await statusOf(first.client, id)).toMatchObject({ status: "running" });
     kept.isAway = false;

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import {
   call,
   completes,
-  gate,
   ISO,
   ScriptedAgents,
   silent,
@@ -69,15 +69,15 @@ describe("agent_start", () => {
   });
 
   it("C19: beyond the concurrency an agent is ready, and starts when there is a place", async () => {
-    const replies = [gate(), gate()];
-    const { client, agents } = await start(() => replies[agents.asked.length - 1]!.opened, {
+    const replies = [deferred<Reply>(), deferred<Reply>()];
+    const { client, agents } = await start(() => replies[agents.asked.length - 1]!.promise, {
       concurrency: 1,
     });
     const first = await startOne(client);
     const second = await call(client, "agent_start", { contract: "later" });
     expect(second).toMatchObject({ status: "ready", started_at: expect.stringMatching(ISO) });
     await expect.poll(() => agents.asked.length, SOON).toBe(1);
-    replies[0]!.open({ text: "[CONTRACT COMPLETE]" });
+    replies[0]!.resolve({ text: "[CONTRACT COMPLETE]" });
     await expect
       .poll(() => statuses(client, [first, second["agent_id"]!]), SOON)
       .toMatchObject([{ status: "completed" }, { status: "running" }]);
@@ -335,13 +335,13 @@ describe("agent_stop", () => {
 
   it("A025, A030, A031: the request in flight ends, no further one is made", async () => {
     for (const end of ["agent_stop", "agent_complete"]) {
-      const reply = gate();
-      const { client, agents } = await start(() => reply.opened);
+      const reply = deferred<Reply>();
+      const { client, agents } = await start(() => reply.promise);
       const id = await startOne(client);
       await expect.poll(() => agents.asked.length, SOON).toBe(1);
       await call(client, end, { agent_id: id, ...(end === "agent_complete" && { summary: "s" }) });
       expect(agents.asked[0]!.options.signal.aborted).toBe(false);
-      reply.open({
+      reply.resolve({
         text: "on I go",
         calls: [{ name: "append_payload", args: { agent_id: id, payload: "x" } }],
       });

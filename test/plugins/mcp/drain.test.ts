@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { gate } from "../lifecycle/kit.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { sdk2Client } from "./kit.ts";
 
 const ELICIT = {
@@ -33,23 +33,23 @@ it.each(["modern", "legacy"] as const)(
   async (era) => {
     const { gateway, url } = await setupGateway({ plugins: [asking], client: false });
     const client = await sdk2Client(new URL("/mcp", url), era, { elicitation: { form: {} } });
-    const asked = gate<void>();
-    const closing = gate<void>();
+    const asked = deferred();
+    const closing = deferred();
     const names = ["Ada", "Grace"];
     client.setRequestHandler("elicitation/create", async () => {
-      asked.open();
-      await closing.opened;
+      asked.resolve();
+      await closing.promise;
       return { action: "accept", content: { name: names.shift()! } };
     });
     const { tools } = await client.listTools();
     const result = client.callTool({ name: tools[0]!.name, arguments: {} });
-    await asked.opened;
+    await asked.promise;
     const closed = gateway.close({ grace: 60_000 });
     // New work is refused all the same.
     await expect(client.callTool({ name: tools[0]!.name, arguments: {} })).rejects.toThrow(
       "shutting down",
     );
-    closing.open();
+    closing.resolve();
     expect((await result).content).toEqual([{ type: "text", text: "Ada and Grace" }]);
     await closed;
   },

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { outliving } from "./kept.ts";
 import { FakeServer, openSession, post, serve, text } from "./kit.ts";
 

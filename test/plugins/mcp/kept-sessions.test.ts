@@ -11,7 +11,8 @@ import type { Principal } from "../../../core/index.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import { freePort } from "../../../core/testing/index.ts";
 import { SessionLookup } from "../../../plugins/mcp/session/session-lookup.ts";
-import { until } from "../../fixtures/until.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
 import { type Kept, outliving } from "./kept.ts";
 import { FakeServer, openSession, post, serve, type Served, text } from "./kit.ts";
 
@@ -412,8 +413,7 @@ it("a list that changed while the gateway was down is told once", async () => {
 });
 
 it("a call that ran at the restart is answered with an error where its client reads on", async () => {
-  let running!: () => void;
-  const begun = new Promise<void>((resolve) => (running = resolve));
+  const { promise: begun, resolve: running } = deferred();
   const server = echo().tool("long", (held) => {
     held.progress?.({ progress: 1 });
     running();

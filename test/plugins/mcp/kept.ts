@@ -1,5 +1,5 @@
 import pino from "pino";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";

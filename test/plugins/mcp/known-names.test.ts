@@ -10,7 +10,7 @@ import {
   type Served,
 } from "./kit.ts";
 import { outliving } from "./kept.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

@@ -6,6 +6,7 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { deferred } from "../../kit/deferred.ts";
 import {
   modernMeta,
   FakeServer,
@@ -24,13 +25,6 @@ afterEach(async () => {
   await served?.close();
   served = undefined;
 });
-
-/** A promise and the means to settle it. */
-function deferred<T = void>() {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
-}
 
 describe("progress", () => {
   it.each(["sdk1", "legacy", "modern"] as const)(

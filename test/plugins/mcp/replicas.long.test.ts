@@ -13,7 +13,7 @@ import { Session } from "../../../plugins/mcp/session/session.ts";
 import { RemoteSessions } from "../../../plugins/mcp/replicas/remote-sessions.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { openDriver as openNats, useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, openDriver as openPostgres, startServer } from "../postgres/kit.ts";
 import { FakeServer, openSession, post, postModern, serve, type Served, text } from "./kit.ts";

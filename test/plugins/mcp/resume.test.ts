@@ -10,7 +10,8 @@ import { Answer } from "../../../core/call/answer.ts";
 import { Journals } from "../../../plugins/mcp/message/journal.ts";
 import type { HttpReply } from "../../../plugins/mcp/message/reply.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";
-import { until } from "../../fixtures/until.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
 import { FakeServer, openSession, serve, type Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -23,8 +24,7 @@ afterEach(async () => {
 function steps() {
   const calls: Call[] = [];
   const ended: string[] = [];
-  let go!: () => void;
-  const free = new Promise<void>((resolve) => (go = resolve));
+  const { promise: free, resolve: go } = deferred();
   const server = new FakeServer("s").tool("steps", async (call) => {
     calls.push(call);
     call.progress?.({ progress: 1, message: "one" });

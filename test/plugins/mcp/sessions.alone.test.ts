@@ -8,7 +8,7 @@ import {
 } from "../../../plugins/mcp/session/session.ts";
 import { FakeServer, openSession, post, serve, text, type Served } from "./kit.ts";
 import type { Json } from "../../../core/kit/types.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 let served: Served | undefined;
 afterEach(async () => {

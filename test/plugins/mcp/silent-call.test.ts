@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import type { Answer } from "../../../core/call/answer.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { FakeServer, post, postModern, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;
@@ -23,10 +24,8 @@ async function sessionOf(url: URL, protocolVersion: string): Promise<Record<stri
 it.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])(
   "a silent call of a client of %s sends its first byte within 20 seconds",
   async (version) => {
-    let finish!: (answer: Answer) => void;
-    const answer = new Promise<Answer>((resolve) => (finish = resolve));
-    let begun!: () => void;
-    const running = new Promise<void>((resolve) => (begun = resolve));
+    const { promise: answer, resolve: finish } = deferred<Answer>();
+    const { promise: running, resolve: begun } = deferred();
     const server = new FakeServer("one").tool("wait", () => {
       begun();
       return answer;

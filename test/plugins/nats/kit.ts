@@ -8,7 +8,7 @@ import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { requireProgram } from "../../fixtures/programs.ts";
 
-export { until } from "../../fixtures/until.ts";
+export { until } from "../../kit/until.ts";
 
 /** Options of the plugin as a config has them, and how long things take. */
 export type Wanted = Record<string, unknown> & { readonly timing?: Partial<Timing> };

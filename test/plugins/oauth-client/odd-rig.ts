@@ -3,7 +3,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import oauthClient from "../../../plugins/oauth-client/index.ts";
 import { LoginBrowser } from "../../fixtures/login-provider.ts";
 import type { OddLogin } from "../../fixtures/odd-login.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { textOf } from "./kit.ts";
 
 /** A line of the log. */

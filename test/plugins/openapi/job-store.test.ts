@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { createSlow, get, post, refusal, startOpenapi, waitForCount } from "./support.ts";
 
 const ASYNC = { prefer: "respond-async" };

@@ -5,7 +5,7 @@ import { definePlugin, type GatewayConfigInput } from "propylon";
 import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
 import { expect, onTestFinished } from "vitest";
 import { z } from "zod";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
 /** The reference server "everything" as a child process. */

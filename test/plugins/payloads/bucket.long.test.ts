@@ -7,7 +7,7 @@ import { optionsSchema } from "../../../plugins/payloads/options.ts";
 import { signHeaders, signUrl } from "../../../plugins/payloads/signature.ts";
 import { KEYS, type Fault } from "../../fixtures/s3/server.ts";
 import { expectedSignature, sha256 } from "../../fixtures/s3/signature.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { bucketOf, openBucket, startS3 } from "./bucket-kit.ts";
 
 /** The examples of AWS, "Authenticating Requests (AWS Signature Version 4)", of 24 May 2013. */

@@ -9,7 +9,7 @@ import { KeptStore } from "../../fixtures/kept-store.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { KEYS, type S3Server } from "../../fixtures/s3/server.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { freshSchema, hasPostgres, requirePostgres } from "../postgres/kit.ts";
 import { bucketOf, startS3 } from "./bucket-kit.ts";
 import { get, holder } from "./kit.ts";

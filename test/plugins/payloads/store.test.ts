@@ -8,7 +8,7 @@ import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import payloads, { type PayloadStore } from "../../../plugins/payloads/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { holder } from "./kit.ts";
 
 const ANNA = { owner: "key:anna", mimeType: "text/markdown" };

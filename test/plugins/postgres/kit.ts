@@ -9,7 +9,7 @@ import { postgresFolder, startPostgres } from "../../fixtures/postgres/postgres.
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
 
-export { until } from "../../fixtures/until.ts";
+export { until } from "../../kit/until.ts";
 
 /** Whether this machine can run a server; tests that need one are skipped by name without. */
 export const hasPostgres = postgresFolder() !== undefined;

@@ -5,7 +5,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
 import { Buckets } from "../../../core/kit/buckets.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const PER_HOUR = { rates: { caller: { per: "principal", rate: 3, interval: "1h" } } };
 

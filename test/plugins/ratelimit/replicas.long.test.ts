@@ -6,7 +6,7 @@ import postgres from "../../../plugins/postgres/index.ts";
 import nats from "../../../plugins/nats/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
 import { storesOf } from "../../fixtures/stores.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { freshSchema, startServer } from "../postgres/kit.ts";
 import { excess, type Ran } from "./windows.ts";

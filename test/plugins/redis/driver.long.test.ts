@@ -8,7 +8,7 @@ import { checkFitness } from "../../../plugins/redis/driver.ts";
 import redis from "../../../plugins/redis/index.ts";
 import { PASSWORD, startRedis } from "../../fixtures/redis/redis.mjs";
 import type { RedisServer } from "../../fixtures/redis/types.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { driverOf, freshPrefix, hasRedis, openDriver, startServer } from "./kit.ts";
 
 async function failureOf(work: Promise<unknown>): Promise<{ message: string; hint: string }> {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import rest from "../../../plugins/rest/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { petsConfig, settled } from "./kit.ts";
 
 /** Milliseconds, on a machine with other work; before it was a thread's, the least of these took seconds. */

@@ -11,7 +11,7 @@ import { freePort } from "../../../core/testing/index.ts";
 import { main, workFolder } from "../../e2e/build.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
 import { usedTime } from "../../fixtures/process/used-time.mjs";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** Milliseconds that a request of anybody else waits at most for what the loop of the gateway does. */
 const HELD = 100;

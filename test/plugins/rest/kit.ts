@@ -11,7 +11,7 @@ import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import mcp from "../../../plugins/mcp/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import rest from "../../../plugins/rest/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 /** Config with one API named `pets`. */
 export function petsConfig(entry: Json): GatewayConfigInput {

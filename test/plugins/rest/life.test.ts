@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { PETS, startApi } from "./api.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { serve } from "../a2a-client/runtime.ts";
 import { callPets, petsConfig, startPets } from "./kit.ts";
 

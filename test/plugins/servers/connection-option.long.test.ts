@@ -17,7 +17,7 @@ import { createGateway } from "../../../core/index.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../../core/testing/index.ts";
 import { isAlive } from "../../fixtures/processes.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../fixtures/upstreams/notes.mjs", import.meta.url));
 const KEYS = { alice: createKey("caller"), bob: createKey("caller") };

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
 
@@ -7,8 +8,7 @@ const use = closing();
 
 /** A server that answers "new" to every call, and nothing at all before it is let. */
 async function serveLate() {
-  let open = (): void => {};
-  const gate = new Promise<void>((resolve) => (open = resolve));
+  const { promise: gate, resolve: open } = deferred();
   const server = use(
     await serveHttp(async (req, res, body) => {
       if (req.method !== "POST") return void res.writeHead(405).end();

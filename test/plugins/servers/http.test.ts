@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Progress } from "../../../core/kit/types.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import {
   type Handler,
@@ -516,9 +517,3 @@ describe("faults over HTTP", () => {
     expect(upstream.inFlight).toBe(0);
   });
 });
-
-function deferred<T = void>(): { promise: Promise<T>; resolve(value: T): void } {
-  let resolve!: (value: T) => void;
-  const promise = new Promise<T>((settle) => (resolve = settle));
-  return { promise, resolve };
-}

@@ -5,7 +5,7 @@ import { parseArguments } from "../../../plugins/client/call-command.ts";
 import { Answer, type Json } from "../../../core/index.ts";
 import { parseExact, writeJson } from "../../../core/kit.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 
 const BIG = "12345678901234567890";
 

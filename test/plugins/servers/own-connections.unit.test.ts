@@ -8,7 +8,7 @@ import {
   OwnConnections,
   type OwnConnectionsOptions,
 } from "../../../plugins/servers/upstream/own-connections.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { log, makeCall, makePeer } from "./support/calls.ts";
 
 const SHARED = { handshake: { era: "modern" } } as Connection;

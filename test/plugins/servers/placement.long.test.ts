@@ -11,7 +11,8 @@ import { setupGateway, type TestGateway } from "propylon/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import { isAlive } from "../../fixtures/processes.ts";
-import { until } from "../../fixtures/until.ts";
+import { deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
 
 const COUNTER = fileURLToPath(new URL("../../fixtures/upstreams/counter.mjs", import.meta.url));
 
@@ -192,8 +193,7 @@ it("a call that another gateway runs goes on when a reload takes its server away
       return { action: "accept" as const, content: { name: "Ada" } };
     });
   });
-  let answer = (): void => {};
-  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const { promise: answered, resolve: answer } = deferred();
   const call = other.client.callTool({ name: "ask", arguments: {} });
   await hasBegun;
   await fleet.apply(other, { placement: "each" });

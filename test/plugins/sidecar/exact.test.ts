@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import sidecar from "../../../plugins/sidecar/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { CARD, sendJson, startBus } from "./kit.ts";
 
 const NUMBERS = ["9007199254740993", "18446744073709551615", "1e400", "0.10000000000000000555"];

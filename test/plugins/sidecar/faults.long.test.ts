@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { deferred } from "../../kit/deferred.ts";
 import {
   completed,
   idOf,
@@ -15,8 +16,7 @@ import {
 
 /** A promise and what resolves it. */
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => {};
-  const opened = new Promise<void>((resolve) => (open = resolve));
+  const { promise: opened, resolve: open } = deferred();
   return { opened, open };
 }
 

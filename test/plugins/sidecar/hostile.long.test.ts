@@ -2,6 +2,7 @@ import { connect as connectSocket } from "node:net";
 import { once } from "node:events";
 import type { StreamConfig } from "@nats-io/jetstream";
 import { describe, expect, it, vi } from "vitest";
+import { deferred } from "../../kit/deferred.ts";
 import {
   completed,
   idOf,
@@ -38,8 +39,7 @@ async function start({ answers = {}, options = {}, bus: given }: Parts = {}) {
 
 /** A promise and what resolves it. */
 function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  let open = (): void => {};
-  const opened = new Promise<void>((resolve) => (open = resolve));
+  const { promise: opened, resolve: open } = deferred();
   return { opened, open };
 }
 

@@ -16,7 +16,7 @@ import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
 import { requireProgram } from "../../fixtures/programs.ts";
 
-export { until } from "../../fixtures/until.ts";
+export { until } from "../../kit/until.ts";
 
 /** Body of a task's request. */
 export interface AskedBody {

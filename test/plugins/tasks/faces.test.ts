@@ -3,7 +3,7 @@ import type { PluginEntry } from "propylon/testing";
 import { describe, expect, it } from "vitest";
 import a2a from "../../../plugins/a2a/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { completes, ScriptedAgents, silent } from "../lifecycle/kit.ts";
 import { type Person, startTasks } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { Answer, GatewayError } from "propylon";
 import { describe, expect, it } from "vitest";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { startTasks } from "./support.ts";
 
 const UNKNOWN = { code: -32602, message: "Unknown task" };

@@ -3,7 +3,7 @@ import metrics from "propylon/plugins/metrics";
 import { expect, it } from "vitest";
 import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { KNOWS, startTasks } from "./support.ts";
 
 const told = (messages: readonly Json[]): readonly Json[] =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { KNOWS, startTasks } from "./support.ts";
 import { TaskServer, type Told } from "./task-server.ts";
 

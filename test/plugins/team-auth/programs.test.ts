@@ -12,6 +12,7 @@ import { Libraries } from "propylon/plugins/team-auth";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, connectModernClient } from "../../../core/testing/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { type RunningIssuer, startIssuer } from "./issuer.ts";
 
 /** Neither npm nor apt brings these for Node.js 20, so not in CI either: the variables name what is installed elsewhere. */
@@ -34,8 +35,7 @@ interface Rig {
 }
 
 async function setup(): Promise<Rig> {
-  let started = (): void => {};
-  const waiting = new Promise<void>((resolve) => (started = resolve));
+  const { promise: waiting, resolve: started } = deferred();
   const reader = definePlugin({
     name: "reader",
     inject: { libraries: Libraries },

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { fakeUpstream } from "../../../core/testing/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 
 it("7: a call of somebody else is listed while it runs, and can be cancelled", async () => {
-  let ended = (): void => {};
-  const cancelled = new Promise<void>((resolve) => (ended = resolve));
+  const { promise: cancelled, resolve: ended } = deferred();
   const shop = await fakeUpstream({
     wait: (_, signal) =>
       new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { openPage } from "./kit.ts";
 import { startProxy } from "./reverse-proxy.ts";
 

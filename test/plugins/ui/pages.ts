@@ -2,7 +2,7 @@ import type { BrowserContextOptions } from "playwright-core";
 import { expect } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
-import { until } from "../../fixtures/until.ts";
+import { until } from "../../kit/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";
 import { startHost } from "../console/agent-host.ts";
 import { createFolder, withIssuer } from "../console/kit.ts";

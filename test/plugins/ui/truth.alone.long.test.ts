@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { deferred } from "../../kit/deferred.ts";
 import { openPage } from "./kit.ts";
 import { startShop } from "./pages.ts";
 
@@ -19,9 +20,8 @@ it.each(SWITCHES)(
     const state = (): Promise<string | null> => toggle.getAttribute("aria-checked");
 
     // It hangs: busy, not moved, and a second click is no second request.
-    let release = (): void => {};
     let asked = 0;
-    const held = new Promise<void>((resolve) => (release = resolve));
+    const { promise: held, resolve: release } = deferred();
     await page.route(address, async (route) => {
       asked++;
       await held;

@@ -4,6 +4,7 @@ import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { copiedBy, FULL, openPage, runCopied, startGateway } from "./kit.ts";
 
 const EVERYTHING = fileURLToPath(
@@ -68,8 +69,7 @@ it("7: a call shows its progress while it runs, its result, and the same as curl
 });
 
 it("7: cancelling a call ends it at its server, and a failure is shown with its words", async () => {
-  let ended = (_at: number): void => {};
-  const cancelled = new Promise<number>((resolve) => (ended = resolve));
+  const { promise: cancelled, resolve: ended } = deferred<number>();
   const shop = await fakeUpstream({
     wait: (_, signal) =>
       new Promise((resolve) => {
