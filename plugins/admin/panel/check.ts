@@ -11,7 +11,7 @@ import {
   type ComposedGateway,
   type Contribution,
 } from "propylon/internal";
-import type { CheckedPanel, Panel, PanelView } from "./panel.ts";
+import type { CheckedPanel, Panel, PanelAction, PanelView } from "./panel.ts";
 import { panelSchema } from "./schema.ts";
 
 /** Largest module of a panel, in bytes. */
@@ -45,24 +45,35 @@ interface Request {
   readonly params: readonly string[];
   readonly access: PersonRole;
   readonly mutates: boolean;
+  readonly isRead: boolean;
 }
 
+/** An action or a form. */
+type Sender = Pick<PanelAction, "route" | "params" | "mutates" | "access" | "about" | "choices">;
+
 function requestsOf(view: PanelView, access: PersonRole): readonly Request[] {
-  if ("form" in view) {
-    const { route, mutates = true, access: own = access } = view.form;
-    return [{ by: "its form", route, params: [], access: own, mutates }];
-  }
+  if ("form" in view) return sentBy("its form", view.form, access);
   const reading = Object.values(view)[0] as { readonly from: string };
-  const data = { by: "its data", route: reading.from, params: [], access, mutates: false };
   const { actions = [] } = "table" in view ? view.table : "fields" in view ? view.fields : {};
   return [
-    data,
-    ...actions.map(({ label, route, params = {}, mutates = true, access: own = access }) => ({
-      by: `its action "${label}"`,
-      route,
-      params: Object.keys(params),
-      access: own,
-      mutates,
+    { by: "its data", route: reading.from, params: [], access, mutates: false, isRead: true },
+    ...actions.flatMap((action) => sentBy(`its action "${action.label}"`, action, access)),
+  ];
+}
+
+/** What an action or a form sends, and what it asks before. */
+function sentBy(by: string, sender: Sender, panel: PersonRole): readonly Request[] {
+  const { route, params = {}, mutates = true, access = panel, about, choices = {} } = sender;
+  const known = { params: Object.keys(params), access };
+  const read = { ...known, mutates: false, isRead: true };
+  return [
+    { ...known, by, route, mutates, isRead: false },
+    ...(about === undefined ? [] : [{ ...read, by: `${by}, for about,`, route: about }]),
+    ...Object.entries(choices).map(([name, { from, with: others = {} }]) => ({
+      ...read,
+      by: `${by}, for the choices of ${name},`,
+      route: from,
+      params: [...known.params, ...Object.keys(others)],
     })),
   ];
 }
@@ -72,7 +83,7 @@ function checkRequest(
   { plugin, id, place }: Pick<CheckedPanel, "plugin" | "id" | "place">,
   gateway: ComposedGateway,
 ): void {
-  const { by, access, mutates } = request;
+  const { by, access, mutates, isRead } = request;
   const refuse = (problem: string, hint: string): never => {
     throw new GatewayError("invalid", `${nameOf(plugin, id)}: ${by} ${problem}.`, { hint });
   };
@@ -84,7 +95,7 @@ function checkRequest(
       `asks ${named}, which is not a route of this gateway`,
       "Write it as it is registered, on the listener of the management, or register the panel only with the plugin that has the route.",
     );
-  if (by === "its data" && method !== "GET")
+  if (isRead && method !== "GET")
     refuse(
       `asks ${named}, which is not a GET request`,
       "Read by GET; what is sent is for actions and forms.",
@@ -99,7 +110,7 @@ function checkRequest(
   if (route.options.mutates !== mutates)
     refuse(
       `asks ${named}, which ${route.options.mutates ? "changes something" : "changes nothing"}`,
-      by === "its data"
+      isRead
         ? "Make it an action."
         : `Set mutates: ${String(route.options.mutates)} there, or correct the route.`,
     );

@@ -44,6 +44,35 @@ export interface PanelColumn {
   readonly as?: ValueForm;
 }
 
+/**
+ * Whom a request hits, as the route `about` of a panel answers.
+ *
+ * @example
+ * const answer: PanelNotice = { about: [{ text: "These teams lose it:", names: ["Kottos"] }], principals: ["team:a3f1"] };
+ */
+export interface PanelNotice {
+  /** Sentences, each with the names that it is about. */
+  readonly about: readonly { readonly text: string; readonly names?: readonly string[] }[];
+  /** Whose calls it hits while they run, by `ref`: the page counts them. */
+  readonly principals?: readonly string[];
+}
+
+/**
+ * The values of a member of a form, from a route.
+ *
+ * @example const libraries: PanelChoices = { from: "GET /_meta/libraries", values: "/libraries", value: "/uid", with: { owner: "user" } };
+ */
+export interface PanelChoices {
+  /** A GET route that changes nothing. */
+  readonly from: RouteReference;
+  /** Leads to a list in its answer. */
+  readonly values: Pointer;
+  /** Leads to the value in each of them; default: it is the value. */
+  readonly value?: Pointer;
+  /** Parameters that are taken from other members of the form. It is asked when each of these is filled in. */
+  readonly with?: Readonly<Record<string, string>>;
+}
+
 /** A request that a panel can make. */
 interface PanelRequest {
   readonly route: RouteReference;
@@ -53,6 +82,13 @@ interface PanelRequest {
   readonly access?: PersonRole;
   /** Whether it changes anything, as its route says; default true. */
   readonly mutates?: boolean;
+  /**
+   * Who is hit by it now, said before it is made: a GET route that answers with a {@link PanelNotice}. It is asked with the parameters
+   * of the request and, for a form, with what is filled in as `value`: JSON, with words in place of passwords.
+   */
+  readonly about?: RouteReference;
+  /** Values that members of `input` can have; of a list, those that its items can. */
+  readonly choices?: Readonly<Record<string, PanelChoices>>;
   /** Where its answer holds a secret: the page shows that until it is closed, and nowhere else. */
   readonly secret?: Pointer;
 }

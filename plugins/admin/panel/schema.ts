@@ -22,8 +22,17 @@ const column = z.strictObject({
     .optional(),
 });
 
+const choices = z.strictObject({
+  from: reference,
+  values: pointer,
+  value: pointer.optional(),
+  with: z.record(z.string(), z.string()).optional(),
+});
+
 const request = {
   route: reference,
+  about: reference.optional(),
+  choices: z.record(z.string(), choices).optional(),
   confirm: z.string().min(1).max(500).optional(),
   access: accessSchema.optional(),
   mutates: z.boolean().optional(),

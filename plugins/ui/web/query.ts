@@ -1,4 +1,4 @@
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { keepPreviousData, useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useAbout } from "./about.tsx";
 import { POLL_MS } from "./events.ts";
 import { useLiveState } from "./live.tsx";
@@ -11,13 +11,15 @@ export interface AskOptions {
   readonly enabled?: boolean;
   /** Also asked for while events come, for what no event tells; milliseconds. */
   readonly every?: number;
+  /** The answer before is shown until there is another one. */
+  readonly isKept?: boolean;
 }
 
 /** The answer of a route, kept in step with the gateway: by events, and every 8 s while there are none. */
 export function useAsk<T>(
   route: Route,
   params: Params = {},
-  { live, enabled = true, every }: AskOptions = {},
+  { live, enabled = true, every, isKept = false }: AskOptions = {},
 ): UseQueryResult<T, RequestFailure> {
   const isLive = useLiveState().kind === "live";
   return useQuery<T, RequestFailure>({
@@ -25,6 +27,7 @@ export function useAsk<T>(
     queryFn: ({ signal }) => ask<T>(route, { params, signal }),
     refetchInterval: isLive ? (every ?? false) : POLL_MS,
     enabled,
+    ...(isKept && { placeholderData: keepPreviousData }),
     ...(live !== undefined && { meta: { live } }),
   });
 }

@@ -138,6 +138,40 @@ it.each([
     /changes nothing/,
   ],
   [
+    "an about without such a route",
+    action({
+      route: "POST /_meta/jobs/:id/stop",
+      params: { id: "/id" },
+      access: "operator",
+      about: "GET /_meta/jobs/:id/hits",
+    }),
+    /its action "Stop", for about, asks GET \/_meta\/jobs\/:id\/hits, which is not a route/,
+  ],
+  [
+    "an about that changes something",
+    action({ route: "POST /_meta/jobs/search", mutates: false, about: "POST /_meta/jobs/search" }),
+    /for about, asks POST \/_meta\/jobs\/search, which is not a GET/,
+  ],
+  [
+    "choices with more rights",
+    action({
+      route: "POST /_meta/jobs/search",
+      mutates: false,
+      choices: { q: { from: "GET /_meta/jobs/:id", values: "", with: { id: "user" } } },
+    }),
+    /for the choices of q, asks GET \/_meta\/jobs\/:id, which takes the role operator/,
+  ],
+  [
+    "choices with a parameter that nobody gives",
+    action({
+      route: "POST /_meta/jobs/search",
+      mutates: false,
+      access: "operator",
+      choices: { q: { from: "GET /_meta/jobs/:id", values: "" } },
+    }),
+    /for the choices of q, .* whose id is not known/,
+  ],
+  [
     "a form without such a route",
     {
       ...JOBS,

@@ -191,6 +191,105 @@ it("12: every action of a described panel is shown as curl, and the copied comma
   expect(complaints).toEqual([]);
 });
 
+/** Who owns what; a loan, of a form or of a row, says whom it hits. */
+function addShelf(gateway: PluginContext, asked: string[], lent: unknown[]): void {
+  const owned: Readonly<Record<string, readonly string[]>> = { ada: ["Emma", "<b>Ulysses</b>"] };
+  gateway.route("GET", "/_meta/shelf/owners", READ, () => ({
+    owners: [{ id: "ada" }, { id: "bob" }],
+  }));
+  gateway.route("GET", "/_meta/shelf/books", READ, ({ url: { searchParams } }) => ({
+    books: owned[searchParams.get("owner")!] ?? [],
+  }));
+  gateway.route("GET", "/_meta/shelf/hits", READ, ({ url: { search, searchParams } }) => {
+    asked.push(search);
+    const { books = [] } = JSON.parse(searchParams.get("value") ?? "{}") as { books?: string[] };
+    const text = books.length === 0 ? "Nobody misses a book." : "They miss these:";
+    return { about: [{ text, names: books }], principals: ["user:ada"] };
+  });
+  gateway.route("POST", "/_meta/shelf/loans", CHANGE, async ({ req }) => {
+    lent.push(await req.json());
+    return { ok: true };
+  });
+  const about = "GET /_meta/shelf/hits";
+  const loan = { route: "POST /_meta/shelf/loans", access: "operator", about } as const;
+  gateway.add(Panels, {
+    id: "lend",
+    title: "Lend",
+    place: "page",
+    access: "operator",
+    view: {
+      form: {
+        ...loan,
+        submit: "Lend",
+        input: z.strictObject({
+          owner: z.string(),
+          books: z.array(z.string()).max(9),
+          pin: z.string().optional().meta({ format: "password" }),
+        }),
+        choices: {
+          owner: { from: "GET /_meta/shelf/owners", values: "/owners", value: "/id" },
+          books: { from: "GET /_meta/shelf/books", values: "/books", with: { owner: "owner" } },
+        },
+      },
+    },
+  });
+  gateway.add(Panels, {
+    id: "owners",
+    title: "Owners",
+    place: "page",
+    access: "operator",
+    view: {
+      table: {
+        from: "GET /_meta/shelf/owners",
+        rows: "/owners",
+        columns: [{ label: "Owner", value: "/id" }],
+        actions: [{ label: "Borrow", params: { owner: "/id" }, body: { all: true }, ...loan }],
+      },
+    },
+  });
+}
+
+it("12: a form and an action of a described panel say whom they hit, and a form has the values of routes", async () => {
+  const asked: string[] = [];
+  const lent: unknown[] = [];
+  const shelf = definePlugin({
+    name: "shelf",
+    setup: (gateway) => addShelf(gateway, asked, lent),
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, shelf],
+    config: { management: { mutations: true } },
+  });
+  const { page, complaints } = await openPage(`${url}/ui/panels/shelf/lend`);
+  await page.getByText("Nobody misses a book.").waitFor();
+  await page.getByText("No call of theirs runs now.").waitFor();
+  // There is nothing to choose until it is known whose it is.
+  await page.getByText("There is none to choose.").waitFor();
+  await page.getByLabel("owner").selectOption({ label: "ada" });
+  await page.getByLabel("<b>Ulysses</b>").check();
+  await page.getByLabel("Emma").check();
+  await page.getByLabel("pin").fill("a secret pin");
+  await page.getByText("They miss these:").waitFor();
+  const hits = page.getByRole("status").filter({ hasText: "They miss these:" });
+  await hits.getByText("Emma").waitFor();
+  expect(await hits.getByRole("listitem").allInnerTexts()).toEqual(["<b>Ulysses</b>", "Emma"]);
+  await page.getByRole("button", { name: "Lend", exact: true }).click();
+  await expect
+    .poll(() => lent)
+    .toEqual([{ owner: "ada", books: ["<b>Ulysses</b>", "Emma"], pin: "a secret pin" }]);
+  expect(asked.join()).not.toContain("secret");
+
+  await page.goto(`${url}/ui/panels/shelf/owners`);
+  await page.getByRole("button", { name: "Borrow" }).last().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Nobody misses a book.").waitFor();
+  await dialog.getByRole("button", { name: "Borrow" }).click();
+  await expect.poll(() => lent.at(-1)).toEqual({ all: true });
+  expect(asked.at(-1)).toBe("?owner=bob");
+  expect(complaints).toEqual([]);
+});
+
 it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {
   let put = (_id: string): Promise<unknown> => Promise.reject(new Error());
   const work = definePlugin({

@@ -1,3 +1,4 @@
+import type { PanelChoices } from "propylon/panels";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
@@ -7,6 +8,7 @@ import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
 import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { useChosen } from "./choices.ts";
 import { Members } from "./fields.tsx";
 import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
 
@@ -16,11 +18,13 @@ export interface AskingProps {
   readonly params?: Params | undefined;
   /** JSON Schema of what is asked for. */
   readonly input: unknown;
+  /** Values of its members that routes answer. */
+  readonly choices?: Readonly<Record<string, PanelChoices>> | undefined;
   /** What is sent besides. */
   readonly body?: unknown;
   readonly submit: string;
   readonly confirm?: string | undefined;
-  /** What it will do, and to whom, with what is filled in. */
+  /** What it will do, and to whom, with what is filled in; in place of passwords there are words. */
   readonly about?: ((value: Readonly<Record<string, unknown>>) => ReactNode) | undefined;
   /** A sentence for when it worked. */
   readonly done?: ((answer: unknown) => string) | undefined;
@@ -30,8 +34,8 @@ export interface AskingProps {
 /** A form from a JSON Schema that makes one request. */
 export function Asking(props: AskingProps): ReactNode {
   const { route, params, submit } = props;
-  const form = toForm(props.input);
-  const [filled, setFilled] = useState<unknown>(() => initialOf(form));
+  const [filled, setFilled] = useState<unknown>(() => initialOf(toForm(props.input)));
+  const form = toForm(useChosen(props.input, props.choices, filled, params));
   const [isAsking, setAsking] = useState(false);
   const right = useRight(route);
   const client = useQueryClient();
@@ -48,6 +52,7 @@ export function Asking(props: AskingProps): ReactNode {
     onSettled: () => client.invalidateQueries(),
   });
   const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
+  const shown = withoutPasswords(form, value);
   const bodyWith = (given: unknown): object => ({
     ...(props.body as object),
     ...(given as object),
@@ -64,7 +69,7 @@ export function Asking(props: AskingProps): ReactNode {
   return (
     <form className="fields" onSubmit={onSubmit}>
       <Members members={form.members} value={filled} onChange={setFilled} />
-      {props.about?.(value)}
+      {props.about?.(shown as Readonly<Record<string, unknown>>)}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}
       <footer className="row">
@@ -77,7 +82,7 @@ export function Asking(props: AskingProps): ReactNode {
         >
           <Words>{submit}</Words>
         </button>
-        <CopyCurl request={{ route, params, body: bodyWith(withoutPasswords(form, value)) }} />
+        <CopyCurl request={{ route, params, body: bodyWith(shown) }} />
       </footer>
       {isAsking && (
         <Confirm what={submit} onClose={() => setAsking(false)} onConfirm={() => mutate()}>

@@ -11,6 +11,7 @@ import { Words } from "../parts/text.tsx";
 import { valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
 import { toText } from "../kit/words.ts";
+import { Notice, noticeOf } from "./notice.tsx";
 import { splitRoute, type Context } from "./view.ts";
 
 type Action = PanelAction<unknown>;
@@ -35,9 +36,7 @@ export function Actions(props: {
         return <AskedAction key={action.label} {...shared} />;
       })}
       <Commands
-        of={offered.filter(
-          ({ action }) => action.input === undefined && action.confirm === undefined,
-        )}
+        of={offered.filter(({ action }) => action.input === undefined && !asksFirst(action))}
       />
       {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
     </>
@@ -60,7 +59,14 @@ function PlainAction({ action, request, onDone }: DoneRowAction): ReactNode {
       what={action.label}
       tone="quiet"
       onDone={onDone}
-      {...(action.confirm !== undefined && { confirm: <Words>{action.confirm}</Words> })}
+      {...(asksFirst(action) && {
+        confirm: (
+          <>
+            {action.confirm !== undefined && <Words>{action.confirm}</Words>}
+            {action.about && <Notice about={action.about} params={request.params} />}
+          </>
+        ),
+      })}
     >
       <Words>{action.label}</Words>
     </Act>
@@ -93,6 +99,11 @@ function Commands({ of }: { readonly of: readonly RowAction[] }): ReactNode {
   );
 }
 
+/** Whether an action says something before it is made. */
+function asksFirst({ confirm, about }: Action): boolean {
+  return confirm !== undefined || about !== undefined;
+}
+
 /** Whether a row is in a state that an action is for. */
 function fits(when: Action["when"] = {}, row: unknown): boolean {
   return Object.entries(when).every(([pointer, values]) =>
@@ -120,6 +131,16 @@ function paramsOf(
 
 /** An action that asks for something first. */
 function AskedAction({ action, request, onDone }: DoneRowAction): ReactNode {
-  const { label, input, confirm } = action;
-  return <Asked {...request} label={label} input={input} confirm={confirm} onDone={onDone} />;
+  const { label, input, confirm, choices, about } = action;
+  return (
+    <Asked
+      {...request}
+      label={label}
+      input={input}
+      confirm={confirm}
+      choices={choices}
+      about={noticeOf(about, request.params)}
+      onDone={onDone}
+    />
+  );
 }

@@ -1,6 +1,7 @@
 import { useState, type ReactNode } from "react";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
+import { noticeOf } from "./notice.tsx";
 import { splitRoute, type Context, type ViewOf } from "./view.ts";
 
 /** A form that makes one request. */
@@ -19,6 +20,8 @@ export function FormView(props: {
         input={view.input}
         submit={view.submit}
         confirm={view.confirm}
+        choices={view.choices}
+        about={noticeOf(view.about, { ...context, ...query })}
         onDone={(answer) => setSecret(secretAt(answer, view.secret))}
       />
       {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}

@@ -5,7 +5,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, useRows, type Account } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 import { State } from "./users.tsx";
 
 const PASSWORD = { type: "string", format: "password", minLength: 16, maxLength: 1_024 };

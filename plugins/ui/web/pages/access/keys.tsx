@@ -6,7 +6,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, useRows, type Key, type Team } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 import { useSecret } from "./secret.tsx";
 
 const TONES: Readonly<Record<Key["state"], Tone>> = {

@@ -4,7 +4,7 @@ import { Act } from "../../parts/act.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, useRows, type Library } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 
 /** What can be said of a library, when it is made and afterwards. */
 function changeOf(library?: Library): Readonly<Record<string, unknown>> {

@@ -5,7 +5,7 @@ import { Words } from "../../parts/text.tsx";
 import { toText } from "../../kit/words.ts";
 import { endedOf, useRows, type Membership } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 
 /** What a role allows. */
 const MAY = {

@@ -9,7 +9,7 @@ import { useAsk } from "../../query.ts";
 import type { RequestFailure } from "../../request.ts";
 import { toText } from "../../kit/words.ts";
 import { useRows, type Library } from "./directory.ts";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 
 const MINT = "POST /_meta/team-auth/tokens";
 

@@ -4,7 +4,7 @@ import { Act } from "../../parts/act.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, useRows, type Team } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Difference, Hits, toNames } from "./hits.tsx";
+import { Difference, Hits, toNames } from "../../parts/hits.tsx";
 import { useSecret } from "./secret.tsx";
 import { State } from "./users.tsx";
 

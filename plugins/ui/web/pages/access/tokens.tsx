@@ -6,7 +6,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, type Token } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Difference, Hits, toNames } from "./hits.tsx";
+import { Difference, Hits, toNames } from "../../parts/hits.tsx";
 import { Mint, useScopable } from "./mint.tsx";
 import { useSecret } from "./secret.tsx";
 

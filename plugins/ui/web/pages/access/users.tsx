@@ -6,7 +6,7 @@ import { Moment } from "../../parts/moment.tsx";
 import { Words } from "../../parts/text.tsx";
 import { endedOf, useRows, type Token, type User } from "./directory.ts";
 import { DirectoryList } from "./directory-list.tsx";
-import { Hits } from "./hits.tsx";
+import { Hits } from "../../parts/hits.tsx";
 
 const NEW_USER = {
   type: "object",

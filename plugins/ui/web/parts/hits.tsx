@@ -1,8 +1,8 @@
 import type { ReactNode } from "react";
-import type { RunningRow } from "../../model.ts";
-import { Words } from "../../parts/text.tsx";
-import { useAsk } from "../../query.ts";
-import { countOf } from "../../kit/words.ts";
+import type { RunningRow } from "../model.ts";
+import { Words } from "./text.tsx";
+import { useAsk } from "../query.ts";
+import { countOf } from "../kit/words.ts";
 
 /** Names that are shown; the others are counted. */
 const MAX_NAMES = 20;

@@ -1,0 +1,58 @@
+import type { PanelChoices } from "propylon/panels";
+import { useQueries } from "@tanstack/react-query";
+import { rightTo, useAbout } from "../about.tsx";
+import { valueAt } from "../kit/pointer.ts";
+import { ask, type Params } from "../request.ts";
+import { splitRoute } from "../panels/view.ts";
+import { isObject } from "./schema.ts";
+
+/** A schema whose members have the values that routes answer, each asked for when all that it needs is filled in. */
+export function useChosen(
+  input: unknown,
+  choices: Readonly<Record<string, PanelChoices>> = {},
+  filled: unknown,
+  params: Params = {},
+): unknown {
+  const about = useAbout();
+  const given = isObject(filled) ? filled : {};
+  const offered = Object.entries(choices).filter(([, { from }]) => {
+    const { isThere, reason } = rightTo(about, splitRoute(from).route);
+    return isThere && reason === undefined;
+  });
+  const answers = useQueries({
+    queries: offered.map(([, { from, with: needed = {} }]) => {
+      const { route, query } = splitRoute(from);
+      const wanted = Object.entries(needed).map(([name, member]) => [name, given[member]] as const);
+      const all = { ...params, ...query, ...(Object.fromEntries(wanted) as Params) };
+      return {
+        queryKey: [route, all],
+        queryFn: ({ signal }: { signal: AbortSignal }) =>
+          ask<unknown>(route, { params: all, signal }),
+        enabled: wanted.every(([, value]) => value !== undefined && value !== ""),
+      };
+    }),
+  });
+  return offered.reduce((schema, [member, { values, value = "" }], at) => {
+    const rows = valueAt(answers[at]!.data, values);
+    const list = Array.isArray(rows) ? rows.map((row) => valueAt(row, value)) : [];
+    return withValues(schema, member, list);
+  }, input);
+}
+
+/** Of a list, its items have the values, each once. */
+function withValues(schema: unknown, member: string, values: readonly unknown[]): unknown {
+  if (!isObject(schema) || !isObject(schema["properties"])) return schema;
+  const { properties } = schema;
+  const {
+    title,
+    description,
+    type,
+    default: initial,
+  } = properties[member] as Record<string, unknown>;
+  const common = { title, description };
+  const one =
+    type === "array"
+      ? { ...common, type, uniqueItems: true, items: { enum: values } }
+      : { ...common, enum: values, ...(initial !== undefined && { default: initial }) };
+  return { ...schema, properties: { ...properties, [member]: one } };
+}
