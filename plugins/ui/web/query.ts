@@ -1,8 +1,20 @@
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import {
+  useMutation,
+  useQuery,
+  useQueryClient,
+  type UseMutationResult,
+  type UseQueryResult,
+} from "@tanstack/react-query";
 import { useAbout } from "./about.tsx";
 import { POLL_MS } from "./events.ts";
 import { useLiveState } from "./live.tsx";
-import { ask, type Params, type RequestFailure, type Route } from "./request.ts";
+import {
+  ask,
+  type Params,
+  type RequestDetails,
+  type RequestFailure,
+  type Route,
+} from "./request.ts";
 
 /** How an answer is asked for. */
 export interface AskOptions {
@@ -11,13 +23,15 @@ export interface AskOptions {
   readonly enabled?: boolean;
   /** Also asked for while events come, for what no event tells; milliseconds. */
   readonly every?: number;
+  /** Whether a panel shows it: its actions may change what another plugin answers. */
+  readonly panel?: boolean;
 }
 
 /** The answer of a route, kept in step with the gateway: by events, and every 8 s while there are none. */
 export function useAsk<T>(
   route: Route,
   params: Params = {},
-  { live, enabled = true, every }: AskOptions = {},
+  { live, enabled = true, every, panel }: AskOptions = {},
 ): UseQueryResult<T, RequestFailure> {
   const isLive = useLiveState().kind === "live";
   return useQuery<T, RequestFailure>({
@@ -25,7 +39,7 @@ export function useAsk<T>(
     queryFn: ({ signal }) => ask<T>(route, { params, signal }),
     refetchInterval: isLive ? (every ?? false) : POLL_MS,
     enabled,
-    ...(live !== undefined && { meta: { live } }),
+    meta: { live, panel },
   });
 }
 
@@ -34,4 +48,40 @@ export function useIntervalWithout(kind: string): number | undefined {
   const isTold = useAbout().events.some((each) => each.kind === kind);
   const isLive = useLiveState().kind === "live";
   return isTold && isLive ? undefined : POLL_MS;
+}
+
+/** Routes that change the whole config, and so every answer. */
+const OF_ALL: readonly Route[] = ["POST /_meta/reload", "PUT /_meta/config"];
+
+/** A request that changes something. It is over when what it made old has been asked for again. */
+export function useChange<T, V = void>(
+  route: Route,
+  detailsOf: (given: V) => RequestDetails,
+  heard: {
+    readonly onSuccess?: (answer: T, given: V) => void;
+    readonly onError?: (error: RequestFailure) => void;
+  },
+): UseMutationResult<T, RequestFailure, V> {
+  const client = useQueryClient();
+  const { routes } = useAbout();
+  const pluginOf = (name: unknown): string | undefined =>
+    routes.find(({ method, path }) => `${method} ${path}` === name)?.plugin;
+  const isOld = (asked: unknown, panel: unknown): boolean =>
+    panel === true || areaOf(asked) === areaOf(route) || pluginOf(asked) === pluginOf(route);
+  return useMutation({
+    // The answer may hold a secret.
+    gcTime: 0,
+    mutationFn: (given) => ask<T>(route, detailsOf(given)),
+    onSettled: () =>
+      client.invalidateQueries({
+        predicate: ({ queryKey: [asked], meta }) =>
+          OF_ALL.includes(route) || isOld(asked, meta?.["panel"]),
+      }),
+    ...heard,
+  });
+}
+
+/** What a route is about: `/_meta/servers`. */
+function areaOf(route: unknown): string {
+  return /\/[^/]+\/[^/]+/.exec(String(route))?.[0] ?? "";
 }

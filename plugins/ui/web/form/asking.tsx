@@ -1,4 +1,3 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { Confirm } from "../parts/act.tsx";
@@ -6,7 +5,8 @@ import { CopyCurl } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
-import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { useChange } from "../query.ts";
+import type { Params, Route } from "../request.ts";
 import { Members } from "./fields.tsx";
 import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
 
@@ -34,18 +34,14 @@ export function Asking(props: AskingProps): ReactNode {
   const [filled, setFilled] = useState<unknown>(() => initialOf(form));
   const [isAsking, setAsking] = useState(false);
   const right = useRight(route);
-  const client = useQueryClient();
   const notify = useNotify();
-  const { mutate, error, isPending } = useMutation<unknown, RequestFailure>({
-    // The answer may hold a secret.
-    gcTime: 0,
-    mutationFn: () => ask(route, { params, body: bodyWith(value) }),
+  const request = () => ({ params, body: bodyWith(value) });
+  const { mutate, error, isPending } = useChange<unknown>(route, request, {
     onSuccess: (answer) => {
       notify(props.done?.(answer) ?? `${submit}: done.`);
       setFilled(initialOf(form));
       props.onDone?.(answer);
     },
-    onSettled: () => client.invalidateQueries(),
   });
   const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
   const bodyWith = (given: unknown): object => ({
