@@ -206,6 +206,11 @@ export interface PanelTools {
    * `rights` (the visitor may do more or less than before).
    */
   readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
+  /** Reads server-sent events until the signal ends that; a body of which no more is read is cancelled. */
+  readonly readEvents: (
+    body: ReadableStream<Uint8Array>,
+    signal?: AbortSignal,
+  ) => AsyncIterable<{ readonly event: string; readonly data: string }>;
   readonly theme: "light" | "dark";
   readonly navigate: (path: string) => void;
   readonly notify: (text: string) => void;

@@ -4,7 +4,7 @@ import { makeCopy } from "./copy.ts";
 import { make, makeField, setRefusal } from "./elements.ts";
 import type { Gateway } from "./gateway.ts";
 import { ProgressLines } from "./progress-lines.ts";
-import { textOf, turnEvents, type TurnEvent } from "./turn-stream.ts";
+import { textOf, type TurnEvent } from "./turn-stream.ts";
 
 const TALK = "POST /api/v1/workspaces/:id/chat";
 
@@ -88,7 +88,9 @@ export class Conversation {
     this.#draw();
     try {
       const body = await this.#gateway.talk(workspace, agent.id, text);
-      await this.#follow(body, agent.title, running.signal);
+      // The gateway cancels the call when nobody reads any more.
+      for await (const { event, data } of this.#tools.readEvents(body, running.signal))
+        this.#take({ event, data: JSON.parse(data) as unknown } as TurnEvent, agent.title);
       if (running.signal.aborted) this.#say(agent.title, "Cancelled.");
     } catch (error) {
       if (!this.#tools.signal.aborted) this.#say(agent.title, `Failed: ${messageOf(error)}`);
@@ -97,17 +99,6 @@ export class Conversation {
       this.#progress.end();
       this.#draw();
     }
-  }
-
-  async #follow(body: ReadableStream<Uint8Array>, who: string, signal: AbortSignal): Promise<void> {
-    const reader = body
-      .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
-      .getReader();
-    // The gateway cancels the call when nobody reads any more.
-    const stop = (): void => void reader.cancel().catch(() => {});
-    signal.addEventListener("abort", stop);
-    if (signal.aborted) stop();
-    for await (const turn of turnEvents(reader)) this.#take(turn, who);
   }
 
   #take(turn: TurnEvent, who: string): void {

@@ -1,5 +1,5 @@
 import { make } from "./elements.ts";
-import type { Report } from "./turn-stream.ts";
+import type { Progress } from "propylon";
 
 /** `search/find: started` is of the part `search/find`. */
 const PART = /^(.+): (?:started|completed|failed)$/;
@@ -20,7 +20,7 @@ export class ProgressLines {
     this.#box.hidden = false;
   }
 
-  show({ progress, total, message = "" }: Report): void {
+  show({ progress, total, message = "" }: Progress): void {
     const part = PART.exec(message)?.[1] ?? "";
     const lines = [...this.#lines.children] as HTMLElement[];
     const known = lines.find((line) => line.dataset["part"] === part);

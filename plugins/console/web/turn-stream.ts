@@ -1,9 +1,4 @@
-/** How far a call is. */
-export interface Report {
-  readonly progress: number;
-  readonly total?: number;
-  readonly message?: string;
-}
+import type { Progress } from "propylon";
 
 /** What the tool of an agent answered. */
 export interface ToolResult {
@@ -13,26 +8,9 @@ export interface ToolResult {
 
 /** An event of an answer. */
 export type TurnEvent =
-  | { readonly event: "progress"; readonly data: Report }
+  | { readonly event: "progress"; readonly data: Progress }
   | { readonly event: "result"; readonly data: { readonly result: ToolResult } }
   | { readonly event: "error"; readonly data: { readonly error: { readonly message: string } } };
-
-/** The events of an answer as they arrive. The gateway ends lines with a line feed and has one line of data. */
-export async function* turnEvents(
-  reader: ReadableStreamDefaultReader<string>,
-): AsyncGenerator<TurnEvent> {
-  let text = "";
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    const frames = (text + read.value).split("\n\n");
-    text = frames.pop()!;
-    for (const frame of frames) {
-      const event = /^event: (.*)$/m.exec(frame)?.[1];
-      const data = /^data: (.*)$/m.exec(frame)?.[1];
-      if (event !== undefined && data !== undefined)
-        yield { event, data: JSON.parse(data) as unknown } as TurnEvent;
-    }
-  }
-}
 
 /** A result as a person reads it. */
 export function textOf({ content = [], isError }: ToolResult): string {

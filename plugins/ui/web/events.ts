@@ -7,11 +7,17 @@ export interface SentEvent {
   readonly data: string;
 }
 
-/** Cuts a body into server-sent events (HTML, section 9.2.6). */
-export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
+/** Cuts a body into server-sent events (HTML, section 9.2.6), until the signal ends that. */
+export async function* readEvents(
+  body: ReadableStream<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncGenerator<SentEvent> {
   const reader = body
     .pipeThrough(new TextDecoderStream() as never)
     .getReader() as ReadableStreamDefaultReader<string>;
+  const stop = (): void => void reader.cancel().catch(() => {});
+  signal?.addEventListener("abort", stop);
+  if (signal?.aborted) stop();
   let rest = "";
   try {
     for (;;) {
@@ -25,6 +31,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenera
       }
     }
   } finally {
+    signal?.removeEventListener("abort", stop);
     await reader.cancel().catch(() => {});
   }
 }

@@ -21,6 +21,25 @@ it("M020: a server is listed with its state, and its switch does what it says", 
   expect(complaints).toEqual([]);
 });
 
+it("a switch asks again for what it changed, and not for everything on the page", async () => {
+  const shop = await fakeUpstream({ price: () => "3 EUR" });
+  const { url } = await startGateway(`${FULL}servers: { shop: { url: "${shop.url}" } }\n`);
+  const { page, requests } = await openPage(`${url}/ui/servers`);
+  const toggle = page.locator('tr[data-server="shop"]').getByRole("switch");
+  await toggle.waitFor();
+  await expect.poll(() => requests).toContain("GET /_meta/history");
+  const [before, began] = [requests.length, performance.now()];
+  for (let round = 0; round < 6; round++) {
+    await toggle.click();
+    await page.getByRole("switch", { name: "shop", checked: round % 2 === 1 }).waitFor();
+  }
+  const asked = requests.slice(before);
+  expect(asked.filter((request) => request === "GET /_meta/servers").length).toBeGreaterThan(5);
+  // Calls are asked for every 8 s, no matter what is switched.
+  const calls = asked.filter((request) => request === "GET /_meta/history").length;
+  expect(calls).toBeLessThanOrEqual(1 + (performance.now() - began) / 8_000);
+});
+
 it("M022: a browser that opens an endpoint comes to the pages, whatever path a proxy took off", async () => {
   const { url } = await startGateway(`${FULL}endpoints: { inner: { path: /a/b/mcp } }\n`);
   const open = (path: string): Promise<Response> =>

@@ -1,5 +1,4 @@
 import type { PanelChoices } from "propylon/panels";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { Confirm } from "../parts/act.tsx";
@@ -7,7 +6,8 @@ import { CopyCurl } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
-import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { useChange } from "../query.ts";
+import type { Params, Route } from "../request.ts";
 import { useChosen } from "./choices.ts";
 import { Members } from "./fields.tsx";
 import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
@@ -38,18 +38,14 @@ export function Asking(props: AskingProps): ReactNode {
   const form = toForm(useChosen(props.input, props.choices, filled, params));
   const [isAsking, setAsking] = useState(false);
   const right = useRight(route);
-  const client = useQueryClient();
   const notify = useNotify();
-  const { mutate, error, isPending } = useMutation<unknown, RequestFailure>({
-    // The answer may hold a secret.
-    gcTime: 0,
-    mutationFn: () => ask(route, { params, body: bodyWith(value) }),
+  const request = () => ({ params, body: bodyWith(value) });
+  const { mutate, error, isPending } = useChange<unknown>(route, request, {
     onSuccess: (answer) => {
       notify(props.done?.(answer) ?? `${submit}: done.`);
       setFilled(initialOf(form));
       props.onDone?.(answer);
     },
-    onSettled: () => client.invalidateQueries(),
   });
   const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
   const shown = withoutPasswords(form, value);

@@ -1,9 +1,9 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useId, useState, type FormEvent, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { Dialog } from "../parts/dialog.tsx";
 import { Trouble } from "../parts/trouble.tsx";
-import { ask, type RequestFailure, type Route } from "../request.ts";
+import { useChange } from "../query.ts";
+import type { Route } from "../request.ts";
 import { toText } from "../kit/words.ts";
 
 const ADD: Route = "POST /_meta/servers";
@@ -12,13 +12,12 @@ const ADD: Route = "POST /_meta/servers";
 export function AddServer({ onClose }: { readonly onClose: () => void }): ReactNode {
   const [kind, setKind] = useState<"url" | "command">("url");
   const [, navigate] = useLocation();
-  const client = useQueryClient();
   const id = useId();
-  const { mutate, error, isPending } = useMutation<unknown, RequestFailure, { name: string }>({
-    mutationFn: (body) => ask(ADD, { body }),
-    onSettled: () => client.invalidateQueries(),
-    onSuccess: (_, { name }) => navigate(`/servers/${encodeURIComponent(name)}`),
-  });
+  const { mutate, error, isPending } = useChange<unknown, { name: string }>(
+    ADD,
+    (body) => ({ body }),
+    { onSuccess: (_, { name }) => navigate(`/servers/${encodeURIComponent(name)}`) },
+  );
   const submit = (event: FormEvent<HTMLFormElement>): void => {
     event.preventDefault();
     if (!isPending) mutate(bodyOf(new FormData(event.currentTarget)));

@@ -18,6 +18,7 @@ export function SignInPage({ about }: { readonly about: About }): ReactNode {
         body: once === undefined ? {} : { code: once },
         ...(key !== undefined && { headers: { authorization: `Bearer ${key}` } }),
       }),
+    // Somebody else may see something else, everywhere.
     onSuccess: () => client.invalidateQueries(),
   });
   // What a visitor who left was told is not for the next one.

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useLocation } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
 import { GATEWAY } from "../kit/address.ts";
-import { POLL_MS } from "../events.ts";
+import { POLL_MS, readEvents } from "../events.ts";
 import { useEvents, useLiveState } from "../live.tsx";
 import { commandFor } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
@@ -63,6 +63,7 @@ export function ModulePanel(props: {
         heard.add(listener);
         return () => heard.delete(listener);
       },
+      readEvents,
       theme: isDark() ? "dark" : "light",
       navigate: (path) => given.current.navigate(path),
       notify: (text) => given.current.notify(text),

@@ -11,5 +11,5 @@ export function useFrom(
 ): ReturnType<typeof useAsk<unknown>> {
   const { route, query } = splitRoute(from);
   const again = live === undefined ? { every: POLL_MS } : { live };
-  return useAsk<unknown>(route, { ...context, ...query }, again);
+  return useAsk<unknown>(route, { ...context, ...query }, { ...again, panel: true });
 }

@@ -1,7 +1,7 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
-import { ask, type Params, type RequestFailure, type Route } from "../request.ts";
+import { useChange } from "../query.ts";
+import type { Params, Route } from "../request.ts";
 import { CopyCurl, type ShownRequest } from "./curl.tsx";
 import { Dialog } from "./dialog.tsx";
 import { useNotify } from "./notices.tsx";
@@ -23,19 +23,14 @@ export interface Action {
 
 /** One request that changes something, and whether it is under way. What the page shows is what the gateway said afterwards. */
 export function useAction(action: Action): { readonly run: () => void; readonly isBusy: boolean } {
-  const client = useQueryClient();
   const notify = useNotify();
-  const { mutate, isPending } = useMutation<never, RequestFailure>({
-    // The answer may hold a secret.
-    gcTime: 0,
-    mutationFn: () => ask(action.route, { params: action.params, body: action.body }),
-    onError: (error) => notify(error, action.what),
+  const { route, params, body, what, done } = action;
+  const { mutate, isPending } = useChange<never>(route, () => ({ params, body }), {
+    onError: (error) => notify(error, what),
     onSuccess: (answer) => {
-      const { done } = action;
       if (done !== undefined) notify(typeof done === "string" ? done : done(answer));
       action.onDone?.(answer);
     },
-    onSettled: () => client.invalidateQueries(),
   });
   return { run: () => mutate(), isBusy: isPending };
 }

@@ -1,8 +1,8 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import type { ReloadAnswer } from "../model.ts";
-import { ask, type RequestFailure, type Route } from "../request.ts";
+import { useChange } from "../query.ts";
+import type { Route } from "../request.ts";
 import { Dialog } from "./dialog.tsx";
 import { useNotify } from "./notices.tsx";
 import { Words } from "./text.tsx";
@@ -13,16 +13,14 @@ const RELOAD: Route = "POST /_meta/reload";
 export function Reload(): ReactNode {
   const right = useRight(RELOAD);
   const notify = useNotify();
-  const client = useQueryClient();
   const [plan, setPlan] = useState<ReloadAnswer>();
-  const { mutate, isPending } = useMutation<ReloadAnswer, RequestFailure, boolean>({
-    mutationFn: (isDry) => ask(RELOAD, { params: { dry: isDry ? 1 : undefined } }),
+  const request = (isDry: boolean) => ({ params: { dry: isDry ? 1 : undefined } });
+  const { mutate, isPending } = useChange<ReloadAnswer, boolean>(RELOAD, request, {
     onError: (error) => notify(error, "Reload"),
     onSuccess: (answer, isDry) => {
       setPlan(isDry ? answer : undefined);
       if (!isDry) notify(answer.applied === false ? "Nothing to apply." : "The config is applied.");
     },
-    onSettled: () => client.invalidateQueries(),
   });
   if (!right.isThere) return null;
   const isOff = right.reason !== undefined;

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
 import { useRight } from "../../about.tsx";
 import type { ReloadAnswer } from "../../model.ts";
@@ -7,6 +7,7 @@ import { Section } from "../../parts/page.tsx";
 import { PlanText } from "../../parts/reload.tsx";
 import { Words } from "../../parts/text.tsx";
 import { Trouble } from "../../parts/trouble.tsx";
+import { useChange } from "../../query.ts";
 import { ask, type RequestFailure, type Route } from "../../request.ts";
 import {
   APPLY,
@@ -127,22 +128,18 @@ function useApply(
   draft: Draft,
   onApplied: () => void,
 ): { readonly apply: () => void; readonly isBusy: boolean; readonly error: RequestFailure | null } {
-  const client = useQueryClient();
   const notify = useNotify();
-  const { mutate, isPending, error } = useMutation<ReloadAnswer, RequestFailure>({
-    gcTime: 0,
-    mutationFn: () =>
-      ask(APPLY, {
-        body: { edits: editsOf(draft) },
-        headers: { "if-match": `"${draft.version}"` },
-      }),
+  const request = () => ({
+    body: { edits: editsOf(draft) },
+    headers: { "if-match": `"${draft.version}"` },
+  });
+  const { mutate, isPending, error } = useChange<ReloadAnswer>(APPLY, request, {
     onSuccess: ({ restartRequired }) => {
       onApplied();
       const rest =
         restartRequired.length === 0 ? "" : ` After a restart: ${restartRequired.join(", ")}.`;
       notify(`The config is applied.${rest}`);
     },
-    onSettled: () => client.invalidateQueries(),
   });
   return { apply: () => mutate(), isBusy: isPending, error };
 }
