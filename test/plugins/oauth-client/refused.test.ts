@@ -1,4 +1,11 @@
-import { expect, it } from "vitest";
+import { pino } from "pino";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { type Call, GatewayError } from "../../../core/index.ts";
+import { createPrincipal, Fernet } from "../../../core/kit.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
+import { Asking, ticketSchema } from "../../../plugins/oauth-client/login/asking.ts";
+import { Vault } from "../../../plugins/oauth-client/provider/vault.ts";
 import { startClock } from "../../fixtures/clock.ts";
 import { OddLogin } from "../../fixtures/odd-login.ts";
 import { setupRig } from "./kit.ts";
@@ -64,4 +71,34 @@ it("the document of the gateway as a client is for those who have its address, a
     expect((await fetch(`${url}/oauth-client/clients/${other}`)).status).toBe(404);
   const { url: inside } = await setupRig();
   expect((await fetch(`${inside}/oauth-client/clients/${login}`)).status).toBe(404);
+});
+
+it("a call waits ten minutes for its person, and then says that nobody logged in", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const store = new GatewayStore(new MemoryDriver(), pino({ level: "silent" })).scope("tests");
+  const seal = new Fernet(["a key of the tests, long enough for it"]);
+  const tickets = new Vault(store, "tickets", { seal, schema: ticketSchema });
+  const asking = new Asking({ tickets, urlOf: (ticket) => `https://gateway.example/${ticket}` });
+  const told: string[] = [];
+  const call = {
+    method: "tools/call",
+    principal: createPrincipal({ kind: "user", id: "ada", roles: new Set(["caller"]) }),
+    signal: new AbortController().signal,
+    peer: {
+      capabilities: { elicitation: { url: {} } },
+      ask: async () => ({ action: "accept" }),
+      tell: (method: string) => void told.push(method),
+    },
+  } as unknown as Call;
+  const ended = vi.fn();
+  const asked = asking
+    .ask(call, "guarded", new GatewayError("forbidden", "Connect first."))
+    .catch((error: Error) => ended(error.message));
+  await vi.advanceTimersByTimeAsync(599_000);
+  expect(ended).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1_000);
+  await asked;
+  expect(ended.mock.calls).toEqual([["Nobody logged in within ten minutes."]]);
+  expect(told).toEqual([]);
 });
