@@ -17,7 +17,7 @@ export interface SentCookie {
  * @throws {GatewayError} `forbidden` for a request that another page may have made (cross-site request forgery)
  */
 export function cookieOf(
-  { method, headers }: Credentials,
+  { method, headers }: Pick<Credentials, "method" | "headers">,
   route: string,
   publicUrl: string | undefined,
 ): SentCookie | undefined {

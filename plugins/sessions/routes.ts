@@ -5,9 +5,9 @@ import {
   type RouteEvent,
   type Service,
 } from "propylon";
-import { type Audit, readJson } from "propylon/kit";
+import { type Audit, type Credentials, readJson } from "propylon/kit";
 import { z } from "zod";
-import { dropCookie, setCookie } from "./cookie.ts";
+import { cookieOf, dropCookie, setCookie } from "./cookie.ts";
 import type { SessionsOptions } from "./options.ts";
 import { ownOriginOf, plainCookie, SECURE_COOKIE } from "./origin.ts";
 import type { SessionsService } from "./service.ts";
@@ -40,6 +40,22 @@ export function registerRoutes(gateway: SessionsContext, parts: SessionRoutes): 
   gateway.route("DELETE", PATH, OPEN, (event) => signOut(gateway, parts, event));
 }
 
+/**
+ * The session of a request's cookie.
+ *
+ * @param route path of the route as it is registered
+ * @throws {GatewayError} `forbidden` for a request that another page may have made
+ */
+export function findSession(
+  { sessions, publicUrl }: SessionRoutes,
+  { idleTimeout }: SessionsOptions,
+  credentials: Pick<Credentials, "method" | "headers">,
+  route: string,
+): BrowserSession | undefined {
+  const sent = cookieOf(credentials, route, publicUrl());
+  return sent && sessions.use(sent.name, sent.secret, idleTimeout);
+}
+
 /** Opens a session for a page of the gateway; the header that gives it its cookie, and when it ends. */
 export function openSession(
   { config, services }: Pick<SessionsContext, "config" | "services">,
@@ -62,7 +78,7 @@ async function signIn(
   parts: SessionRoutes,
   event: RouteEvent,
 ): Promise<object> {
-  const { req, context } = event;
+  const { req } = event;
   ownOriginOf(req.headers, parts.publicUrl());
   if (!/^application\/json\s*(?:;|$)/i.test(req.headers.get("content-type") ?? ""))
     throw new GatewayError("unsupported_media_type", "The body must be JSON.", {
@@ -71,7 +87,9 @@ async function signIn(
   const { code } = await readJson(event, signInSchema);
   if (parts.isOpen())
     throw new GatewayError("invalid", "This gateway lets everybody in: no sign-in is needed.");
-  const before = sessionOf(context.principal);
+  // Its principal is that of the key where one is sent.
+  const sent = { method: req.method, headers: Object.fromEntries(req.headers) };
+  const before = findSession(parts, gateway.config, sent, PATH);
   const { cookie, session } = openSession(
     gateway,
     parts,
@@ -80,7 +98,7 @@ async function signIn(
     event,
   );
   // Who signs in again is another: nothing goes on under the old secret.
-  if (before !== undefined) parts.sessions.end(({ id }) => id === before);
+  parts.sessions.end((each) => each === before);
   event.res.status = 201;
   event.res.headers.set("set-cookie", cookie);
   event.res.headers.set("cache-control", "no-store");

@@ -1,8 +1,7 @@
 import type { Credentials } from "propylon/kit";
 import type { StandIn } from "propylon/internal";
-import { cookieOf } from "./cookie.ts";
 import type { SessionsOptions } from "./options.ts";
-import type { SessionRoutes } from "./routes.ts";
+import { findSession, type SessionRoutes } from "./routes.ts";
 
 /**
  * What stands in for the credentials of a request that brings a session's cookie.
@@ -11,16 +10,15 @@ import type { SessionRoutes } from "./routes.ts";
  * @throws {GatewayError} `forbidden` for a request that another page may have made
  */
 export function findStandIn(
-  { sessions, publicUrl }: SessionRoutes,
-  { idleTimeout }: SessionsOptions,
+  routes: SessionRoutes,
+  options: SessionsOptions,
   credentials: Credentials,
   route: string,
 ): StandIn | undefined {
-  const sent = cookieOf(credentials, route, publicUrl());
-  const session = sent && sessions.use(sent.name, sent.secret, idleTimeout);
+  const session = findSession(routes, options, credentials, route);
   if (!session) return undefined;
   const { id, authorization, principal, expiresAt } = session;
-  const refused = (): void => void sessions.end((each) => each === session);
+  const refused = (): void => void routes.sessions.end((each) => each === session);
   const credential = authorization === undefined ? { identity: principal } : { authorization };
   return { ...credential, expiresAt, claims: { session: id }, refused };
 }

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { isOfKind } from "../../../plugins/keys/index.ts";
 import { createJwtVerifier } from "../../../plugins/keys/jwt.ts";
 import { configSchema } from "../../../core/index.ts";
 import { startClock } from "../../fixtures/clock.ts";
@@ -65,6 +66,20 @@ describe("a token", () => {
     expect(await of({ nbf: now() + 20 })).toBe("accepted");
     expect(await of({ nbf: now() + 60 })).toBe(INVALID);
     for (const sub of [undefined, ""]) expect(await of({ sub })).toContain("unauthorized");
+  });
+
+  it.each([
+    [undefined, true],
+    ["JWT", true],
+    ["at+jwt", true],
+    ["application/at+jwt", true],
+    ["logout+jwt", false],
+    ["", false],
+    [7, false],
+    [null, false],
+    [["at+jwt"], false],
+  ])("whose typ is %j may be an access token: %s", (typ, expected) => {
+    expect(isOfKind(typ, "at+jwt")).toBe(expected);
   });
 
   it("must be for us when issuer and audience are set", async () => {

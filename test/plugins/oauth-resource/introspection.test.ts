@@ -47,6 +47,15 @@ describe("a token that its issuer is asked about (RFC 7662)", () => {
     expect((await ask(endpoint, "opaque-unknown")).status).toBe(401);
   });
 
+  it("is taken from its nbf on, with the tolerance of clocks", async () => {
+    const { endpoint, make } = await setupOpaque();
+    const statusOf = async (token: string, nbf: unknown): Promise<number> =>
+      (await ask(endpoint, make(token, { nbf }))).status;
+    expect(await statusOf("past", now() - 60)).toBe(200);
+    expect(await statusOf("soon", now() + 20)).toBe(200);
+    expect(await statusOf("late", now() + 60)).toBe(401);
+  });
+
   it("is believed for its ttl, and no longer than the answer says", async () => {
     const { endpoint, issuer, make } = await setupOpaque({ ttl: "60s" });
     const count = async (token: string, times: number): Promise<number> => {

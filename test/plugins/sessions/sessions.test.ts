@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import sessions, { Sessions } from "../../../plugins/sessions/index.ts";
 import { printLink } from "../../../plugins/sessions/link.ts";
+import { optionsSchema } from "../../../plugins/sessions/options.ts";
 import { isOwn, ownOriginOf } from "../../../plugins/sessions/origin.ts";
 import { BrowserSessions } from "../../../plugins/sessions/sessions.ts";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
@@ -72,7 +73,27 @@ describe("signing in", () => {
       principal: object;
     };
     expect(principal).toMatchObject({ ref: "key:look" });
+    const { status } = await fetch(`${url}/_meta/servers`, { headers: { cookie: old! } });
+    expect(status).toBe(401);
   });
+
+  it("ends the session of this browser, and no other of its principal", async () => {
+    const { signIn } = await startSessions();
+    const [here, there] = [await signIn(), await signIn()];
+    const old = here.cookie;
+    const headers = { authorization: `Bearer ${KEYS.ops}` };
+    expect((await here.ask("POST", "/ui/session", { headers, body: {} })).status).toBe(201);
+    const statusWith = async (cookie = ""): Promise<number> =>
+      (await here.ask("GET", "/_meta/servers", { headers: { cookie } })).status;
+    expect(await Promise.all([old, here.cookie, there.cookie].map(statusWith))).toEqual([
+      401, 200, 200,
+    ]);
+  });
+});
+
+it.each(["idleTimeout", "maxAge"] as const)("%s is a minute at least", (option) => {
+  const isTaken = (ms: number): boolean => optionsSchema.safeParse({ [option]: `${ms}ms` }).success;
+  expect([0, 59_999, 60_000].map(isTaken)).toEqual([false, false, true]);
 });
 
 describe("where a cookie counts", () => {
@@ -109,6 +130,18 @@ describe("where a cookie counts", () => {
     const out = await page.ask("DELETE", "/ui/session", { headers });
     expect(out.status).toBeGreaterThanOrEqual(400);
     expect((await page.ask("GET", "/_meta/servers")).status).toBe(200);
+  });
+
+  it("a request without a cookie of ours is not asked where it comes from", async () => {
+    const { browser } = await startSessions();
+    const headers = { cookie: "theme=dark", origin: "http://127.0.0.1:1" };
+    const statusWith = async (more: object): Promise<number> =>
+      (await browser().ask("GET", "/_meta/servers", { headers: { ...headers, ...more } })).status;
+    expect(await statusWith({ "sec-fetch-site": "cross-site" })).toBe(await statusWith({}));
+    const authorization = `Bearer ${KEYS.ops}`;
+    expect(await statusWith({ "sec-fetch-site": "cross-site", authorization })).toBe(
+      await statusWith({ authorization }),
+    );
   });
 
   it("a change without an Origin is refused", async () => {

@@ -111,6 +111,21 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     expect(JSON.stringify([token, entries])).not.toContain(row.hash);
   });
 
+  it("notes what of a token was changed, and nothing else", async () => {
+    const { directory, entries } = openDirectory(await open());
+    await directory.users.create(ADMIN, { id: "ada" });
+    await directory.libraries.create(ADMIN, { uid: "lib-a", owner: "ada" });
+    const { id } = (await directory.tokens.create(ADMIN, { user: "ada", name: "laptop" })).value
+      .token;
+    await directory.tokens.update(ADMIN, id, { name: "phone" });
+    expect(entries.at(-1)).toMatchObject({ details: { name: "phone" } });
+    expect(entries.at(-1)!.details).not.toHaveProperty("libraries");
+    await directory.tokens.update(ADMIN, id, { libraries: ["lib-a"] });
+    expect(entries.at(-1)!.details).toEqual({ libraries: ["lib-a"] });
+    await directory.tokens.update(ADMIN, id, { libraries: [] });
+    expect(entries.at(-1)!.details).toEqual({ libraries: [] });
+  });
+
   it("takes over foreign tokens by their hashes, each once", async () => {
     const { directory } = openDirectory(await open());
     await directory.users.create(ADMIN, { id: "ada" });

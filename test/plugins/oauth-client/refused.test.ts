@@ -1,0 +1,104 @@
+import { pino } from "pino";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { type Call, GatewayError } from "../../../core/index.ts";
+import { createPrincipal, Fernet } from "../../../core/kit.ts";
+import { GatewayStore } from "../../../core/store/gateway-store.ts";
+import { MemoryDriver } from "../../../core/store/memory.ts";
+import { Asking, ticketSchema } from "../../../plugins/oauth-client/login/asking.ts";
+import { Vault } from "../../../plugins/oauth-client/provider/vault.ts";
+import { startClock } from "../../fixtures/clock.ts";
+import { OddLogin } from "../../fixtures/odd-login.ts";
+import { setupRig } from "./kit.ts";
+import { setupOdd } from "./odd-rig.ts";
+
+const CALL = { server: "odd", name: "whoami", args: {} };
+const count = (visits: readonly string[], place: string): number =>
+  visits.filter((visit) => visit === place).length;
+
+/** A gateway that is logged in at a server which refuses a token before its end; time may pass. */
+async function setupRefused() {
+  const passTime = startClock();
+  const odd = await OddLogin.start((made) => ({
+    "POST /token": () => made.tokens({ refresh_token: "refresh-of-ada" }),
+  }));
+  const { gateway, logIn, whoami } = await setupOdd(odd);
+  await logIn();
+  expect(await whoami()).toBe("ada");
+  return { odd, gateway, whoami, passTime };
+}
+
+it("a token that its server refuses before its end is refreshed, and the call goes on", async () => {
+  const { odd, whoami, passTime } = await setupRefused();
+  odd.token = "next-token-of-ada";
+  passTime(5_001);
+  expect(await whoami()).toBe("ada");
+  const [code, refresh] = odd.forms.map((form) => form.get("grant_type"));
+  expect([code, refresh, odd.forms.length]).toEqual(["authorization_code", "refresh_token", 2]);
+});
+
+it("one that is refused as soon as it has come is not: it would be without end", async () => {
+  const { odd, gateway } = await setupRefused();
+  odd.token = "next-token-of-ada";
+  await expect(gateway.call(CALL)).rejects.toMatchObject({ data: { login: true } });
+  expect(odd.forms).toHaveLength(1);
+});
+
+it("a refresh that gives the refused token again is not tried with it", async () => {
+  const { odd, gateway, passTime } = await setupRefused();
+  passTime(5_001);
+  const before = count(odd.visits, "POST /mcp");
+  odd.script = {
+    "POST /mcp": () => odd.unauthorized(),
+    "POST /token": odd.tokens({ refresh_token: "refresh-of-ada" }),
+  };
+  await expect(gateway.call(CALL)).rejects.toMatchObject({ data: { login: true } });
+  expect(odd.forms).toHaveLength(2);
+  expect(count(odd.visits, "POST /mcp") - before).toBe(1);
+});
+
+it("the document of the gateway as a client is for those who have its address, and for its logins", async () => {
+  const login = "l".repeat(32);
+  const { url } = await setupRig({ config: { publicUrl: "https://tools.example.org/gw" } });
+  const document = await fetch(`${url}/oauth-client/clients/${login}`);
+  expect([document.status, await document.json()]).toEqual([
+    200,
+    expect.objectContaining({
+      client_id: `https://tools.example.org/gw/oauth-client/clients/${login}`,
+      redirect_uris: [`https://tools.example.org/gw/oauth-client/callback/${login}`],
+    }),
+  ]);
+  for (const other of ["x", `${login}l`, "l".repeat(31), "l.".repeat(16)])
+    expect((await fetch(`${url}/oauth-client/clients/${other}`)).status).toBe(404);
+  const { url: inside } = await setupRig();
+  expect((await fetch(`${inside}/oauth-client/clients/${login}`)).status).toBe(404);
+});
+
+it("a call waits ten minutes for its person, and then says that nobody logged in", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const store = new GatewayStore(new MemoryDriver(), pino({ level: "silent" })).scope("tests");
+  const seal = new Fernet(["a key of the tests, long enough for it"]);
+  const tickets = new Vault(store, "tickets", { seal, schema: ticketSchema });
+  const asking = new Asking({ tickets, urlOf: (ticket) => `https://gateway.example/${ticket}` });
+  const told: string[] = [];
+  const call = {
+    method: "tools/call",
+    principal: createPrincipal({ kind: "user", id: "ada", roles: new Set(["caller"]) }),
+    signal: new AbortController().signal,
+    peer: {
+      capabilities: { elicitation: { url: {} } },
+      ask: async () => ({ action: "accept" }),
+      tell: (method: string) => void told.push(method),
+    },
+  } as unknown as Call;
+  const ended = vi.fn();
+  const asked = asking
+    .ask(call, "guarded", new GatewayError("forbidden", "Connect first."))
+    .catch((error: Error) => ended(error.message));
+  await vi.advanceTimersByTimeAsync(599_000);
+  expect(ended).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(1_000);
+  await asked;
+  expect(ended.mock.calls).toEqual([["Nobody logged in within ten minutes."]]);
+  expect(told).toEqual([]);
+});
