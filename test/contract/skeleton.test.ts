@@ -172,13 +172,6 @@ function wrongParts(plugin: string, index: string): readonly string[] {
 describe.each(PLUGINS)("the plugin %s", (plugin) => {
   const index = read(`plugins/${plugin}/index.ts`);
 
-  it("registers and decides where its files say so", () => {
-    const misplaced = filesOf(plugin)
-      .filter((file) => !(file in PLACES))
-      .flatMap(misplacedIn);
-    expect(misplaced.length > 0, misplaced.join("\n")).toBe(UNDER_WAY.includes(plugin));
-  });
-
   it("has an index with a doc comment, in the order of all others", () => {
     expect(index).toMatch(/\*\/\nexport default definePlugin\(/);
     const steps = stepsOf(index);
@@ -198,6 +191,22 @@ describe.each(PLUGINS)("the plugin %s", (plugin) => {
     const allowed = [`plugins/${plugin}/options.ts`, ...Object.keys(ENVIRONMENT)];
     expect(readers.filter((file) => !allowed.includes(file))).toEqual([]);
   });
+});
+
+const misplacedOf = (plugin: string): readonly string[] =>
+  filesOf(plugin)
+    .filter((file) => !(file in PLACES))
+    .flatMap(misplacedIn);
+
+it.each(PLUGINS.filter((plugin) => !UNDER_WAY.includes(plugin)))(
+  "%s registers and decides where its files say so",
+  (plugin) => {
+    expect(misplacedOf(plugin)).toEqual([]);
+  },
+);
+
+it.each(UNDER_WAY)("%s is under way still", (plugin) => {
+  expect(misplacedOf(plugin)).not.toEqual([]);
 });
 
 it("no name is exported by two plugins, but for those that mean the same in all", () => {
