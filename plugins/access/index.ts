@@ -4,7 +4,7 @@ import { Gating } from "propylon/plugins/gating";
 import { RateLimits } from "propylon/plugins/ratelimit";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
-import { may, notAllowed, viewOf } from "./decide.ts";
+import { may, refuseCalls, viewOf } from "./decide.ts";
 import { Ladder } from "./ladder.ts";
 import { optionsSchema, type RulesInput } from "./options.ts";
 import { warnOfPlainNames } from "./plain-names.ts";
@@ -47,10 +47,7 @@ export default definePlugin({
         viewOf: (principal) => viewOf(rules, principal),
         hides: "lists",
       });
-      gateway.use("gate", (call, next) => {
-        if (may(rules, call.principal, call).allowed) return next(call);
-        throw notAllowed(call);
-      });
+      gateway.use("gate", refuseCalls(rules));
     }
     warnOfPlainNames(gateway);
     registerRoutes(gateway, new Ladder(gateway, rules));

@@ -46,13 +46,7 @@ export default definePlugin({
     // Not before: a caller that waits for the start does not wait for old calls.
     gateway.hook("gateway:ready", () => void journal?.fill());
     gateway.hook("reload:done", () => void journal?.fill());
-    gateway.onStart(() => {
-      const before = ring.limits;
-      ring.limits = limits;
-      return () => {
-        if (ring.limits === limits) ring.limits = before;
-      };
-    });
+    gateway.onStart(() => ring.bound(limits));
     gateway.onDispose(() => recorder.flush());
   },
 });

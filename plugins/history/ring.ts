@@ -30,6 +30,15 @@ export class Ring {
     this.limits = limits;
   }
 
+  /** Sets what holds from the next record on. @returns takes that back, where nothing else was set since */
+  bound(limits: RingLimits): () => void {
+    const before = this.limits;
+    this.limits = limits;
+    return () => {
+      if (this.limits === limits) this.limits = before;
+    };
+  }
+
   /** Bytes of all records. */
   get bytes(): number {
     return this.#bytes;
