@@ -203,7 +203,7 @@ const CAMPAIGNS = {
   stores: {
     args: [
       ...vitest("test/plugins/ratelimit/fleet.test.ts"),
-      "test/plugins/a2a-standard/elsewhere.test.ts",
+      "test/plugins/a2a-standard/replicas.test.ts",
       "test/plugins/a2a/queue.test.ts",
     ],
     times: 3,
