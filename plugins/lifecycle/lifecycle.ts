@@ -1,11 +1,12 @@
 import type { Dependencies } from "./run/dependencies.ts";
 import { GatewayError, type Principal } from "propylon";
 import { setTicker, within } from "propylon/kit";
-import type { Store } from "propylon/store";
+import type { Entry, Store } from "propylon/store";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./record/agent.ts";
-import { AgentArchive, type Restored } from "./replicas/archive.ts";
-import { AgentsElsewhere } from "./replicas/elsewhere.ts";
+import { AgentRecords } from "./record/agent-records.ts";
+import { type AgentRecord, restoreAgent } from "./record/record.ts";
+import { ReplicaAgents } from "./replicas/replica-agents.ts";
 import { IdempotencyKeys } from "./record/keys.ts";
 import { ownTools } from "./run/own-tools.ts";
 import { Roster } from "./record/roster.ts";
@@ -45,19 +46,19 @@ export class Lifecycle {
   readonly #ready = new Set<ManagedAgent>();
   readonly #runs = new Runs();
   readonly #keys = new IdempotencyKeys();
-  readonly #archive: AgentArchive | undefined;
+  readonly #records: AgentRecords | undefined;
   #isLoaded = false;
   #dependencies: Dependencies | undefined;
   #draining = false;
 
-  /** The agents of other gateways, where there are any. */
-  readonly elsewhere: AgentsElsewhere | undefined;
+  /** The agents of other replicas, where there are any. */
+  readonly replicas: ReplicaAgents | undefined;
 
   /** @param store where agents outlive the process, if it does */
   constructor(store?: Store) {
     if (!store?.durable) return;
-    this.#archive = new AgentArchive(store);
-    if (store.shared) this.elsewhere = new AgentsElsewhere(store, this.#archive, this);
+    this.#records = new AgentRecords(store);
+    if (store.shared) this.replicas = new ReplicaAgents(store, this.#records, this);
   }
 
   get dependencies(): Dependencies {
@@ -82,16 +83,16 @@ export class Lifecycle {
     };
   }
 
-  /** Takes in the agents of the process before, and tells other gateways of its own. @returns ends that */
+  /** Takes in the agents of the process before, and tells other replicas of its own. @returns ends that */
   async open(): Promise<() => void> {
     await this.#load();
-    return (await this.elsewhere?.serve()) ?? (() => {});
+    return (await this.replicas?.serve()) ?? (() => {});
   }
 
   /** Once: those that ran then have ended, those that waited go on to wait. */
   async #load(): Promise<void> {
-    if (this.#isLoaded || !this.#archive) return;
-    this.#take(await this.#archive.load(this.dependencies.options.maxOutput));
+    if (this.#isLoaded || !this.#records) return;
+    await this.#takeAll(this.#records.load());
     this.#isLoaded = true;
   }
 
@@ -121,9 +122,9 @@ export class Lifecycle {
     });
     this.#roster.add(agent);
     this.#ready.add(agent);
-    this.#keys.add(agent, request);
+    this.#keys.add(agent);
     agent.isWanted = request.start;
-    if (this.#archive) agent.stored = this.#confirm(agent, request, this.#archive);
+    if (this.#records) agent.stored = this.#confirm(agent, this.#records);
     else if (request.start) this.#queue(agent);
     return agent;
   }
@@ -137,7 +138,7 @@ export class Lifecycle {
     if (agent.status !== "ready" || agent.isWanted) return false;
     agent.isWanted = true;
     try {
-      if (this.#archive) await this.#archive.save(agent, false);
+      await this.#records?.write(agent, false);
     } catch (error) {
       agent.isWanted = false;
       throw error;
@@ -154,13 +155,15 @@ export class Lifecycle {
   async complete(agent: ManagedAgent, summary: string, payload?: string): Promise<boolean> {
     const end: End = { status: "completed", summary };
     if (payload === undefined) return this.end(agent, end);
-    while (agent.ending) await agent.ending.catch(() => {});
+    while (agent.ending) await agent.ending;
     if (!this.#takes(agent, end)) return false;
-    await this.#keepPayload(agent, payload);
-    // The gateway may have been shut down meanwhile; nothing else passes who is on its way to the end.
-    if (this.#takes(agent, end)) return this.#conclude(agent, end, false);
-    await this.dependencies.payloads?.delete(agent.id);
-    return false;
+    return agent.endBy(async () => {
+      await this.#keepPayload(agent, payload);
+      // The gateway may have been shut down meanwhile; nothing else passes who is on its way to the end.
+      if (this.#takes(agent, end)) return this.#conclude(agent, end, false);
+      await this.dependencies.payloads?.delete(agent.id);
+      return false;
+    });
   }
 
   /**
@@ -170,7 +173,7 @@ export class Lifecycle {
    * @throws {GatewayError} `unavailable`: the agent stays as it was
    */
   async end(agent: ManagedAgent, end: End, persists = false): Promise<boolean> {
-    while (agent.ending) await agent.ending.catch(() => {});
+    while (agent.ending) await agent.ending;
     return this.#takes(agent, end) && this.#conclude(agent, end, persists);
   }
 
@@ -181,7 +184,7 @@ export class Lifecycle {
 
   /** Adds to the payload of an agent that has not ended; `undefined` when it has. */
   async append(agent: ManagedAgent, payload: string): Promise<PayloadInfo | undefined> {
-    while (agent.ending) await agent.ending.catch(() => {});
+    while (agent.ending) await agent.ending;
     return agent.isOver
       ? undefined
       : this.dependencies.payloads?.append(agent.id, payload, { owner: agent.owner.ref });
@@ -191,7 +194,7 @@ export class Lifecycle {
   async delete(agent: ManagedAgent): Promise<void> {
     if (agent.status === "running")
       throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
-    await this.#archive?.delete(agent, false);
+    await this.#records?.delete(agent.id, { persists: false });
     this.#roster.drop(agent);
   }
 
@@ -220,10 +223,16 @@ export class Lifecycle {
       if (agent.createdAt < before && !agent.isWanted) this.#roster.drop(agent);
   }
 
-  /** Takes in agents of other gateways of the store that have ended since. */
+  /** Takes in agents of replicas that are gone. */
   async takeOver(): Promise<void> {
-    if (this.#draining || !this.#isLoaded || !this.#archive) return;
-    this.#take(await this.#archive.takeOver(this.dependencies.options.maxOutput));
+    if (this.#draining || !this.#isLoaded || !this.#records) return;
+    await this.#takeAll(this.#records.lost());
+  }
+
+  async takeIn(entry: Entry<AgentRecord>): Promise<void> {
+    if (this.#draining || !this.#isLoaded || this.#records?.isOwn(entry.value)) return;
+    this.#records?.adopt(entry);
+    await this.#take([entry.value]);
   }
 
   /**
@@ -232,7 +241,7 @@ export class Lifecycle {
    */
   async drain(): Promise<void> {
     this.#draining = true;
-    if (!this.#archive) for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
+    if (!this.#records) for (const agent of this.#ready) this.#finish(agent, SHUTDOWN);
     await this.#runs.settle();
   }
 
@@ -241,9 +250,8 @@ export class Lifecycle {
     void this.drain();
     const ended = this.#runs.live;
     for (const agent of ended) this.#finish(agent, SHUTDOWN);
-    const saved = ended.map((agent) => this.#archive?.save(agent, true).catch(() => {}));
-    await within(Promise.all([...saved, this.#runs.cut()]), CUT_MS);
-    this.#archive?.close();
+    for (const agent of ended) this.#records?.write(agent, true).catch(() => {});
+    await Promise.all([within(this.#runs.cut(), CUT_MS), this.#records?.close(CUT_MS)]);
   }
 
   #use(dependencies: Dependencies): void {
@@ -270,18 +278,14 @@ export class Lifecycle {
   }
 
   /** It is there for good, and may begin. */
-  async #confirm(
-    agent: ManagedAgent,
-    { start }: StartRequest,
-    archive: AgentArchive,
-  ): Promise<void> {
+  async #confirm(agent: ManagedAgent, records: AgentRecords): Promise<void> {
     try {
-      await archive.add(agent, start);
+      await records.write(agent, false);
     } catch (error) {
       this.#roster.drop(agent);
       throw error;
     }
-    if (start && !agent.isOver) this.#queue(agent);
+    if (agent.starts && !agent.isOver) this.#queue(agent);
   }
 
   #queue(agent: ManagedAgent): void {
@@ -289,22 +293,33 @@ export class Lifecycle {
     this.#fill();
   }
 
-  #take(restored: readonly Restored[]): void {
-    for (const { agent, record } of restored) {
+  async #takeAll(records: AsyncIterable<AgentRecord>): Promise<void> {
+    const found: AgentRecord[] = [];
+    for await (const record of records) found.push(record);
+    await this.#take(found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)));
+  }
+
+  async #take(found: readonly AgentRecord[]): Promise<void> {
+    const ended: ManagedAgent[] = [];
+    for (const record of found) {
+      const agent = restoreAgent(record, this.dependencies.options.maxOutput);
+      if (!(await this.#records!.claim(agent)) || this.#roster.get(agent.id)) continue;
       this.#roster.add(agent);
-      const { contract, name, starts: start } = record;
-      this.#keys.add(agent, { contract, name, start });
-      if (agent.isOver) continue;
-      if (record.isRunning) this.#finish(agent, RESTARTED);
-      else this.#ready.add(agent);
-      if (agent.isOver) this.#archive?.save(agent, true).catch(() => {});
+      this.#keys.add(agent);
+      if (record.isRunning) this.#interrupt(agent);
+      else if (!agent.isOver) this.#ready.add(agent);
+      if (agent.isOver) ended.push(agent);
       else if (agent.isWanted) this.#slots.ask(agent);
     }
-    const ended = restored.map(({ agent }) => agent).filter(({ isOver }) => isOver);
     for (const agent of ended.toSorted((a, b) => (a.endedAt! < b.endedAt! ? -1 : 1)))
-      this.#roster.file(agent);
+      this.#roster.end(agent);
     this.sweep();
     this.#fill();
+  }
+
+  #interrupt(agent: ManagedAgent): void {
+    this.#finish(agent, RESTARTED);
+    this.#records?.write(agent, true).catch(() => {});
   }
 
   #fill(): void {
@@ -321,9 +336,9 @@ export class Lifecycle {
   async #work(agent: ManagedAgent): Promise<void> {
     this.#runs.cutLeftovers(this.#slots.limit);
     // What is not known to run would run again after a restart.
-    if (this.#archive && !agent.isOver) await this.#archive.save(agent, true).catch(() => {});
+    if (!agent.isOver) await this.#records?.write(agent, true).catch(() => {});
     if (!agent.isOver) {
-      const unwatch = agent.watch((news) => news.type === "output" && this.#archive?.note(agent));
+      const unwatch = agent.watch((news) => news.type === "output" && this.#records?.note(agent));
       await runContract(agent, {
         ...this.dependencies,
         tools: ownTools(this, agent),
@@ -343,32 +358,21 @@ export class Lifecycle {
   }
 
   /** Writes an end down, and then lets it count. */
-  async #conclude(agent: ManagedAgent, end: End, persists: boolean): Promise<boolean> {
-    if (!this.#archive) return this.#finish(agent, end);
-    const endedAt = new Date().toISOString();
-    agent.nextEnd = { end, endedAt };
-    agent.ending = this.#archive.save(agent, persists);
-    try {
-      await agent.ending;
-    } finally {
-      agent.ending = undefined;
-      agent.nextEnd = undefined;
-    }
-    return this.#takes(agent, end) && this.#finish(agent, end, endedAt);
+  #conclude(agent: ManagedAgent, end: End, persists: boolean): Promise<boolean> {
+    const final = { end, endedAt: new Date().toISOString() };
+    return agent.endBy(async () => {
+      if (this.#records) await this.#records.write(agent, persists);
+      return this.#takes(agent, end) && this.#finish(agent, end, final.endedAt);
+    }, final);
   }
 
-  async #keepPayload(agent: ManagedAgent, payload: string): Promise<void> {
+  async #keepPayload({ id, owner }: ManagedAgent, payload: string): Promise<void> {
     const { payloads } = this.dependencies;
     if (!payloads)
       throw new GatewayError("disabled", "No payloads are kept here.", {
         hint: "Turn on plugins.payloads.",
       });
-    agent.ending = payloads.put(agent.id, payload, { owner: agent.owner.ref });
-    try {
-      await agent.ending;
-    } finally {
-      agent.ending = undefined;
-    }
+    await payloads.put(id, payload, { owner: owner.ref });
   }
 
   /** Final states are sticky, unless a late completion is wanted. */
@@ -378,12 +382,12 @@ export class Lifecycle {
     return isLate && this.dependencies.options.completeAfterStop === "accept";
   }
 
-  #finish(agent: ManagedAgent, end: End, endedAt?: string): true {
+  #finish(agent: ManagedAgent, end: End, endedAt = new Date().toISOString()): true {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
-    agent.finish(end, endedAt);
+    agent.settle({ end, endedAt });
     this.ends[end.status]++;
-    this.#roster.file(agent);
+    this.#roster.end(agent);
     this.#roster.sweep(this.dependencies.options.retention);
     this.#slots.release(agent);
     this.#fill();
@@ -394,8 +398,8 @@ export class Lifecycle {
     this.#slots.leave(agent);
     this.#ready.delete(agent);
     this.#keys.delete(agent);
-    agent.leave();
-    void this.#archive?.delete(agent, true);
+    agent.tell({ type: "gone" });
+    void this.#records?.delete(agent.id);
     const { payloads, log } = this.dependencies;
     payloads
       ?.delete(agent.id)

@@ -2,7 +2,7 @@ import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { checkInput, readJson, traceOf } from "propylon/kit";
 import { z } from "zod";
 import type { ManagedAgent } from "./record/agent.ts";
-import type { ToldAgent } from "./replicas/elsewhere.ts";
+import type { ToldAgent } from "./replicas/replica-agents.ts";
 import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./run/report.ts";
@@ -73,7 +73,7 @@ function registerOne(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecy
   gateway.route("GET", "/api/agents/:id", READ, async (event) => {
     const agent = find(lifecycle, event);
     if (!agent) {
-      const { status, contract, output, target } = await foundElsewhere(lifecycle, event, "look");
+      const { status, contract, output, target } = await foundAtReplica(lifecycle, event, "look");
       return { ...status, agent: target["name"], contract, output };
     }
     const { name, contract, output } = agent;
@@ -103,7 +103,7 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
   gateway.route("POST", "/api/agents/:id/stop", CHANGE, async (event) => {
     const agent = find(lifecycle, event);
     if (agent) return endingOf(agent, !(await lifecycle.stop(agent)));
-    return (await foundElsewhere(lifecycle, event, "stop")).ending;
+    return (await foundAtReplica(lifecycle, event, "cancel")).ending;
   });
   gateway.route("POST", "/api/agents/:id/complete", CHANGE, async (event) => {
     const agent = found(lifecycle, event);
@@ -112,7 +112,7 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
   });
 }
 
-/** One of this gateway. @throws {GatewayError} `not_found` */
+/** One of this replica. @throws {GatewayError} `not_found` */
 function found(lifecycle: Lifecycle, event: RouteEvent): ManagedAgent {
   const agent = find(lifecycle, event);
   if (agent) return agent;
@@ -124,12 +124,12 @@ function find(lifecycle: Lifecycle, { context }: RouteEvent): ManagedAgent | und
 }
 
 /** @throws {GatewayError} `not_found`, `unavailable` */
-async function foundElsewhere(
-  { elsewhere }: Lifecycle,
+async function foundAtReplica(
+  { replicas }: Lifecycle,
   { context }: RouteEvent,
-  verb: "look" | "stop",
+  verb: "look" | "cancel",
 ): Promise<ToldAgent> {
-  const told = await elsewhere?.[verb](context.params?.["id"] ?? "", context.principal);
+  const told = await replicas?.ask(context.params?.["id"] ?? "", context.principal, verb);
   if (told) return told;
   throw new GatewayError("not_found", `${NOT_FOUND}.`);
 }

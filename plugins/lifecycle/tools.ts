@@ -62,11 +62,11 @@ function registerStatus(gateway: LifecycleContext, lifecycle: Lifecycle): void {
     output: statusesSchema,
     annotations: { readOnlyHint: true },
     async run({ agent_ids }, { principal }) {
-      const { elsewhere, dependencies } = lifecycle;
+      const { replicas, dependencies } = lifecycle;
       const look = async (id: string): Promise<object> => {
         const agent = lifecycle.find(id, principal);
         if (agent) return agentStatusOf(agent, dependencies);
-        const told = await elsewhere?.look(id, principal);
+        const told = await replicas?.ask(id, principal, "look");
         return told?.status ?? { agent_id: id, error: NOT_FOUND };
       };
       const agents = await Promise.all(agent_ids.map((id) => look(id)));
@@ -102,7 +102,9 @@ function registerEnds(gateway: LifecycleContext, lifecycle: Lifecycle, hasPayloa
     annotations: { idempotentHint: true, destructiveHint: true },
     async run({ agent_id }, call) {
       const agent = lifecycle.find(agent_id, call.principal);
-      const told = agent ? undefined : await lifecycle.elsewhere?.stop(agent_id, call.principal);
+      const told = agent
+        ? undefined
+        : await lifecycle.replicas?.ask(agent_id, call.principal, "cancel");
       if (told) {
         if (!told.already) gateway.services.audit("stop", told.target, undefined, call);
         return told.ending;

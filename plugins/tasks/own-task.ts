@@ -107,7 +107,7 @@ export class OwnTask extends Job<FinalState, void, { readonly ref: string }> imp
     const end = isShutdown(outcome) ? interrupted() : toEnd(outcome);
     const state = outcome instanceof Answer && !outcome.isRpcError ? "completed" : "failed";
     // What was cancelled or written meanwhile comes first.
-    await this.settled();
+    while (this.ending) await this.ending;
     const final = { state, endedAt: new Date().toISOString(), end } as const;
     // When everything ends it stays as it was written last, and the next process tells that.
     await this.#home.conclude(this, final, true).catch(() => {});

@@ -103,7 +103,7 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async cancel(task: OwnTask): Promise<void> {
     // Its end may be about to be written.
-    if (task.isEnding) await this.save(task);
+    if (task.ending) await this.save(task);
     if (task.isOver) return;
     const endedAt = new Date().toISOString();
     await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
@@ -124,12 +124,14 @@ export class OwnTasks implements TaskTable, TaskHome {
     if (task.isOver || !this.#memory.has(task)) return;
     const final = this.#fitting(task, given);
     try {
-      if (this.#records.isKept) await task.endBy(() => this.save(task, persists), final);
+      await task.endBy(async () => {
+        if (this.#records.isKept) await this.save(task, persists);
+        if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
+      }, final);
     } catch (error) {
       if (!isGatewayError(error) || error.code !== "exists") throw error;
-      return await this.#yield(task);
+      await this.#yield(task);
     }
-    if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
   }
 
   cancelAll(): void {

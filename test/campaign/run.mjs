@@ -212,7 +212,7 @@ const CAMPAIGNS = {
   stores: {
     args: [
       ...vitest("test/plugins/ratelimit/replicas.long.test.ts"),
-      "test/plugins/a2a-standard/elsewhere.test.ts",
+      "test/plugins/a2a-standard/replicas.test.ts",
       "test/plugins/a2a/queue.long.test.ts",
     ],
     times: 3,

@@ -10,7 +10,7 @@ import type {
   SendOptions,
   TaskFilter,
 } from "../service.ts";
-import { TasksElsewhere } from "./replicas/elsewhere.ts";
+import { TasksElsewhere } from "./replicas/replica-tasks.ts";
 import { HereExecution } from "./here-execution.ts";
 import type { LiveTask } from "./task/live-task.ts";
 import { type DropListener, LocalTasks, type TaskWatcher } from "./task/local-tasks.ts";

@@ -1,7 +1,7 @@
 import type { Task } from "propylon/contract";
 import { Semaphore, timeoutSignal } from "propylon/kit";
 import type { ListedTask, TaskFilter, TaskOwner } from "../service.ts";
-import type { TasksElsewhere } from "./replicas/elsewhere.ts";
+import type { TasksElsewhere } from "./replicas/replica-tasks.ts";
 import type { TaskRecord } from "./task/task-record.ts";
 import type { TaskRecords } from "./task/task-records.ts";
 import { passes, type TaskStore } from "./task/task-store.ts";

@@ -1,6 +1,6 @@
-import { randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
 import type { AgentEvent } from "propylon/plugins/agents";
+import { Job } from "propylon/plugins/tasks";
 import { Output } from "./output.ts";
 
 /** Where an agent is in its life: ready waits, the last two are final. */
@@ -47,10 +47,18 @@ export interface ManagedAgentOptions {
   readonly owner: Principal;
   /** Most bytes of output to keep. */
   readonly output: number;
+  /** Whether the request that made it wanted it to run. Default: yes. */
+  readonly start?: boolean | undefined;
   /** Names this very request: the same key again is the same agent. */
   readonly key?: string | undefined;
   /** Trace context of the request, since it may run much later. */
   readonly meta?: Json | undefined;
+}
+
+/** How an agent ended, and when. */
+export interface AgentEnd {
+  readonly end: End;
+  readonly endedAt: string;
 }
 
 /** What is known of an agent of a process before. */
@@ -62,50 +70,39 @@ export interface Origin {
 }
 
 /** One agent at work on one contract. Its final states are sticky. */
-export class ManagedAgent {
-  /** Nobody can guess it: somebody who knows an id has seen it. */
-  readonly id: string;
+export class ManagedAgent extends Job<AgentEnd, News, Principal> {
   readonly contract: string;
   readonly name: string;
-  readonly owner: Principal;
   readonly output: Output;
+  readonly starts: boolean;
   readonly key: string | undefined;
   readonly meta: Json;
-  readonly createdAt: string;
   /** Ends its run at once, requests in flight included. */
   readonly cut = new AbortController();
-  /** Set while a payload is stored on the way to its end: the next caller waits. */
-  ending: Promise<unknown> | undefined;
-  /** The end that is being written down and does not count yet. */
-  nextEnd: { readonly end: End; readonly endedAt: string } | undefined;
   /** Whether it is to run, also while it waits for a place. */
   isWanted = false;
   /** Settles when the store has it; absent where nothing is stored. */
   stored: Promise<void> | undefined;
-  #status: Status = "ready";
+  #isRunning = false;
   #startedAt: string | undefined;
-  #endedAt: string | undefined;
-  #end: End | undefined;
-  readonly #watchers = new Set<(news: News) => void>();
 
   constructor(
-    { contract, name, owner, output, key, meta = {} }: ManagedAgentOptions,
+    { contract, name, owner, output, start = true, key, meta = {} }: ManagedAgentOptions,
     origin?: Origin,
   ) {
-    this.id = origin?.id ?? randomUUID();
-    this.createdAt = origin?.createdAt ?? new Date().toISOString();
+    super({ owner, id: origin?.id, createdAt: origin?.createdAt });
     this.#startedAt = origin?.startedAt;
     this.contract = contract;
     this.name = name;
-    this.owner = owner;
     this.output = new Output(output);
     this.output.add(origin?.output ?? "");
+    this.starts = start;
     this.key = key;
     this.meta = meta;
   }
 
   get status(): Status {
-    return this.#status;
+    return this.end?.status ?? (this.#isRunning ? "running" : "ready");
   }
 
   /** ISO 8601; of one that is ready, when it was made. */
@@ -113,60 +110,30 @@ export class ManagedAgent {
     return this.#startedAt ?? this.createdAt;
   }
 
-  /** ISO 8601 (always that of the state it is in). */
-  get endedAt(): string | undefined {
-    return this.#endedAt;
-  }
-
-  get end(): End | undefined {
-    return this.#end;
-  }
-
-  get isOver(): boolean {
-    return this.#end !== undefined;
-  }
-
   /** Bytes of text that are kept of it. */
   get bytes(): number {
-    const words = this.#end?.status === "completed" ? this.#end.summary : (this.#end?.error ?? "");
+    const { end } = this;
+    const words = end?.status === "completed" ? end.summary : (end?.error ?? "");
     return Buffer.byteLength(this.contract) + Buffer.byteLength(words) + this.output.bytes;
   }
 
   /** Its run begins. */
   begin(): void {
-    this.#status = "running";
+    this.#isRunning = true;
     this.#startedAt = new Date().toISOString();
-    this.#tell({ type: "state" });
+    this.tell({ type: "state" });
   }
 
-  /** Takes its final state. The caller knows that it has none, or one that may still change. */
-  finish(end: End, endedAt = new Date().toISOString()): void {
-    this.#end = end;
-    this.#status = end.status;
-    this.#endedAt = endedAt;
-    this.#tell({ type: "state" });
+  override settle(final: AgentEnd): void {
+    super.settle(final);
+    this.tell({ type: "state" });
   }
 
   /** Something happened in its run. What comes behind its end is nobody's business any more. */
   hear(event: AgentEvent): void {
     if (this.isOver) return;
-    if (event.type !== "text") return this.#tell({ type: "progress", event });
+    if (event.type !== "text") return this.tell({ type: "progress", event });
     this.output.add(event.text);
-    this.#tell({ type: "output", text: event.text });
-  }
-
-  /** Nobody finds it any more. */
-  leave(): void {
-    this.#tell({ type: "gone" });
-  }
-
-  /** Calls back with everything that happens, until the returned function is called. */
-  watch(watcher: (news: News) => void): () => void {
-    this.#watchers.add(watcher);
-    return () => void this.#watchers.delete(watcher);
-  }
-
-  #tell(news: News): void {
-    for (const watcher of this.#watchers) watcher(news);
+    this.tell({ type: "output", text: event.text });
   }
 }

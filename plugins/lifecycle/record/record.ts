@@ -41,20 +41,17 @@ export const recordSchema = z.object({
   endedAt: z.iso.datetime().optional(),
   end: endSchema.optional(),
   output: z.string(),
-  /** The gateway that has it. */
-  gateway: z.string(),
+  /** The one that has it. */
+  replica: z.string(),
 });
 
 /** An agent as it is stored. */
 export type AgentRecord = z.output<typeof recordSchema>;
 
 /** An agent as it is now, or as it will be with the end that is being written. */
-export function agentRecordOf(
-  agent: ManagedAgent,
-  { starts, gateway }: Pick<AgentRecord, "starts" | "gateway">,
-): AgentRecord {
-  const { id, contract, name, owner, key, meta, isWanted, status, createdAt, output } = agent;
-  const { end, endedAt } = agent.nextEnd ?? agent;
+export function agentRecordOf(agent: ManagedAgent, replica: string): AgentRecord {
+  const { id, contract, name, owner, key, meta, starts, isWanted, createdAt, output } = agent;
+  const { end, endedAt } = agent.recorded ?? {};
   return {
     id,
     contract,
@@ -64,24 +61,24 @@ export function agentRecordOf(
     meta,
     starts,
     isWanted,
-    isRunning: status === "running" && !end,
+    isRunning: agent.status === "running" && !end,
     createdAt,
     startedAt: agent.startedAt,
     end,
     endedAt,
     output: output.text,
-    gateway,
+    replica,
   };
 }
 
 /** The agent of a record, in the state in which it was written. */
 export function restoreAgent(record: AgentRecord, maxOutput: number): ManagedAgent {
-  const { contract, name, owner, key, meta, end, endedAt } = record;
+  const { owner, starts: start, end, endedAt = record.createdAt } = record;
   const agent = new ManagedAgent(
-    { contract, name, owner: restorePrincipal(owner), key, meta, output: maxOutput },
+    { ...record, owner: restorePrincipal(owner), start, output: maxOutput },
     record,
   );
   agent.isWanted = record.isWanted;
-  if (end) agent.finish(end, endedAt);
+  if (end) agent.settle({ end, endedAt });
   return agent;
 }

@@ -20,7 +20,7 @@ const questionSchema = z.object({
   asker: keptPrincipalSchema.pick({ ref: true, roles: true }),
   verb: z.enum(["look", "answer", "cancel"]),
   /** What the verb needs besides. */
-  body: z.unknown(),
+  body: z.unknown().optional(),
 });
 
 /** A question about a job. */
@@ -49,7 +49,7 @@ export class JobQuestions<A> {
   }
 
   /** @throws {GatewayError} `unavailable` when that replica does not answer; what it says */
-  ask(replica: string, question: Omit<JobQuestion, "body"> & { body?: unknown }): Promise<A> {
+  ask(replica: string, question: JobQuestion): Promise<A> {
     const [schema, timeout] = [this.#schema, ANSWER_MS[question.verb]];
     return askOnce(this.#store, replica, { topic: TOPIC, body: question, schema, timeout });
   }

@@ -27,11 +27,12 @@ export class Job<F extends JobEnd, N, O extends { readonly ref: string }> {
   readonly owner: O;
   /** ISO 8601. */
   readonly createdAt: string;
+  /** Set while it is on its way to an end; never rejects. What would end it waits for that, and looks again. */
+  ending: Promise<unknown> | undefined;
   readonly #watchers = new Set<(news: N) => void>();
   #final: F | undefined;
   /** The end that is being written and does not count yet. */
   #next: F | undefined;
-  #ending: Promise<unknown> | undefined;
 
   constructor({ id, owner, createdAt }: JobOptions<O>) {
     this.id = id ?? randomUUID();
@@ -41,11 +42,6 @@ export class Job<F extends JobEnd, N, O extends { readonly ref: string }> {
 
   get isOver(): boolean {
     return this.#final !== undefined;
-  }
-
-  /** Whether it is on its way to its end. */
-  get isEnding(): boolean {
-    return this.#ending !== undefined;
   }
 
   get end(): F["end"] | undefined {
@@ -66,21 +62,18 @@ export class Job<F extends JobEnd, N, O extends { readonly ref: string }> {
     return this.#next ?? this.#final;
   }
 
-  /** Does something on the way to its end; others wait for that. @param next the end, where that is what is written */
-  async endBy(work: () => Promise<unknown>, next?: F): Promise<void> {
+  /** Does what leads to its end, and what else would end it waits. @param next the end, while that is written */
+  async endBy<T>(work: () => Promise<T>, next?: F): Promise<T> {
+    const before = this.ending;
     this.#next = next;
-    this.#ending = work();
+    const working = work();
+    this.ending = working.catch(() => {});
     try {
-      await this.#ending;
+      return await working;
     } finally {
       this.#next = undefined;
-      this.#ending = undefined;
+      this.ending = before;
     }
-  }
-
-  /** Resolves when it is not on its way to an end. Never rejects. */
-  async settled(): Promise<void> {
-    while (this.#ending) await this.#ending.catch(() => {});
   }
 
   /** Takes its final state. The caller knows that it has none, or one that may still change. */

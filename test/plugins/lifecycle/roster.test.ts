@@ -13,8 +13,9 @@ function createRoster() {
     const principal = createPrincipal({ id: owner, kind: "user", roles: new Set() });
     const agent = new ManagedAgent({ contract, name: "coder", owner: principal, output: 100 });
     roster.add(agent);
-    agent.finish({ status: "completed", summary: "" });
-    roster.file(agent);
+    const endedAt = new Date().toISOString();
+    agent.settle({ end: { status: "completed", summary: "" }, endedAt });
+    roster.end(agent);
   };
   return { roster, dropped, end };
 }

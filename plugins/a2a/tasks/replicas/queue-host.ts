@@ -2,7 +2,7 @@ import type { GatewayError } from "propylon";
 import { keepPrincipal } from "propylon/internal";
 import type { Message, StreamEvent, Task } from "propylon/contract";
 import type { RunningTask, SendOptions, TaskOwner } from "../../service.ts";
-import type { TasksElsewhere } from "./elsewhere.ts";
+import type { TasksElsewhere } from "./replica-tasks.ts";
 import type { LiveTask } from "../task/live-task.ts";
 import type { LocalTasks } from "../task/local-tasks.ts";
 import type { QueueHost } from "./queue-execution.ts";

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { Task } from "../../../plugins/a2a/contract/index.ts";
-import { TasksElsewhere } from "../../../plugins/a2a/tasks/replicas/elsewhere.ts";
+import { TasksElsewhere } from "../../../plugins/a2a/tasks/replicas/replica-tasks.ts";
 
 const TASK: Task = { id: "task", status: { state: "working" } };
 

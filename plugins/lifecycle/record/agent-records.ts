@@ -1,0 +1,51 @@
+import { setTimer } from "propylon/kit";
+import { JobRecords } from "propylon/plugins/tasks";
+import type { Store } from "propylon/store";
+import type { ManagedAgent } from "./agent.ts";
+import { agentRecordOf, type AgentRecord, recordSchema } from "./record.ts";
+
+/** How long new output waits to be written, in milliseconds. */
+const OUTPUT_MS = 1_000;
+
+/** The agents in a store that outlives the process. */
+export class AgentRecords extends JobRecords<AgentRecord> {
+  readonly #talked = new Set<ManagedAgent>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: Store) {
+    super(store, "agents", { schema: recordSchema, isUnderWay: ({ end }) => end === undefined });
+  }
+
+  /** @param persists tries until the store answers, or this ends */
+  write(agent: ManagedAgent, persists: boolean): Promise<void> {
+    this.#talked.delete(agent);
+    return this.save(agent.id, () => agentRecordOf(agent, this.replica), { persists });
+  }
+
+  /** Writes its output, soon. */
+  note(agent: ManagedAgent): void {
+    this.#talked.add(agent);
+    this.#timer ??= setTimer(() => this.#writeOutput(), OUTPUT_MS).unref();
+  }
+
+  /** Of several replicas that find an agent without one, one has it. */
+  async claim(agent: ManagedAgent): Promise<boolean> {
+    if (!this.isShared || agent.isOver) return true;
+    return this.write(agent, false).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  override close(last: number): Promise<void> {
+    clearTimeout(this.#timer);
+    return super.close(last);
+  }
+
+  #writeOutput(): void {
+    this.#timer = undefined;
+    // What cannot be written now is written with the next output, or the end.
+    for (const agent of this.#talked) if (!agent.isOver) this.write(agent, false).catch(() => {});
+    this.#talked.clear();
+  }
+}

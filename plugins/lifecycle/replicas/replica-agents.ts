@@ -1,0 +1,109 @@
+import type { Principal } from "propylon";
+import { boundedRecord, FIRST_PROBLEM, Semaphore, timeoutSignal } from "propylon/kit";
+import { restorePrincipal } from "propylon/internal";
+import { JobQuestions, LOOK_MS } from "propylon/plugins/tasks";
+import type { Entry, Store } from "propylon/store";
+import { z } from "zod";
+import type { ManagedAgent } from "../record/agent.ts";
+import type { AgentRecords } from "../record/agent-records.ts";
+import type { AgentRecord } from "../record/record.ts";
+import { isVisible } from "../record/roster.ts";
+import type { Dependencies } from "../run/dependencies.ts";
+import { agentStatusOf, endingOf, type AgentStatus } from "../run/report.ts";
+
+/** Agents that are looked for at a time: a list of ids may be long, and made up. */
+const MAX_LOOKS = 16;
+
+const timeSchema = z.string();
+const answerSchema = z.object({
+  target: boundedRecord(z.string(), z.string(), 10_000),
+  status: z.looseObject({ agent_id: z.string(), status: z.string(), started_at: timeSchema }),
+  contract: z.string(),
+  output: z.string(),
+  ending: z.looseObject({ status: z.string(), started_at: timeSchema }),
+  already: z.boolean(),
+});
+
+/** An agent as the replica that has it tells of it. */
+export interface ToldAgent {
+  /** As {@link agentStatusOf}. */
+  readonly status: AgentStatus;
+  readonly contract: string;
+  readonly output: string;
+  /** For the audit. */
+  readonly target: Readonly<Record<string, string>>;
+  /** As {@link endingOf}. */
+  readonly ending: ReturnType<typeof endingOf>;
+  /** Whether it had ended before it was stopped. */
+  readonly already: boolean;
+}
+
+/** The agents of this replica. */
+export interface AgentHost {
+  readonly dependencies: Dependencies;
+  find(id: string, asker: Principal): ManagedAgent | undefined;
+  /** `false` when it had ended before. */
+  stop(agent: ManagedAgent): Promise<boolean>;
+  /** Takes in an agent that has ended, or that no replica has. */
+  takeIn(entry: Entry<AgentRecord>): Promise<void>;
+}
+
+/** The agents of other replicas. */
+export class ReplicaAgents {
+  readonly #records: AgentRecords;
+  readonly #host: AgentHost;
+  readonly #questions: JobQuestions<z.output<typeof answerSchema>>;
+  readonly #looks = new Semaphore(MAX_LOOKS);
+
+  constructor(store: Store, records: AgentRecords, host: AgentHost) {
+    this.#questions = new JobQuestions(store, answerSchema);
+    this.#records = records;
+    this.#host = host;
+  }
+
+  /** Answers what other replicas ask about agents here. @returns ends that */
+  serve(): Promise<() => void> {
+    const host = this.#host;
+    return this.#questions.serve(async ({ id, asker, verb }) => {
+      const agent = host.find(id, restorePrincipal(asker));
+      const ends = agent && verb === "cancel" && (await host.stop(agent));
+      return agent && toldOf(agent, host, !ends);
+    });
+  }
+
+  /**
+   * How an agent of another replica is doing, or is once it was stopped; one that has ended is here from then on.
+   *
+   * @throws {GatewayError} `unavailable`
+   */
+  async ask(id: string, asker: Principal, verb: "look" | "cancel"): Promise<ToldAgent | undefined> {
+    if (!z.uuid().safeParse(id, FIRST_PROBLEM).success) return undefined;
+    const end = await this.#looks.take(timeoutSignal(LOOK_MS));
+    try {
+      const entry = await this.#records.kv.get(id);
+      if (!entry || !isVisible(entry.value, asker)) return undefined;
+      if (await this.#records.isAtOther(entry.value)) {
+        const { ref, roles } = asker;
+        const question = { id, asker: { ref, roles: [...roles] }, verb };
+        return (await this.#questions.ask(entry.value.replica, question)) as unknown as ToldAgent;
+      }
+      await this.#host.takeIn(entry);
+      const agent = this.#host.find(id, asker);
+      return agent && toldOf(agent, this.#host, true);
+    } finally {
+      end();
+    }
+  }
+}
+
+function toldOf(agent: ManagedAgent, { dependencies }: AgentHost, already: boolean): ToldAgent {
+  const { id, name, owner, contract, output } = agent;
+  return {
+    status: agentStatusOf(agent, dependencies),
+    contract,
+    output: output.text,
+    target: { agent: id, name, owner: owner.ref },
+    ending: endingOf(agent, already),
+    already,
+  };
+}
