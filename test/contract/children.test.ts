@@ -6,8 +6,9 @@ import { definePlugin } from "../../core/index.ts";
 import { spawnChild } from "../../core/process.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import sidecar from "../../plugins/sidecar/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
-import { ALICE, folder, say, startRuntime } from "../plugins/a2a/kit.ts";
+import { ALICE, say, startRuntime } from "../plugins/a2a/kit.ts";
 
 /** What only the gateway may know, and what changes which code a program loads. */
 const CANARIES = {
@@ -75,7 +76,7 @@ it.each(Object.entries(kinds))("%s sees its own variables and no secret", async 
   for (const [name, value] of Object.entries(CANARIES)) vi.stubEnv(name, value);
   vi.stubEnv("DECLARED", "yes");
   onTestFinished(() => void vi.unstubAllEnvs());
-  const cwd = await realpath(await folder({ "tell.cjs": TELL }));
+  const cwd = await realpath(makeFolder({ "tell.cjs": TELL }));
   const file = join(cwd, "environment.json");
   await start([process.execPath, join(cwd, "tell.cjs"), file], cwd);
   const text = await until(() => readFile(file, "utf8").catch(() => undefined));

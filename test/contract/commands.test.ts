@@ -1,17 +1,18 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { Command } from "commander";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { addCommand } from "../../core/cli/program.ts";
 import { firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
 import { DEFAULT_PLUGINS } from "../../core/config/defaults.ts";
 import { COMMANDS } from "../../plugins/commands.ts";
 import { startPropylon } from "../core/cli/propylon.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
+import { makeFolder } from "../kit/folder.ts";
 
 const MAIN = fileURLToPath(new URL("../../dist/plugins/cli.js", import.meta.url));
 
@@ -46,8 +47,7 @@ async function modulesIn(file: string): Promise<string[]> {
 
 /** Modules that a run loads, from the coverage that Node writes. */
 async function loadedBy(run: (env: Record<string, string>) => Promise<unknown>): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-loaded-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   await run({ NODE_V8_COVERAGE: folder });
   const urls = await Promise.all(
     (await readdir(folder)).map(async (name) => {
@@ -90,9 +90,7 @@ it(
 );
 
 it("start loads the command of no plugin", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-start-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\n");
+  const folder = makeFolder({ "gateway.yaml": "listeners: { main: { port: 0 } }\n" });
   const files = await loadedBy(async (env) => {
     const running = await startPropylon(["start"], { cwd: folder, env });
     expect(await running.stop()).toBe(0);

@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
 import { isLocalPlugin } from "../../core/gateway/check/checks.ts";
@@ -17,6 +16,7 @@ import { toGatewayError } from "../../core/kit/errors.ts";
 import { definePlugin } from "../../core/index.ts";
 import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/message/protocol.ts";
 import { dryRun } from "../../core/gateway/management/dry-run.ts";
+import { makeFolder } from "../kit/folder.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const FOLDERS = ["docs/guide", "docs/learn", "docs/plugins", "docs/decisions", "docs/reference"];
@@ -43,12 +43,11 @@ interface Example {
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-guides-"));
+  folder = makeFolder();
   // What the reader installed.
   await mkdir(join(folder, "node_modules"));
   await symlink(ROOT, join(folder, "node_modules/propylon"));
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 const examples = (await Promise.all((await pages()).map(examplesOf))).flat();
 

@@ -1,15 +1,15 @@
 import { createGateway } from "../../core/gateway/management/create.ts";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import type { Upstream } from "../../plugins/servers/upstream/upstream.ts";
 import { createLogger } from "../../core/config/log.ts";
 import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import { messagesIn, OBSERVED_CLIENTS } from "../fixtures/exchanges.ts";
 import { deferred } from "../kit/deferred.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
 import { startEcho, startGateway, whenReady } from "./kit.ts";
 
@@ -81,8 +81,7 @@ it("M051: every plugin and every endpoint sees the same servers, also after a re
 });
 
 it("M120, M148: a server's command and arguments reach it as they are; no shell reads them", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-contract-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const trap = join(folder, "trap");
   const args = [
     `; touch ${trap}`,

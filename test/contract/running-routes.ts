@@ -1,9 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import type { Gateway } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { importAll, LEAST_OPTIONS } from "./first-party.ts";
 
 /** The routes of a gateway that runs with every plugin that comes with Propylon. */
@@ -12,8 +10,7 @@ export async function runningRoutes(): Promise<ReturnType<Gateway["describe"]>["
   const plugins = (await importAll()).map(
     (plugin) => [plugin, options[plugin.name] ?? {}] as const,
   );
-  const folder = await mkdtemp(join(tmpdir(), "propylon-routes-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const config = { store: `sqlite:${join(folder, "gateway.db")}` };
   const { gateway } = await setupGateway({ plugins, config, client: false });
   return gateway.describe().routes;

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import type { AnyPlugin, Gateway } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import admin from "../../plugins/admin/index.ts";
 import gating from "../../plugins/gating/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
 import { importAll, LEAST_OPTIONS } from "./first-party.ts";
 
@@ -47,8 +47,7 @@ interface Rig {
 }
 
 async function start(plugins: readonly AnyPlugin[], remembered: "sqlite" | "file"): Promise<Rig> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-trouble-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const lines: string[] = [];
   const child = { command: process.execPath, env: { ANY: SECRETS.variable } };
   const glued = `-p${SECRETS.argument}`;

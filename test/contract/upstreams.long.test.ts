@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -8,6 +7,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../core/file/load.ts";
 import { writeConfig as asWritten } from "../../core/config/config.ts";
 import { connectClient } from "../../core/testing/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { startEcho, startGateway } from "./kit.ts";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
@@ -16,8 +16,7 @@ const execute = promisify(execFile);
 const TOKEN = "team-jwt-from-the-secrets";
 
 function writeConfig(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-contract-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   writeFileSync(file, text);
   return file;

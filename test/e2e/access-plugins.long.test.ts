@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { FIRST_PARTY } from "../../core/gateway/check/first-party.ts";
 import type { PluginEntry } from "../../core/testing/index.ts";
 import a2a from "../../plugins/a2a/index.ts";
@@ -35,6 +33,7 @@ import ui from "../../plugins/ui/index.ts";
 import nats from "../../plugins/nats/index.ts";
 import postgres from "../../plugins/postgres/index.ts";
 import sqlite from "../../plugins/sqlite/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { runAccessMatrix, surprises, type Asked } from "./access-matrix.ts";
 
 /** `npm run campaign -- access` has everybody ask for everything. */
@@ -95,8 +94,7 @@ it("has every plugin that comes along, but for those that let people in", () => 
 });
 
 it("M127, M155: the routes of the plugins that come with Propylon are for those they say, and none that mutates is forgotten", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-access-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   // Some have tables.
   const setup = { plugins: PLUGINS, config: { store: `sqlite:${join(folder, "gateway.db")}` } };
   const cells = await runAccessMatrix(setup, undefined, isAsked);

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { setupGateway } from "../../core/testing/index.ts";
 import { propylon } from "../core/cli/propylon.ts";
+import { makeFolder } from "../kit/folder.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
@@ -72,7 +72,7 @@ servers:
 let folder: string;
 let samples: Sample[];
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-samples-"));
+  folder = makeFolder();
   await mkdir(join(folder, "plugins"));
   await symlink(MODULES, join(folder, "node_modules"));
   samples = samplesOf(await readFile("docs/guide/write-a-plugin.md", "utf8"));
@@ -82,7 +82,6 @@ beforeAll(async () => {
   await writeFile(join(folder, "package.json"), '{"type":"module"}');
   await writeFile(join(folder, "gateway.yaml"), CONFIG);
 });
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe("the samples of the guide for plugin authors", () => {
   it("newcomer 3: are all found, and their types are right", () => {

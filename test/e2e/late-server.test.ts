@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { connectClient, setupGateway } from "../../core/testing/index.ts";
 import sqlite from "../../plugins/sqlite/index.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
 
 /** A stdio server with the tool "send", which answers once a file is there. */
@@ -25,8 +25,7 @@ function speaker(who: string, gate: string): { command: string; args: string[] }
 }
 
 it("mcp-01: while one of two servers starts, and after a restart, its tool is nobody else's", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "late-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const [open, closed] = [join(folder, "open"), join(folder, "closed")];
   writeFileSync(open, "");
   const start = async (gate: string) => {

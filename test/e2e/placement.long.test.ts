@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -14,6 +13,7 @@ import { PATIENCE } from "../fixtures/ci.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { isAlive } from "../fixtures/processes.ts";
 import { storesOf } from "../fixtures/stores.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
 import { useServer as startNats } from "../plugins/nats/kit.ts";
 import { startServer as startPostgres } from "../plugins/postgres/kit.ts";
@@ -50,12 +50,11 @@ class Children {
   readonly #timer: NodeJS.Timeout;
 
   constructor() {
-    const folder = mkdtempSync(join(tmpdir(), "placement-"));
+    const folder = makeFolder();
     this.file = join(folder, "counter.log");
     this.#timer = setInterval(() => (this.most = Math.max(this.most, this.running.length)), 10);
     onTestFinished(() => {
       clearInterval(this.#timer);
-      rmSync(folder, { recursive: true, force: true });
     });
   }
 

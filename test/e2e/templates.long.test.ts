@@ -1,5 +1,4 @@
-import { cp, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readdir, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -7,6 +6,7 @@ import { connectClient, freePort, setupGateway } from "../../core/testing/index.
 import { TEMPLATES as TEMPLATE_TABLE } from "../../templates/src/template.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { startModel } from "../fixtures/model/model.mjs";
+import { makeFolder } from "../kit/folder.ts";
 
 /** What else lies beside the templates. */
 const NO_TEMPLATE = new Set([
@@ -31,8 +31,7 @@ const headers = { authorization: `Bearer ${KEY}` };
 async function fill(name: string): Promise<{ file: string; environment: Record<string, string> }> {
   const model = await startModel({});
   onTestFinished(() => model.close());
-  const folder = await mkdtemp(join(tmpdir(), "template-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   await cp(join(TEMPLATES, name), folder, { recursive: true });
   // With the servers installed beside the config npx needs no network.
   await symlink(join(TEMPLATES, "../node_modules"), join(folder, "node_modules"));

@@ -1,6 +1,5 @@
 import { createGateway } from "../../core/gateway/management/create.ts";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
@@ -10,6 +9,7 @@ import { isDuration } from "../../core/kit/units.ts";
 import { GatewayError } from "../../core/kit/errors.ts";
 import type { PluginDefinition } from "../../core/index.ts";
 import { retry, type Attempt } from "../../plugins/agents/models/retries.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";
 
 const FOLDER = new URL("../../plugins/", import.meta.url);
@@ -139,8 +139,7 @@ function mapped(members: Options, part: z.core.$ZodType | undefined) {
 }
 
 function fileStore(): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-durations-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return `sqlite:${join(folder, "gateway.db")}`;
 }
 

@@ -1,9 +1,9 @@
-import { mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { readdirSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 import { propylon as propylonAlone, useCommands, type Finished } from "./propylon.ts";
 
 const { propylon, propylonEach } = useCommands();
@@ -13,7 +13,7 @@ const configs = readdirSync(wrong).filter((name) => !name.endsWith(".txt"));
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-check-"));
+  folder = makeFolder();
 });
 
 async function write(name: string, text: string): Promise<void> {

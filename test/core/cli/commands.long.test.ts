@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { makeFolder } from "../../kit/folder.ts";
 import { spawnPropylon, startPropylon, useCommands, type Running } from "./propylon.ts";
 
 const { propylon, propylonEach } = useCommands();
@@ -31,12 +31,10 @@ const text = (input) => input.text.toUpperCase() + (input["-end"] ?? "!");`;
 let folder: string;
 let running: Running | undefined;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-cli-"));
-  await writeFile(join(folder, "echo.ts"), ECHO);
-  await writeFile(
-    join(folder, "gateway.yaml"),
-    "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {} }\n",
-  );
+  folder = makeFolder({
+    "echo.ts": ECHO,
+    "gateway.yaml": "listeners: { main: { port: 0 } }\nplugins: { ./echo.ts: {} }\n",
+  });
 });
 afterEach(async () => {
   await running?.stop();

@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { drawChart } from "../../../core/gateway/management/chart.ts";
 import { STAGES } from "../../../core/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { useCommands, type Finished } from "./propylon.ts";
 
 const { propylon } = useCommands();
@@ -18,8 +18,7 @@ const SECRET = "0123456789-abcdefghijklmnopqrstuvwxyz";
 
 let cwd: string;
 beforeEach(async () => {
-  cwd = await mkdtemp(join(tmpdir(), "propylon-compose-"));
-  onTestFinished(() => rm(cwd, { recursive: true }));
+  cwd = makeFolder();
 });
 
 const write = (name: string, text: string): Promise<void> => writeFile(join(cwd, name), text);

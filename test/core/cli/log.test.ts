@@ -1,13 +1,13 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect, it, onTestFinished } from "vitest";
 import { connectClient, freePort } from "../../../core/testing/index.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { MAIN, startPropylon } from "./propylon.ts";
 
@@ -21,13 +21,10 @@ export default definePlugin({
 });`;
 
 it("R069: standard output has one JSON object per line, to the last call and the last word", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-log-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "p.ts"), TOOL);
-  await writeFile(
-    join(folder, "gateway.yaml"),
-    "listeners: { main: { port: 0 } }\nplugins: { ./p.ts: {} }\n",
-  );
+  const folder = makeFolder({
+    "p.ts": TOOL,
+    "gateway.yaml": "listeners: { main: { port: 0 } }\nplugins: { ./p.ts: {} }\n",
+  });
   const { child, url, log } = await startPropylon(["start"], { cwd: folder });
   const stderr: string[] = [];
   child.stderr!.on("data", (chunk: Buffer) => stderr.push(String(chunk)));
@@ -78,9 +75,7 @@ export default definePlugin({
 
 /** Starts a gateway whose log goes there. @returns ends it in the middle of its log, with its exit code */
 async function startWith(stdout: "pipe" | number) {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-log-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "p.ts"), ENDS);
+  const folder = makeFolder({ "p.ts": ENDS });
   const port = await freePort();
   const config = { listeners: { main: { port } }, plugins: { "./p.ts": {} } };
   await writeFile(join(folder, "gateway.json"), JSON.stringify(config));

@@ -1,8 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { connectClient } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { startPropylon } from "./propylon.ts";
 
 const PLUGIN = `
@@ -21,14 +19,12 @@ const CHANGES = ["POST", "PUT", "PATCH", "DELETE"];
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-read-only-"));
-  await writeFile(join(folder, "shelf.ts"), PLUGIN);
-  await writeFile(
-    join(folder, "gateway.yaml"),
-    "listeners: { main: { port: 0 } }\nmanagement: { mutations: true }\nplugins: { ./shelf.ts: {} }\n",
-  );
+  folder = makeFolder({
+    "shelf.ts": PLUGIN,
+    "gateway.yaml":
+      "listeners: { main: { port: 0 } }\nmanagement: { mutations: true }\nplugins: { ./shelf.ts: {} }\n",
+  });
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 it.each<[string, string[], Record<string, string>, number]>([
   ["as the file says", [], {}, 200],

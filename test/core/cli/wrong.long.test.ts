@@ -1,7 +1,6 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { readFile } from "node:fs/promises";
+import { beforeAll, expect, it } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 import { propylon, useCommands } from "./propylon.ts";
 
 const commands = useCommands();
@@ -173,12 +172,12 @@ const SERVES = "--manifest";
 
 let folder = "";
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-wrong-"));
-  await writeFile(join(folder, "gateway.yaml"), "listeners: { main: { port: 0 } }\n");
-  await writeFile(join(folder, "broken.yaml"), "not: [valid\n");
-  await writeFile(join(folder, "mcp.json"), '{"mcpServers":{}}');
+  folder = makeFolder({
+    "gateway.yaml": "listeners: { main: { port: 0 } }\n",
+    "broken.yaml": "not: [valid\n",
+    "mcp.json": '{"mcpServers":{}}',
+  });
 });
-afterAll(() => rm(folder, { recursive: true }));
 
 it.each(Object.entries(WRONG))(
   "wrong words of %s get a sentence and exit code 1",

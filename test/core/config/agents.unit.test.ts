@@ -1,5 +1,4 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
@@ -11,10 +10,11 @@ import { dryRun } from "../../../core/gateway/management/dry-run.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
 import agents from "../../../plugins/agents/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** Lines that `propylon check` would print for a config. */
 async function problemsOf(yaml: string): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, yaml);
   try {
@@ -116,7 +116,7 @@ describe("agents at the top of a config", () => {
 });
 
 it("a variable may stand where a plugin wants a number or a boolean", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
+  const folder = makeFolder();
   const yaml =
     "agents: { a: { listener: { port: '${PORT:-7}' }, capabilities: { vision: '${VISION}' } } }\nplugins: { agents: { maxDepth: '${DEPTH}', providers: {} } }\n";
   await writeFile(join(folder, "gateway.yaml"), yaml);

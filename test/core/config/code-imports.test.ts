@@ -1,18 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { importCode, loadCode } from "../../../core/config/code.ts";
-
-async function folderOf(files: Readonly<Record<string, string>>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-imports-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-  return folder;
-}
+import { makeFolder } from "../../kit/folder.ts";
 
 const load = async (files: Readonly<Record<string, string>>) =>
-  importCode(join(await folderOf(files), "main.ts"));
+  importCode(join(makeFolder(files), "main.ts"));
 
 it.each([
   [
@@ -64,7 +56,7 @@ it.each([
 
 it("a config that is code names the place, too", async () => {
   const text = `import { defineConfig } from "propylon";\nexport default defineConfig({});`;
-  const folder = await folderOf({ "gateway.config.ts": text });
+  const folder = makeFolder({ "gateway.config.ts": text });
   const { issues } = await loadCode(join(folder, "gateway.config.ts"), "gateway.config.ts");
   expect(issues).toMatchObject([
     {

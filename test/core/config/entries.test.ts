@@ -1,8 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ServerTypes } from "propylon/kit";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
@@ -17,6 +15,7 @@ import { loadConfig } from "../../../core/file/load.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const bells = definePlugin({
   name: "bells",
@@ -42,9 +41,7 @@ const told = async (input: GatewayConfigInput): Promise<readonly string[]> =>
   ).map(({ message }) => message);
 
 async function load(text: string) {
-  const folder = await mkdtemp(join(tmpdir(), "entries-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "gateway.yaml"), text);
+  const folder = makeFolder({ "gateway.yaml": text });
   return (await loadConfig(join(folder, "gateway.yaml"), { environment: {} })).config;
 }
 

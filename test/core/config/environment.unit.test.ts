@@ -1,9 +1,9 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { expand, readEnvironment } from "../../../core/config/variables.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
 const text = fc.string({ maxLength: 20 });
@@ -84,8 +84,7 @@ describe("variables in strings", () => {
 
 describe(".env", () => {
   it("supplies what the real environment lacks and never overrides it", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-env-"));
-    await writeFile(join(folder, ".env"), 'A=from file\nB="two words" # comment\nexport C=3\n');
+    const folder = makeFolder({ ".env": 'A=from file\nB="two words" # comment\nexport C=3\n' });
     expect(await readEnvironment(folder, { A: "real" })).toEqual({
       A: "real",
       B: "two words",
@@ -95,8 +94,7 @@ describe(".env", () => {
   });
 
   it("rest-11: of an editor that begins a file with a byte order mark have their names", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-bom-"));
-    await writeFile(join(folder, ".env"), "\uFEFFKEY_A=one\r\nKEY_B=two\r\n");
+    const folder = makeFolder({ ".env": "\uFEFFKEY_A=one\r\nKEY_B=two\r\n" });
     expect(await readEnvironment(folder, {})).toEqual({ KEY_A: "one", KEY_B: "two" });
   });
 

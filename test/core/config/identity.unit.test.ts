@@ -1,14 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/kit/json.ts";
 import type { GatewayConfig } from "../../../core/config/schema.ts";
 import { writeConfig } from "../../../core/config/config.ts";
 import { loadConfig } from "../../../core/file/load.ts";
 import { rounds } from "../../fixtures/ci.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const amount = fc.integer({ min: 1, max: 100_000 });
 const duration = fc.oneof(
@@ -118,8 +117,7 @@ function write(inForce: GatewayConfig): string {
 const CONFIGS = Number(process.env["IDENTITY_CONFIGS"] ?? rounds(75));
 
 it("text to Config to text to Config is the identity", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-identity-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const environment = { A: "a variable", PORT: "9000", LEVEL: "warn" };
   const read = async (text: string) =>
     (await loadConfig(join(folder, "gateway.yaml"), { text, environment })).config.values;

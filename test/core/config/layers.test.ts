@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
@@ -8,10 +7,11 @@ import { findConfig, loadConfig } from "../../../core/file/load.ts";
 import type { GatewayError } from "../../../core/kit/errors.ts";
 import { valueLines, valuesBelow } from "../../../core/cli/config-values.ts";
 import type { ConfigEdit } from "../../../core/config/edit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-layers-"));
+  folder = makeFolder();
 });
 
 async function write(files: Readonly<Record<string, string>>): Promise<string> {

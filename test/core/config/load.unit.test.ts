@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
@@ -8,10 +7,11 @@ import { findConfig, loadConfig } from "../../../core/file/load.ts";
 import { maskConfig } from "../../../core/kit/mask.ts";
 import { maskGatewayConfig } from "../../../core/config/shown.ts";
 import type { GatewayError } from "../../../core/kit/errors.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 let folder: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-load-"));
+  folder = makeFolder();
 });
 
 async function write(name: string, text: string): Promise<string> {

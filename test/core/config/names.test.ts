@@ -1,17 +1,16 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
 import { createGateway, type GatewayError } from "../../../core/index.ts";
 import type { GatewayConfigInput } from "../../../core/config/schema.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const NAMES = ["..", ".", "__proto__", "constructor", "valueOf", "mcp"];
 
 async function load(text: string, name = "gateway.yaml"): Promise<unknown> {
-  const folder = await mkdtemp(join(tmpdir(), "names-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   await writeFile(join(folder, name), text);
   return new ConfigFile(join(folder, name), { environment: {} }).load();
 }

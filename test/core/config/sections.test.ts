@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
@@ -9,6 +8,7 @@ import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
 import { createGateway, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** A plugin in a file of its own, whose rooms are tools. */
 const ROOMS = `import { definePlugin } from "propylon";
@@ -27,10 +27,10 @@ export default definePlugin({
 `;
 
 async function write(yaml: string, plugin = ROOMS): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "sections-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, "rooms.ts"), plugin);
-  await writeFile(join(folder, "more.ts"), plugin.replace('name: "rooms"', 'name: "more"'));
+  const folder = makeFolder({
+    "rooms.ts": plugin,
+    "more.ts": plugin.replace('name: "rooms"', 'name: "more"'),
+  });
   const file = join(folder, "gateway.yaml");
   await writeFile(file, yaml);
   return file;

@@ -1,7 +1,6 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
 import { findTarget } from "../../../core/cli/target.ts";
 import { check } from "../../../core/gateway/check/check.ts";
@@ -9,6 +8,7 @@ import { issuesOf } from "../../../core/config/issue.ts";
 import { toGatewayError } from "../../../core/kit/errors.ts";
 import { loadConfig } from "../../../core/file/load.ts";
 import { definePlugin, type AnyPlugin } from "../../../core/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const limits = definePlugin({
   name: "limits",
@@ -37,8 +37,7 @@ const limits = definePlugin({
 const plain = (name: string): AnyPlugin => definePlugin({ name, setup() {} });
 
 async function told(options: string): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "sentences-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, `plugins:\n  limits: ${options}\n`);
   const loaded = await loadConfig(file, { environment: {} });
@@ -96,8 +95,7 @@ it.each(["127.0.0.1:8080", "localhost:8080/mcp", "[::1]:8080", "gateway.internal
 );
 
 it("19: a number and a truth where a text is wanted are to be put in quotes, and are not repeated", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "sentences-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(
     file,

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../core/file/load.ts";
@@ -7,6 +6,7 @@ import type { WatchOptions } from "../../../core/gateway/check/config-source.ts"
 import { ConfigWatcher } from "../../../core/file/watch.ts";
 import { replaceFile } from "../../../core/kit/replace-file.ts";
 import { toGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 type Event = { name: string } | { error: GatewayError };
 
@@ -72,7 +72,7 @@ async function nextGood(): Promise<{ name: string }> {
 }
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-watch-"));
+  folder = makeFolder();
   file = join(folder, "gateway.yaml");
   await writeFile(file, "name: one\n");
   events = new Events();

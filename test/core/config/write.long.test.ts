@@ -1,16 +1,6 @@
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmod,
-  lstat,
-  mkdtemp,
-  readdir,
-  readFile,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
@@ -19,6 +9,7 @@ import { parse } from "yaml";
 import { replaceFile, sweepTemporary } from "../../../core/kit/replace-file.ts";
 import type { ConfigEdit } from "../../../core/config/edit.ts";
 import { applyEdits, draftConfig, readVersion } from "../../../core/file/write.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** `npm run campaign -- write` makes it 1,000. */
 const KILLS = Number(process.env["WRITE_KILLS"] ?? 5);
@@ -39,7 +30,7 @@ future:
 
 let file: string;
 beforeEach(async () => {
-  file = join(await mkdtemp(join(tmpdir(), "propylon-write-")), "gateway.yaml");
+  file = join(makeFolder(), "gateway.yaml");
   await writeFile(file, TEXT);
 });
 

@@ -1,12 +1,12 @@
 import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 it("M005: a listener takes its certificate from the config, and the description says which ones speak TLS", async () => {
   const tls = makeCertificate();
@@ -63,8 +63,7 @@ it("a warning says what, where in the config, and what to do", async () => {
 
 /** A key pair for this test run only: nothing secret is kept in the repository. */
 function makeCertificate(): { readonly cert: string; readonly key: string } {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-describe-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
   const made = makeAuthority({ name: "localhost", hosts: ["localhost", "127.0.0.1"] });
   writeFileSync(cert, made.cert);

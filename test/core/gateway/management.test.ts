@@ -1,10 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtempSync } from "node:fs";
-import { chmod, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { once } from "node:events";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { parse } from "yaml";
@@ -19,6 +17,7 @@ import {
   type ReloadReport,
 } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const TEXT = `# ours
 listeners:
@@ -49,7 +48,7 @@ const shop = definePlugin({
 let folder: string;
 let file: string;
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-control-"));
+  folder = makeFolder();
   file = join(folder, "gateway.yaml");
   await writeFile(file, TEXT);
   setups.length = 0;
@@ -84,7 +83,7 @@ async function withoutRights(work: () => Promise<unknown>): Promise<unknown> {
 
 /** A container may be root and still not be allowed to. */
 const canMount = ((): boolean => {
-  const probe = mkdtempSync(join(tmpdir(), "propylon-mount-"));
+  const probe = makeFolder();
   try {
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=4k", "tmpfs", probe], { stdio: "ignore" });
     execFileSync("umount", [probe], { stdio: "ignore" });

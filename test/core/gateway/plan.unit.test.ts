@@ -1,6 +1,5 @@
 import { ServerTypes } from "propylon/kit";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { pino } from "pino";
@@ -15,6 +14,7 @@ import {
   type ReloadReport,
 } from "../../../core/index.ts";
 import type { ReloadPlan } from "../../../core/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const Base = defineService<string>("base");
 const config = z.strictObject({
@@ -96,8 +96,7 @@ function changesIn({ plugins, servers }: ReloadReport): number {
 const EDITS = Number(process.env["PLAN_EDITS"] ?? 150);
 
 it("plan says what a reload does, of random edits, and refuses what it refuses in the same words", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-plan-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.json");
   await writeFile(file, "{}");
   const log = pino({ enabled: false });
@@ -124,8 +123,7 @@ it("plan says what a reload does, of random edits, and refuses what it refuses i
 });
 
 it("an option that needs more than the store can do is told at its place, before the store is opened", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-plan-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, "{}");
   const log = pino({ enabled: false });

@@ -1,13 +1,13 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it } from "vitest";
 import type { GatewayError } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 async function listening() {
-  const file = join(await mkdtemp(join(tmpdir(), "propylon-failure-")), "gateway.yaml");
+  const file = join(makeFolder(), "gateway.yaml");
   await writeFile(file, "listeners: { main: { port: 0 } }\n");
   const lines: string[] = [];
   const log = pino({ level: "error" }, { write: (line: string) => void lines.push(line) });

@@ -1,12 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeAuthority } from "../../fixtures/certificate.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { drainSocket, openRig, type Rig } from "./wire.ts";
 
 let rig: Rig;
@@ -16,7 +16,7 @@ let key: string;
 
 beforeAll(async () => {
   // A key pair for this test run only: nothing secret is kept in the repository.
-  folder = mkdtempSync(join(tmpdir(), "propylon-tls-"));
+  folder = makeFolder();
   cert = join(folder, "cert.pem");
   key = join(folder, "key.pem");
   const made = makeAuthority({ name: "localhost", hosts: ["localhost", "127.0.0.1"] });
@@ -30,7 +30,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await rig.listener.close(0);
-  rmSync(folder, { recursive: true });
 });
 
 async function get(

@@ -1,10 +1,11 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createFileGateway, definePlugin } from "../../../core/index.ts";
 import { Files } from "../../../core/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** Says what its files say. */
 const reader = definePlugin({
@@ -23,7 +24,7 @@ const reader = definePlugin({
 });
 
 async function startReader(files: Record<string, string>) {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-sources-"));
+  const folder = makeFolder();
   const write = (name: string, text: string) => writeFile(join(folder, name), text);
   await write(
     "gateway.yaml",

@@ -1,20 +1,19 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { requireProgram } from "../../fixtures/programs.ts";
 import { childEnvironment } from "../../../core/kit/environment.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { children, descriptors, fixture, record } from "./kit.ts";
 
 const child = fixture("child.mjs");
 let folder: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), "propylon-launch-"));
+  folder = makeFolder();
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("launch of a child", () => {
   it("says that a command is missing and what to do", async () => {

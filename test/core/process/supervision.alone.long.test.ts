@@ -1,11 +1,11 @@
 import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 import { type Process, children, descriptors, fixture, isAlive, record } from "./kit.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
@@ -98,7 +98,7 @@ describe("death of the gateway", () => {
 
   // Node 20 runs no TypeScript: the gateway of these tests is compiled as the package is.
   beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "propylon-gateway-"));
+    folder = makeFolder();
     const options =
       "--ignoreConfig --noCheck --module nodenext --target es2023 --rewriteRelativeImportExtensions --rootDir . --outDir";
     const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -111,7 +111,6 @@ describe("death of the gateway", () => {
     );
     stdio = join(folder, "core/kit/process/stdio.js");
   });
-  afterAll(() => rmSync(folder, { recursive: true }));
 
   interface Started {
     readonly gateway: ChildProcessByStdio<Writable, Readable, null>;

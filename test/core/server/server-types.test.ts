@@ -1,8 +1,7 @@
 import { ServerTypes, Management } from "propylon/kit";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { loadConfig } from "../../../core/file/load.ts";
@@ -21,6 +20,7 @@ import type { ManagedServer, ServerEvent } from "../../../core/kit.ts";
 import { EMPTY_CATALOGUE } from "../../../core/internal.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { propylon } from "../cli/propylon.ts";
 
 /** A server that writes down its life and says its greeting. */
@@ -289,8 +289,7 @@ describe("an entry that is wrong", () => {
   });
 
   it("M013: is told with place, sentence and next step, on start as in check", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "gateway.yaml");
     const lines = async (text: string): Promise<string[]> => {
       await writeFile(file, text);
@@ -326,8 +325,7 @@ describe("an entry that is wrong", () => {
   });
 
   it("is told by the check, before any plugin is set up; variables are numbers there too", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "gateway.yaml");
     const counters = definePlugin({
       name: "counters",
@@ -367,12 +365,9 @@ describe("an entry that is wrong", () => {
   });
 
   it("relative paths start at the config, wherever the command runs", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    await writeFile(
-      join(folder, "api.json"),
-      '{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{}}',
-    );
+    const folder = makeFolder({
+      "api.json": '{"openapi":"3.1.0","info":{"title":"t","version":"1"},"paths":{}}',
+    });
     const file = join(folder, "gateway.yaml");
     const baseUrl = "http://127.0.0.1:1";
     await writeFile(
@@ -390,8 +385,7 @@ describe("an entry that is wrong", () => {
   });
 
   it("M006: names of transports still mean transports", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-types-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "gateway.json");
     for (const type of [
       "streamable_http",

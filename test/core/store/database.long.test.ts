@@ -1,7 +1,5 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, sql } from "kysely";
@@ -17,6 +15,7 @@ import { openDriver as openSqlite } from "../../../plugins/sqlite/driver.ts";
 import { optionsSchema as sqliteOptions } from "../../../plugins/sqlite/options.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { freshSchema, hasPostgres, openDriver } from "../../plugins/postgres/kit.ts";
 import { migrations } from "./migrations.mjs";
 import { PATIENCE } from "../../fixtures/ci.ts";
@@ -45,8 +44,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 function createFile(): Place {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-database-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const store = `sqlite:${join(folder, "gateway.db")}`;
   const options = sqliteOptions.parse({});
   return { store, open: () => openSqlite(store, { folder, options, log }) };

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import {
@@ -8,6 +7,7 @@ import {
   setupGateway,
   type FakeUpstream,
 } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const behind = (shop: FakeUpstream) =>
   setupGateway({ config: { servers: { shop: { url: shop.url } } } });
@@ -96,8 +96,7 @@ describe("fakeUpstream", () => {
 
 describe("setupGateway", () => {
   it("puts every listener of a file on a free port, those that agents and plugins bring too", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-testing-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "gateway.yaml");
     await writeFile(
       file,

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { request } from "node:http";
 import sqlite from "../../../plugins/sqlite/index.ts";
@@ -9,22 +8,16 @@ import { Store } from "propylon/store";
 import { setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { propylon, spawnPropylon } from "../../core/cli/propylon.ts";
 import { callText } from "./kit.ts";
 
 const MARK = "\uFEFF";
 
-function createFolder(files: Readonly<Record<string, string>> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), "field-config-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return folder;
-}
-
 describe("files of an editor that begins them with a byte order mark", () => {
   it("rest-11: the first variable of .env has its name, for the command line", async () => {
-    const cwd = createFolder({
+    const cwd = makeFolder({
       ".env": `${MARK}KEY_A=plain\r\nKEY_B=two\r\n`,
       "gateway.yaml": 'name: "${KEY_A}"\n',
     });
@@ -32,7 +25,7 @@ describe("files of an editor that begins them with a byte order mark", () => {
   });
 
   it("rest-11: so it has in a config that is marked, too, and in a running gateway", async () => {
-    const folder = createFolder({
+    const folder = makeFolder({
       ".env": `${MARK}KEY_A=plain\nKEY_B=two\n`,
       "gateway.yaml": `${MARK}name: "\${KEY_A}-\${KEY_B}"\n`,
     });
@@ -41,9 +34,9 @@ describe("files of an editor that begins them with a byte order mark", () => {
   });
 
   it("rest-11: so it has in the file of propylon mcpo --env-path", async () => {
-    const said = join(createFolder(), "said");
+    const said = join(makeFolder(), "said");
     const script = `require("node:fs").writeFileSync(${JSON.stringify(said)}, process.env.KEY_A ?? "nothing")`;
-    const cwd = createFolder({ "mine.env": `${MARK}KEY_A=plain\nKEY_B=two\n` });
+    const cwd = makeFolder({ "mine.env": `${MARK}KEY_A=plain\nKEY_B=two\n` });
     const words = ["mcpo", "--port", "0", "--env-path", "mine.env", "--"];
     const child = spawnPropylon([...words, process.execPath, "-e", script], { cwd });
     onTestFinished(() => void child.kill("SIGKILL"));
@@ -122,7 +115,7 @@ const filler = definePlugin({
 describe("a store whose file is full", () => {
   it("rest-13: calls go on, and the log says that it is full and nothing of undoing", async () => {
     const lines: string[] = [];
-    const folder = createFolder();
+    const folder = makeFolder();
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
     const { client, gateway } = await setupGateway({
       log,

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import {
   discoverAuthorizationServerMetadata,
@@ -17,6 +15,7 @@ import { definePlugin, type ResourceHandle } from "propylon";
 import { connectClient, connectModernClient, setupGateway } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FaultProxy } from "../../fixtures/faults/proxy.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 
 const URI = "films://list";
@@ -83,8 +82,7 @@ describe("a client whose stream was away", () => {
   it.each(["memory", "sqlite"])(
     "mcp-11: hears of the resource that changed meanwhile, with the store %s",
     async (kind) => {
-      const folder = mkdtempSync(join(tmpdir(), "field-gap-"));
-      onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+      const folder = makeFolder();
       const store = kind === "memory" ? kind : `sqlite:${join(folder, "g.db")}`;
       const { proxy, far, change } = await start({ store });
       const { client } = await connect(far);

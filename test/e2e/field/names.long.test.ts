@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import openapi from "../../../plugins/openapi/index.ts";
 import { connectModernClient } from "propylon/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { anyTool, fieldServer } from "../../fixtures/field/servers.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { callText, serverIsReady, startField, toolNames } from "./kit.ts";
 
 /** 51 characters: fits alone, and not with the name of either server before it. */
@@ -68,8 +68,7 @@ describe("two instances of one server with long names", () => {
 
 describe("a tool of a child that is starting", () => {
   const start = async () => {
-    const folder = mkdtempSync(join(tmpdir(), "field-gate-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = makeFolder();
     const gate = join(folder, "open");
     const servers = {
       late: fieldServer({

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { type Running, startPropylon } from "../../core/cli/propylon.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { type Message, Speaker } from "../speaker.ts";
 
 const SCRIPT = fileURLToPath(
@@ -39,7 +39,7 @@ export interface Scene {
  * @param key that the client of the scene sends
  */
 export async function openScene(config: object = {}, key?: string): Promise<Scene> {
-  const folder = await mkdtemp(join(tmpdir(), "hostile-"));
+  const folder = makeFolder();
   const [http, sse] = await Promise.all([serve("--http"), serve("--sse")]);
   const file = join(folder, "gateway.json");
   const child = { command: process.execPath, args: [SCRIPT, "--era", "legacy"] };
@@ -70,7 +70,6 @@ export async function openScene(config: object = {}, key?: string): Promise<Scen
       await speaker.close();
       const code = await gateway.stop();
       for (const { server } of [http, sse]) server.kill();
-      await rm(folder, { recursive: true });
       return code;
     },
   };

@@ -1,7 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeFolder } from "../../kit/folder.ts";
 import { Foe } from "./foe.ts";
 import { ProbedGateway } from "./gateway.ts";
 
@@ -34,7 +33,7 @@ export interface Scene {
 
 export async function openScene(): Promise<Scene> {
   const foe = await Foe.start();
-  const words = await mkdtemp(join(tmpdir(), "parrot-"));
+  const words = makeFolder();
   const gateway = await ProbedGateway.start((port) => ({
     listeners: { main: { port } },
     publicUrl: `http://127.0.0.1:${port}`,
@@ -93,7 +92,6 @@ export async function openScene(): Promise<Scene> {
     async close() {
       await gateway.stop();
       await foe.close();
-      await rm(words, { recursive: true });
     },
   };
 }

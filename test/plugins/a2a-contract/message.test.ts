@@ -16,7 +16,8 @@ import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import telemetry from "../../../plugins/telemetry/index.ts";
-import { folder, startRuntime } from "../a2a/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { startRuntime } from "../a2a/kit.ts";
 import { eventsIn, messageOf, post, send, startScripted } from "./kit.ts";
 
 const words = ({ artifacts = [] }: Task): string => textOf(artifacts.flatMap(({ parts }) => parts));
@@ -390,7 +391,7 @@ describe("what the runtime says of itself", () => {
       const { url } = await startRuntime({
         skills,
         options: {
-          workDir: await folder(),
+          workDir: makeFolder(),
           ...(compaction !== undefined && { sessions: { compaction } }),
         },
         plugins: [
@@ -408,7 +409,7 @@ describe("what the runtime says of itself", () => {
 
   it("R079: the config can say it differently", async () => {
     const manifest = { conformanceLevel: 1, runtime: { name: "x", version: "9", team: "t" } };
-    const file = join(await folder(), "runtime-contract.json");
+    const file = join(makeFolder(), "runtime-contract.json");
     const options = {
       manifest: { ...manifest, file },
       sessions: { compaction: false },

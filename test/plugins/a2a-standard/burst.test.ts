@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { folder, startRuntime } from "../a2a/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { startRuntime } from "../a2a/kit.ts";
 import { all, BINDINGS, connect, say, sending, text } from "./kit.ts";
 
 const CHUNK = "x".repeat(64 * 1024);
@@ -13,7 +14,7 @@ export default { run: ({ write }) => { for (let at = 0; at < ${COUNT}; at++) wri
 it.each(BINDINGS)(
   "a skill that writes 4 MiB in one tick reaches a client that reads, over %s",
   async (binding) => {
-    const cwd = await folder({ "skill.mjs": CODE });
+    const cwd = makeFolder({ "skill.mjs": CODE });
     const { url } = await startRuntime({
       cwd,
       skills: [{ id: "burst", function: "./skill.mjs", description: "For tests." }],

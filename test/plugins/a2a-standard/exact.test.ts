@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { folder, startRuntime } from "../a2a/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { startRuntime } from "../a2a/kit.ts";
 
 const NUMBERS = ["9007199254740993", "18446744073709551615", "1e400", "0.10000000000000000555"];
 
@@ -17,7 +18,7 @@ async function post(url: string, body: string): Promise<string> {
 
 async function start(): Promise<string> {
   const { url } = await startRuntime({
-    cwd: await folder({ "skill.mjs": SKILL }),
+    cwd: makeFolder({ "skill.mjs": SKILL }),
     skills: [{ id: "echo", description: "Echoes.", function: "./skill.mjs" }],
   });
   return url;

@@ -13,7 +13,8 @@ import {
 import { describe, expect, it, onTestFinished } from "vitest";
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
-import { folder, startRuntime, type TestRuntime } from "../a2a/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { startRuntime, type TestRuntime } from "../a2a/kit.ts";
 import { all, BINDINGS, connect, say, sending, text } from "./kit.ts";
 
 const PIECES = ["Hello ", "from ", "the skill"];
@@ -39,7 +40,7 @@ export default { run: (task) => MODES[task.text](task) };
 async function start(): Promise<TestRuntime> {
   const model = await startModel({ script: () => ({ text: WHOLE }) });
   onTestFinished(() => model.close());
-  const cwd = await folder({ "skill.mjs": CODE });
+  const cwd = makeFolder({ "skill.mjs": CODE });
   const program = `
     const pieces = ${JSON.stringify(PIECES)};
     const next = () => {

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Task, TaskPushNotificationConfig } from "@a2a-js/sdk";
 import { pino } from "pino";
@@ -9,6 +6,7 @@ import { setupGateway } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { Webhooks } from "../../../plugins/a2a/standard/push/webhook.ts";
 import type { Resolve } from "../../../core/kit/addresses.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { startReceiver, stateOf } from "./receiver.ts";
 import { BINDINGS, connect, rpc, say, sending, startTck, TCK } from "./kit.ts";
 
@@ -297,8 +295,7 @@ describe("T7: a webhook", () => {
 it("goes on behind a restart: what was not delivered is told again, under its id, and what comes is told", async () => {
   let isUp = false;
   const receiver = await startReceiver(() => (isUp ? 204 : 503));
-  const folder = await mkdtemp(join(tmpdir(), "a2a-push-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const start = () =>
     startTck({
       options: { push: { ...ALLOWED.push, retries: 10 } },

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { GatewayError, Principal } from "../../../core/index.ts";
 import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
-import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "../a2a/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, statesIn, type TestRuntime } from "../a2a/kit.ts";
 import { useServer as startNats } from "../nats/kit.ts";
 import { startServer as startPostgres } from "../postgres/kit.ts";
 import { storesOf } from "../../fixtures/stores.ts";
@@ -24,7 +25,7 @@ export default {
 
 /** Two gateways of one store. */
 async function start(store: string, auth?: object): Promise<[TestRuntime, TestRuntime]> {
-  const cwd = await folder({ "skill.mjs": SKILL });
+  const cwd = makeFolder({ "skill.mjs": SKILL });
   const skills = [{ id: "skill", function: "./skill.mjs" }];
   const config = { store, ...(auth && { auth }) };
   const options = { push: PUSH };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { textOf, type Message, type Task } from "../../../plugins/a2a/contract/index.ts";
-import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const FILES = {
   "flood.mjs": `export default { run({ text, write, artifact }) {
@@ -27,7 +28,7 @@ const FILES = {
 };
 
 async function start(skill: string, tasks: object = {}): Promise<TestRuntime> {
-  const cwd = await folder(FILES);
+  const cwd = makeFolder(FILES);
   const skills = [{ id: skill, function: `./${skill}.mjs` }];
   return startRuntime({ cwd, skills, options: { tasks } });
 }

@@ -7,7 +7,8 @@ import { freePort, testPlugin } from "../../../core/testing/index.ts";
 import a2a from "../../../plugins/a2a/index.ts";
 import { optionsSchema } from "../../../plugins/a2a/options.ts";
 import { pino } from "pino";
-import { folder, startRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { startRuntime } from "./kit.ts";
 
 const SKILL = { id: "find", description: "Finds.", tags: ["x"], tool: { server: "a", name: "b" } };
 const PATH = "/.well-known/agent-card.json";
@@ -197,7 +198,7 @@ describe("the options", () => {
   });
 
   it("R048: has the work directory of the container by default", async () => {
-    const workDir = await folder();
+    const workDir = makeFolder();
     vi.stubEnv("WORK_DIR", workDir);
     onTestFinished(() => void vi.unstubAllEnvs());
     const { runtime } = await startRuntime({

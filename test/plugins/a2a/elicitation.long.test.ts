@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { textOf, type Message, type Part, type Task } from "../../../plugins/a2a/contract/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
-import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 const upstream = (name: string): string =>
   fileURLToPath(new URL(`../../fixtures/upstreams/${name}.mjs`, import.meta.url));
@@ -183,7 +184,7 @@ describe("a tool that asks in place of an answer", () => {
 
 describe("a tool that a skill calls", () => {
   it("asks the sender of the message, one question after the other", async () => {
-    const cwd = await folder({
+    const cwd = makeFolder({
       "two.mjs": `export default { async run({ call }) {
         const answers = await Promise.all([call("real", "${ASKS}"), call("real", "${ASKS}")]);
         return answers.map(({ result }) => result.content[0].text).join("\\n");
@@ -198,7 +199,7 @@ describe("a tool that a skill calls", () => {
   });
 
   it("that is a skill itself works on its own, and not on the task of its caller", async () => {
-    const cwd = await folder({
+    const cwd = makeFolder({
       "outer.mjs": `export default { async run({ call }) {
         return (await call("a2a", "inner", { message: "x" })).result.content[0].text;
       } };`,
@@ -280,7 +281,7 @@ describe("many tasks at once", () => {
 });
 
 it("a task ends with whoever gave the answer and would not come back for it", async () => {
-  const cwd = await folder({
+  const cwd = makeFolder({
     "stay.mjs": `export default { async run({ call, signal, status }) {
       await call("real", "${ASKS}");
       status("staying");

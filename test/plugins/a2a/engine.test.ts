@@ -10,7 +10,8 @@ import {
 } from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask, TaskFilter } from "../../../plugins/a2a/service.ts";
 import { deferred } from "../../kit/deferred.ts";
-import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** A server with a tool that says what it is told, and one that waits. */
 function tools(held: { open?: Promise<void>; calls: number } = { calls: 0 }): AnyPlugin {
@@ -72,7 +73,7 @@ const functions = async (
   options: Record<string, unknown> = {},
 ): Promise<TestRuntime> =>
   startRuntime({
-    cwd: await folder(FUNCTIONS),
+    cwd: makeFolder(FUNCTIONS),
     skills: ids.map((id) => ({ id, function: `./${id}.mjs` })),
     options,
   });
@@ -132,7 +133,7 @@ describe("an end from outside", () => {
   });
 
   it("is the time that its skill has", async () => {
-    const cwd = await folder(FUNCTIONS);
+    const cwd = makeFolder(FUNCTIONS);
     const skills = [{ id: "deaf", function: "./deaf.mjs", timeout: "50ms" }];
     const { runtime } = await startRuntime({
       cwd,
@@ -254,7 +255,7 @@ describe("tasks", () => {
   });
 
   it("survive a reload, and go on with what is in force by then", async () => {
-    const cwd = await folder(FUNCTIONS);
+    const cwd = makeFolder(FUNCTIONS);
     const skills = [{ id: "ask", function: "./ask.mjs" }];
     const started = await startRuntime({ cwd, skills });
     const { runtime, gateway } = started;

@@ -8,7 +8,8 @@ import {
 } from "../../../plugins/a2a/contract/index.ts";
 import type { RunningTask } from "../../../plugins/a2a/service.ts";
 import { isAlive } from "../../fixtures/processes.ts";
-import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, type TestRuntime } from "./kit.ts";
 
 const NODE = process.execPath;
 
@@ -50,7 +51,7 @@ const pieces = (events: readonly StreamEvent[]): unknown[] =>
 
 describe("a command", () => {
   it("R048, R053: gets the text as its input and writes the artifact, in the work directory", async () => {
-    const workDir = await realpath(await folder());
+    const workDir = await realpath(makeFolder());
     const program = `
       process.stdin.setEncoding("utf8").on("data", (text) => (all += text)).on("end", () => {
         console.log(JSON.stringify({ all, cwd: process.cwd(), dir: process.env.WORK_DIR, task: process.env.TASK_ID,
@@ -87,7 +88,7 @@ describe("a command", () => {
       "console.log(JSON.stringify([process.env.CONTEXT_ID, process.env.TASK_ID, process.env.PATH]))";
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const message = say("go", { contextId: id });
     const running = await runtime.runtime().send(message, { principal: ALICE, id });
@@ -103,7 +104,7 @@ describe("a command", () => {
       "const { GITHUB_TOKEN, A2A_TEST_SECRET = null, A2A_TEST_GIVEN } = process.env; console.log(JSON.stringify({ GITHUB_TOKEN, A2A_TEST_SECRET, A2A_TEST_GIVEN }))";
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program], env: ["A2A_TEST_GIVEN"] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const { task } = await send(runtime, say("go"));
     expect(JSON.parse(words(task))).toEqual({
@@ -119,7 +120,7 @@ describe("a command", () => {
     const program = "console.error('no access with ' + process.env.GITHUB_TOKEN); process.exit(3)";
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const { task } = await send(runtime, say("go"));
     expect(task.status.state).toBe("failed");
@@ -133,7 +134,7 @@ describe("a command", () => {
       setTimeout(() => { process.stdout.write(bytes.subarray(1)); }, 50);`;
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const { task, events } = await send(runtime, say("go"));
     expect(words(task)).toBe("é");
@@ -149,7 +150,7 @@ describe("a command", () => {
         { id: "echo", command: [NODE, "-e", "console.log(process.argv[1])", "$(id); `id`"] },
         { id: "missing", command: ["there-is-no-such-program"] },
       ],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     expect(words((await send(runtime, say("go"))).task)).toBe("$(id); `id`\n");
     const { task } = await send(runtime, say("go", { metadata: { skill: "missing" } }));
@@ -160,7 +161,7 @@ describe("a command", () => {
     const program = "setInterval(() => process.stdout.write('x'.repeat(1000)), 1)";
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program], maxOutput: 5_000 }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const { task } = await send(runtime, say("go"));
     expect(reason(task)).toMatch(/wrote more than 5000 bytes/);
@@ -176,7 +177,7 @@ describe("a command", () => {
       setInterval(() => {}, 1000);`;
     const runtime = await startRuntime({
       skills: [{ id: "run", command: [NODE, "-e", program] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const running = await runtime.runtime().send(say("go"), { principal: ALICE });
     await expect.poll(() => words(running.task)).toMatch(/\d+\n/);
@@ -215,7 +216,7 @@ export default {
 describe("a function", () => {
   const start = async (): Promise<TestRuntime> =>
     startRuntime({
-      cwd: await folder({
+      cwd: makeFolder({
         "skill.mjs": CODE,
         "other.mjs": "export default { run: ({ text }) => 'other ' + text };",
       }),
@@ -268,7 +269,7 @@ describe("a function", () => {
   it("is a tool for MCP clients as well", async () => {
     const runtime = await startRuntime({
       client: true,
-      cwd: await folder({ "skill.mjs": CODE }),
+      cwd: makeFolder({ "skill.mjs": CODE }),
       skills: [{ id: "skill", function: "./skill.mjs" }],
     });
     const { tools } = await runtime.client.listTools();
@@ -291,7 +292,7 @@ describe("a function", () => {
   });
 
   it("that is none does not start", async () => {
-    const cwd = await folder({ "skill.mjs": "export default 1;" });
+    const cwd = makeFolder({ "skill.mjs": "export default 1;" });
     const starting = startRuntime({ cwd, skills: [{ id: "skill", function: "./skill.mjs" }] });
     await expect(starting).rejects.toThrow("./skill.mjs does not export a skill.");
   });

@@ -6,8 +6,9 @@ import { toolSkill } from "../../../plugins/a2a/executors/tool.ts";
 import { skillOptionsSchema } from "../../../plugins/a2a/options.ts";
 import type { Work } from "../../../plugins/a2a/tasks/task/work.ts";
 import { deferred } from "../../kit/deferred.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { messageOf } from "../a2a-contract/kit.ts";
-import { ALICE, folder, say, startRuntime } from "./kit.ts";
+import { ALICE, say, startRuntime } from "./kit.ts";
 
 const NODE = process.execPath;
 const MIB = 1_048_576;
@@ -18,7 +19,7 @@ const reason = ({ status }: Task): string => textOf(status.message?.parts ?? [])
 async function complaintOf(program: string, env: string[] = []): Promise<string> {
   const runtime = await startRuntime({
     skills: [{ id: "run", command: [NODE, "-e", program], env }],
-    options: { workDir: await folder() },
+    options: { workDir: makeFolder() },
   });
   return reason(await (await runtime.runtime().send(say("go"), { principal: ALICE })).settled);
 }
@@ -45,7 +46,7 @@ describe("the last words of a program", () => {
   it("speak of the skill when it cannot be started", async () => {
     const runtime = await startRuntime({
       skills: [{ id: "run", command: ["no-such-program"] }],
-      options: { workDir: await folder() },
+      options: { workDir: makeFolder() },
     });
     const running = await runtime.runtime().send(say("go"), { principal: ALICE });
     expect(reason(await running.settled)).toMatch(/^Skill "run" cannot start: command "no-such/);
@@ -68,7 +69,7 @@ async function inTurns(turns: number, work: () => void): Promise<void> {
 }
 
 it("a cancel ends the task, whenever it comes: also in the moment when the task asks", async () => {
-  const cwd = await folder({
+  const cwd = makeFolder({
     "ask.mjs": `export default { run({ ask }) { ask("What?"); } };`,
   });
   const { runtime } = await startRuntime({ cwd, skills: [{ id: "ask", function: "./ask.mjs" }] });
@@ -114,7 +115,7 @@ describe("a reader that stalls", () => {
       16,
     ],
   ])("holds a bounded amount of what it is told: %s", async (_, head, body, most) => {
-    const cwd = await folder({
+    const cwd = makeFolder({
       "flood.mjs": `import { setImmediate as turn } from "node:timers/promises";
         export default { async run({ artifact, signal }) {
           const text = "x".repeat(${MIB});

@@ -1,8 +1,4 @@
 import { definePlugin, type GatewayConfigInput, type Principal } from "../../../core/index.ts";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { onTestFinished } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
 import a2a, { Runtime, type RuntimeService } from "../../../plugins/a2a/index.ts";
@@ -55,14 +51,6 @@ let count = 0;
 /** A message of the user with an id of its own. */
 export function say(text: string, rest: Partial<Message> = {}): Message {
   return { messageId: `message-${++count}`, role: "user", parts: [{ text }], ...rest };
-}
-
-/** A folder that goes with the test, with some files in it. */
-export async function folder(files: Readonly<Record<string, string>> = {}): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), "a2a-"));
-  onTestFinished(() => rm(path, { recursive: true, force: true }));
-  for (const [name, text] of Object.entries(files)) await writeFile(join(path, name), text);
-  return path;
 }
 
 /** The states that events tell of, in order. */

@@ -7,6 +7,7 @@ import type { StreamEvent, Task } from "../../../plugins/a2a/contract/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { storesOf } from "../../fixtures/stores.ts";
 import { deferred } from "../../kit/deferred.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { PUSH, send as request, webhooksOf } from "../a2a-standard/kit.ts";
 import { startReceiver, stateOf } from "../a2a-standard/receiver.ts";
@@ -14,7 +15,7 @@ import { startFleet } from "../../e2e/fleet.ts";
 import { startServer as startPostgres } from "../postgres/kit.ts";
 import nats from "../../../plugins/nats/index.ts";
 import { openDriver, useServer } from "../nats/kit.ts";
-import { ALICE, BOB, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { ALICE, BOB, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** What skills of this test tell, and wait for. */
 interface Stage {
@@ -67,7 +68,7 @@ async function start({
   globalThis.queueStage = { begun: [], held: opened };
   onTestFinished(() => open());
   const { url } = await useServer();
-  const cwd = await folder({ "skill.mjs": SKILL });
+  const cwd = makeFolder({ "skill.mjs": SKILL });
   const options = { execution: "queue", tasks, push };
   const one = (): Promise<TestRuntime> =>
     startRuntime({ cwd, skills, options, plugins, config: { store: url } });
@@ -434,7 +435,7 @@ describe("execution: queue", () => {
     const { url } = await useServer();
     const before = await openDriver(url);
     await before.close();
-    const cwd = await folder({ "skill.mjs": SKILL });
+    const cwd = makeFolder({ "skill.mjs": SKILL });
     const starting = startRuntime({
       cwd,
       skills: SKILLS,
@@ -448,7 +449,7 @@ describe("execution: queue", () => {
   });
 
   it("is refused with a store that hands out no work, with what to do", async () => {
-    const cwd = await folder({ "skill.mjs": SKILL });
+    const cwd = makeFolder({ "skill.mjs": SKILL });
     const starting = startRuntime({
       cwd,
       skills: [{ id: "skill", function: "./skill.mjs" }],

@@ -6,7 +6,8 @@ import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer, Script } from "../../fixtures/model/types.ts";
 import { deferred } from "../../kit/deferred.ts";
-import { ALICE, BOB, folder, say, startRuntime, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, BOB, say, startRuntime, type TestRuntime } from "./kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 const DEPLOYS = Number(process.env["DEPLOYS"] ?? 2);
@@ -17,7 +18,7 @@ async function createStage(
 ): Promise<{ model: ModelServer; start(): Promise<TestRuntime>; cwd: string }> {
   const model = await startModel({ script });
   onTestFinished(() => model.close());
-  const cwd = await folder();
+  const cwd = makeFolder();
   const start = (): Promise<TestRuntime> =>
     startRuntime({
       cwd,

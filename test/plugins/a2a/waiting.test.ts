@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
-import { ALICE, folder, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { ALICE, say, startRuntime, statesIn, type TestRuntime } from "./kit.ts";
 
 /** A runtime whose skill asks until it is told "done". */
 async function start(tasks: Readonly<Record<string, unknown>> = {}): Promise<TestRuntime> {
-  const cwd = await folder({
+  const cwd = makeFolder({
     "ask.mjs": `export default { run: ({ text, ask }) => text === "done" ? text : ask("What?") };`,
   });
   return startRuntime({ cwd, skills: [{ id: "ask", function: "./ask.mjs" }], options: { tasks } });

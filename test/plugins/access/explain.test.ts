@@ -10,7 +10,7 @@ import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import ratelimit from "../../../plugins/ratelimit/index.ts";
-import { temporaryFolder } from "../gating/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { crowd, headersOf, house, tokenOf, withRules, type Person } from "./kit.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
@@ -67,7 +67,7 @@ describe("the explanation", () => {
     const samples = fc.sample(fc.array(rule, { minLength: 1, maxLength: 6 }), 9);
     // Random rules may let next to nobody in.
     for (const [round, rules] of [[{ allow: ["*.*"] }], ...samples].entries()) {
-      const folder = await temporaryFolder();
+      const folder = makeFolder();
       const file = join(folder, "gateway.json");
       await writeFile(
         file,
@@ -155,7 +155,7 @@ describe("the explanation", () => {
   });
 
   it("names the rule, its file and line, and what would change it", async () => {
-    const file = join(await temporaryFolder(), "gateway.yaml");
+    const file = join(makeFolder(), "gateway.yaml");
     await writeFile(
       file,
       [

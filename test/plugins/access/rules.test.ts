@@ -12,7 +12,7 @@ import { Rule } from "../../../plugins/access/rule.ts";
 import access from "../../../plugins/access/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
-import { temporaryFolder } from "../gating/kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { crowd, headersOf, house, withRules, type Person } from "./kit.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
@@ -233,7 +233,7 @@ describe("rules of a gateway", () => {
   });
 
   it("change by a reload: lists follow, clients are told, and a place is that of the file", async () => {
-    const file = join(await temporaryFolder(), "gateway.yaml");
+    const file = join(makeFolder(), "gateway.yaml");
     const write = (rules: string): Promise<void> =>
       writeFile(
         file,

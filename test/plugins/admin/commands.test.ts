@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, vi } from "vitest";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { calls, stderr } from "../../../plugins/admin/watch-commands.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 
 /** What a command prints. */
@@ -56,12 +56,9 @@ it("propylon calls lists what runs and ends one", async () => {
 });
 
 it("propylon stderr prints the last lines, with what a terminal would obey made visible", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "stderr-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await writeFile(
-    join(folder, "child.mjs"),
-    String.raw`console.error("first"); console.error("\u001b[2Jcleared"); process.exit(1);`,
-  );
+  const folder = makeFolder({
+    "child.mjs": String.raw`console.error("first"); console.error("\u001b[2Jcleared"); process.exit(1);`,
+  });
   const file = join(folder, "gateway.yaml");
   await writeFile(
     file,

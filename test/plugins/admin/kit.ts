@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** The server that does what it is told. */
 export const SCRIPTED = fileURLToPath(
@@ -29,8 +28,7 @@ type Json = any;
 
 /** Runs a config file; `\${SCRIPTED}` in it is the scripted server. */
 export async function startManaged(text: string): Promise<ManagedGateway> {
-  const folder = await mkdtemp(join(tmpdir(), "admin-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, text.replaceAll("${SCRIPTED}", SCRIPTED));
   const { gateway, url } = await setupGateway({ file, client: false });

@@ -1,11 +1,11 @@
 import { type Panel, Panels } from "propylon/panels";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createFileGateway, definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const TABLE = { from: "GET /_meta/jobs", rows: "/jobs", columns: [{ label: "Id", value: "/id" }] };
 const JOBS: Panel = {
@@ -252,8 +252,7 @@ it("takes the same shape of a path, a query, and a form that only asks", async (
 });
 
 it("a plugin file in a folder without node_modules adds a panel", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "panels-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const text = `import { definePlugin } from "propylon";
 import { Panels } from "propylon/panels";
 export default definePlugin({

@@ -1,10 +1,10 @@
-import { rm, writeFile, mkdtemp } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 
 const operator = createKey("operator");
@@ -22,8 +22,7 @@ process.exit(1);
 `;
 
 async function start() {
-  const folder = await mkdtemp(join(tmpdir(), "stderr-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(join(folder, "child.mjs"), CHILD);
   await writeFile(

@@ -1,14 +1,13 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { definePlugin, type PluginContext } from "propylon";
 import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway } from "propylon/testing";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { CallServer } from "../../../plugins/agents/loop/calls.ts";
 import { Toolbox } from "../../../plugins/agents/loop/toolbox.ts";
 import gating, { Gating, type GatingService } from "../../../plugins/gating/index.ts";
 import { followOrders } from "../../fixtures/model/orders.mjs";
+import { makeFolder } from "../../kit/folder.ts";
 import { modelOf, run, start, user } from "./start.ts";
 
 const bin = (name: string): string =>
@@ -26,10 +25,7 @@ interface Surroundings {
 
 /** A gateway with real files and a real memory, and a way into its pipeline as the agent. */
 async function setup(): Promise<Surroundings> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-loop-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await writeFile(join(folder, "a.txt"), "alpha");
-  await writeFile(join(folder, "b.txt"), "beta");
+  const folder = makeFolder({ "a.txt": "alpha", "b.txt": "beta" });
   let door: PluginContext<unknown, { flags: typeof Gating }> | undefined;
   const keyhole = definePlugin({
     name: "keyhole",

@@ -1,19 +1,16 @@
 import { definePlugin } from "../../../core/index.ts";
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { createPrincipal } from "../../../core/kit.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import progress from "../../../plugins/progress/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { ask, connect, setupTeam } from "./kit.ts";
 
 /** A folder with the code of an agent. */
 async function folderWith(code: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-code-"));
-  await writeFile(join(folder, "agent.ts"), code);
+  const folder = makeFolder({ "agent.ts": code });
   return folder;
 }
 

@@ -1,12 +1,12 @@
 import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { pino } from "pino";
 import { createFileGateway } from "../../../core/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
+import { makeFolder } from "../../kit/folder.ts";
 import { ask, connect, optionsOf, setupTeam } from "./kit.ts";
 
 const MESSAGE = { message: "hi" };
@@ -102,7 +102,7 @@ describe("a reload", () => {
   });
 
   it("takes in what the files of agents say by then", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-agents-"));
+    const folder = makeFolder();
     const model = await startModel({ script: () => ({ text: "ok" }) });
     onTestFinished(() => model.close());
     const write = (name: string, text: string) => writeFile(join(folder, name), text);

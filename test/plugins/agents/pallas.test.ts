@@ -1,7 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { importPallas, type PallasFiles } from "../../../plugins/agents/pallas/pallas.ts";
 import { readPython } from "../../../plugins/agents/pallas/python.ts";
@@ -15,6 +14,7 @@ import agents from "../../../plugins/agents/index.ts";
 import health from "../../../plugins/health/index.ts";
 import progress from "../../../plugins/progress/index.ts";
 import registry from "../../../plugins/registry/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const TOPOLOGY = `
 name: pallas
@@ -82,8 +82,7 @@ function filesOf(config = CONFIG): PallasFiles {
 
 describe("import of a Pallas deployment", () => {
   it("issue 25: prints a config that editors complete, and in which they find no fault", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "propylon-pallas-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const folder = makeFolder();
     const files = {
       "agents.yaml": TOPOLOGY,
       "fastagent.config.yaml": CONFIG,

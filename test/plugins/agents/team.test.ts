@@ -1,5 +1,4 @@
-import { mkdtemp, readFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { pino } from "pino";
@@ -8,6 +7,7 @@ import { createFileGateway, type Gateway } from "../../../core/index.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServer } from "../../fixtures/model/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const FILE = new URL("../../../playground/team/gateway.yaml", import.meta.url).pathname;
 
@@ -71,7 +71,7 @@ let folder: string;
 
 beforeAll(async () => {
   model = await startModel();
-  folder = await mkdtemp(join(tmpdir(), "propylon-team-"));
+  folder = makeFolder();
   const ports = ["PORT", "REGISTRY_PORT", "RESEARCH_PORT", "ENGINEERING_PORT", "ORCHESTRATOR_PORT"];
   gateway = await createFileGateway(FILE, {
     environment: {

@@ -1,9 +1,9 @@
-import { mkdtemp, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { definePlugin, type Json } from "../../../core/index.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { connect, setupTeam } from "./kit.ts";
 
 const TRACE = {
@@ -36,7 +36,7 @@ const useTool = ({ turn, tools }: { turn: number; tools: readonly { name: string
 
 it("R010: trace context goes through agents of every kind to their tools without telemetry, and nothing else of _meta does", async () => {
   const { seen, plugin } = createProbe();
-  const cwd = await mkdtemp(join(tmpdir(), "propylon-trace-"));
+  const cwd = makeFolder();
   const code = 'export default { run: async ({ call }) => (await call("probe", "look")).text };';
   await writeFile(join(cwd, "code.mjs"), code);
   const { urlOf } = await setupTeam({

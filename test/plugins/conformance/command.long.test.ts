@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 import type { Report } from "../../../plugins/conformance/report.ts";
 import { freePort } from "../../../core/testing/index.ts";
 import { propylon, propylonEach, spawnPropylon } from "../../core/cli/propylon.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { commandOf } from "./runtime.ts";
 
 const runtime = ["conformance", "runtime"];
@@ -20,8 +21,7 @@ it("R060, R082: 0 and a table for the reference server, started with its command
 });
 
 it("R060: 1 for a runtime below level 1, with its requirement in every format", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-report-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [json, junit] = [join(folder, "r.json"), join(folder, "r.xml")];
   const files = ["--json", json, "--junit", junit, "--failing", "fail"];
   const command = commandOf("full", "failed-without-message");

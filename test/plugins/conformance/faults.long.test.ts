@@ -1,7 +1,7 @@
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 import { check, commandOf, ORDERS, troubleIn } from "./runtime.ts";
 
 /** A runtime in a few lines: `answer` is what it does with a message. */
@@ -16,11 +16,10 @@ function runtimeThat(answer: string): readonly string[] {
 
 /** Where the kit makes the folders of the runtimes that it starts. */
 function temporaries(): () => string[] {
-  const folder = mkdtempSync(join(tmpdir(), "kit-"));
+  const folder = makeFolder();
   vi.stubEnv("TMPDIR", folder);
   onTestFinished(() => {
     vi.unstubAllEnvs();
-    rmSync(folder, { recursive: true });
   });
   return () => readdirSync(folder);
 }
@@ -42,7 +41,7 @@ it("a runtime that answers too slowly is said to, with the time it had", async (
 });
 
 it("a runtime that does not start a second time loses nothing of what was found before", async () => {
-  const flag = join(mkdtempSync(join(tmpdir(), "kit-")), "started");
+  const flag = join(makeFolder(), "started");
   const [program = "", ...rest] = commandOf("full");
   const once = `const fs = require("node:fs");
     if (fs.existsSync(${JSON.stringify(flag)})) process.exit(1);

@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServerRequest, ScriptedReply } from "../../fixtures/model/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { check, ORDERS, troubleIn } from "./runtime.ts";
 
 const MAIN = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
@@ -44,8 +44,7 @@ function configOf(model: string): object {
 it("R012, R013, R014, R032, R072: an agent of ours, started by the command line, reaches level 3", async () => {
   const model = await startModel({ script: follow });
   onTestFinished(() => model.close());
-  const folder = mkdtempSync(join(tmpdir(), "propylon-own-agent-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const config = join(folder, "gateway.json");
   writeFileSync(config, JSON.stringify(configOf(model.url)));
   const report = await check({

@@ -6,8 +6,9 @@ import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { fakeUpstream, freePort } from "../../../core/testing/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { startHostProcess } from "./host-process.ts";
-import { type AgentView, createFolder, type InstanceView, setupConsole } from "./kit.ts";
+import { type AgentView, type InstanceView, setupConsole } from "./kit.ts";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 /** Neither npm nor apt has these packages, so not in CI either: these name interpreters that do. */
@@ -70,7 +71,7 @@ it("18: the Python client uses an agent of the picker, with its health and neste
 it("18: fast-agent uses an agent of the picker as one of its servers", async () => {
   await requireModule(FAST_AGENT_PYTHON, "mcp_agent.core.fastagent");
   const url = await startAgent();
-  const folder = createFolder();
+  const folder = makeFolder();
   const config = join(folder, "fastagent.config.yaml");
   const logger =
     "logger: { type: none, progress_display: false, show_chat: false, show_tools: false }";

@@ -7,8 +7,8 @@ import { onTestFinished } from "vitest";
 import { startModel } from "../../fixtures/model/model.mjs";
 import type { ModelServerOptions } from "../../fixtures/model/types.ts";
 import { mortal } from "../../fixtures/process/mortal.mjs";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
-import { createFolder } from "./kit.ts";
 
 const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));
 
@@ -33,7 +33,7 @@ export interface HostSetup {
 export async function startHostProcess(setup: HostSetup): Promise<HostProcess> {
   const model = await startModel({ script: setup.script });
   onTestFinished(() => model.close());
-  const file = join(createFolder(), "gateway.json");
+  const file = join(makeFolder(), "gateway.json");
   writeFileSync(file, JSON.stringify(configOf(setup, model.url)));
   const url = `http://127.0.0.1:${setup.port}`;
   let child: ChildProcess | undefined;

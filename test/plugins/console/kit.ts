@@ -1,8 +1,6 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, onTestFinished } from "vitest";
@@ -10,6 +8,7 @@ import { setupGateway, type GatewaySetup } from "../../../core/testing/index.ts"
 import consolePlugin from "../../../plugins/console/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import type { ScriptedIssuer } from "./scripted-issuer.ts";
 
 /** Options of a console whose agents are asked for their health each second, and have as long for it as a busy machine needs. */
@@ -70,13 +69,6 @@ export interface TestConsole {
   readonly close: () => Promise<void>;
 }
 
-/** A folder that goes with the running test. */
-export function createFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-console-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
-
 /** Options for an issuer that is asked as seldom as can be. */
 export function withIssuer(issuer: ScriptedIssuer, more: object = {}): Record<string, unknown> {
   const [username, password] = issuer.account.split(":");
@@ -93,7 +85,7 @@ export function withIssuer(issuer: ScriptedIssuer, more: object = {}): Record<st
 export async function setupConsole(
   options: Record<string, unknown>,
   {
-    folder = createFolder(),
+    folder = makeFolder(),
     config,
     plugins = [sqlite],
     ...setup

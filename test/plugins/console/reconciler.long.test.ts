@@ -21,7 +21,8 @@ import { TeamRows } from "../../../plugins/console/data/team-rows.ts";
 import { ConsoleTeams } from "../../../plugins/console/console-teams.ts";
 import { Workspaces } from "../../../plugins/console/agents/workspaces.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
-import { createFolder, SECRET_KEY } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { SECRET_KEY } from "./kit.ts";
 import { startRealIssuer } from "./real-issuer.ts";
 import {
   type Fault,
@@ -50,7 +51,7 @@ async function openStore(): Promise<Holder> {
       context = gateway;
     },
   });
-  const store = `sqlite:${join(createFolder(), "gateway.db")}`;
+  const store = `sqlite:${join(makeFolder(), "gateway.db")}`;
   await setupGateway({ plugins: [sqlite, holder], config: { store }, client: false });
   return context!;
 }

@@ -3,8 +3,9 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Fernet } from "propylon/kit";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
-import { createFolder, type InstanceView, SECRET_KEY, setupConsole, withIssuer } from "./kit.ts";
+import { type InstanceView, SECRET_KEY, setupConsole, withIssuer } from "./kit.ts";
 import { jtiOf, startIssuer } from "./scripted-issuer.ts";
 
 const row = async (folder: string): Promise<Record<string, unknown>> => {
@@ -200,7 +201,7 @@ it("T178: what a console of another account has is neither seen nor changed", as
 });
 
 it("T154, T156: instances of before there was an issuer work, and become teams once there is one", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   const before = await setupConsole({ allowedAddresses: ["127.0.0.1"] }, { folder });
   const { id, ...made } = await before.register("Kottos");
   expect(made).toMatchObject({ pallas_team_mnemosyne_status: null, token: "none" });
@@ -213,7 +214,7 @@ it("T154, T156: instances of before there was an issuer work, and become teams o
 });
 
 it("a key that is gone is told, and the token is not counted as shown", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   const issuer = await startIssuer();
   const before = await setupConsole(withIssuer(issuer), { folder });
   const { id } = await before.register("Kottos");

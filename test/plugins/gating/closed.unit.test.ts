@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { StateFile } from "../../../plugins/gating/flags/file.ts";
 import { FlagStore } from "../../../plugins/gating/flags/flag-store.ts";
-import { temporaryFolder } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 it("a store that is closed takes its file no more, whatever it hears then", async () => {
-  const path = join(await temporaryFolder(), "state.json");
+  const path = join(makeFolder(), "state.json");
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
   const log = { warn() {} } as never;

@@ -5,10 +5,11 @@ import { definePlugin, createFileGateway } from "propylon";
 import { Management } from "propylon/kit";
 import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
-import { serveEverything, temporaryFolder, whenListed } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { serveEverything, whenListed } from "./kit.ts";
 
 it("M016, M023, M098, M104: beside the config file, read at the start, kept by a reload that changes the plugin, back after a restart", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const file = join(folder, "team.yaml");
   const upstream = await serveEverything();
   const write = (max: number) =>
@@ -73,7 +74,7 @@ plugins:
 });
 
 it("a corrupt file refuses the reload that brings the plugin; the old config serves on", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const file = join(folder, "team.yaml");
   const config = "listeners: { main: { port: 0 } }\nplugins: { probe: {}";
   await writeFile(file, `${config} }\n`);

@@ -8,7 +8,7 @@ import { expect, it } from "vitest";
 import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
 import { withFlags, type FlagMap } from "../../../plugins/gating/flags/flags.ts";
 import type { Flag } from "propylon/plugins/gating";
-import { temporaryFolder } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** How often the writer is killed: few times in the suite, a thousand in `npm run campaign -- state`. */
 const KILLS = Number(process.env["STATE_KILLS"] ?? 4);
@@ -62,7 +62,7 @@ function textOf(flags: FlagMap): string {
 it(
   `M027, M104: killed ${KILLS} times while writing, the file is always readable and one of the states that were committed`,
   async () => {
-    const folder = await temporaryFolder();
+    const folder = makeFolder();
     const file = join(folder, "gateway_state.json");
     let flags: FlagMap = new Map();
     let written = 0;

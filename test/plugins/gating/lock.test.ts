@@ -4,10 +4,11 @@ import { createGateway } from "propylon";
 import gating, { type GatingState } from "propylon/plugins/gating";
 import payloads from "propylon/plugins/payloads";
 import { expect, it, onTestFinished } from "vitest";
-import { serveEverything, setupGating, temporaryFolder } from "./kit.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { serveEverything, setupGating } from "./kit.ts";
 
 it("a second gateway on a state file refuses to start, and no confirmed switch is lost", async () => {
-  const state = join(await temporaryFolder(), "state.json");
+  const state = join(makeFolder(), "state.json");
   const { url } = await serveEverything();
   const config = { servers: { house: { url } } };
   const first = await setupGating({ state }, config);
@@ -31,7 +32,7 @@ it("a second gateway on a state file refuses to start, and no confirmed switch i
 });
 
 it("a gateway that is only looked at takes no lock and writes nothing", async () => {
-  const state = join(await temporaryFolder(), "state.json");
+  const state = join(makeFolder(), "state.json");
   const first = await setupGating({ state }, { servers: {} });
   const before = await readFile(state, "utf8").catch(() => undefined);
   const looked = await createGateway(
@@ -44,7 +45,7 @@ it("a gateway that is only looked at takes no lock and writes nothing", async ()
 });
 
 it("moves to another state file with a reload, and gives the first one back", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const [one, two] = [join(folder, "one.json"), join(folder, "two.json")];
   const first = await setupGating({ state: one });
   await first.apply({ state: two });
@@ -54,7 +55,7 @@ it("moves to another state file with a reload, and gives the first one back", as
 });
 
 it("a second gateway on a folder of payloads refuses to start", async () => {
-  const store = join(await temporaryFolder(), "payloads");
+  const store = join(makeFolder(), "payloads");
   const start = () =>
     createGateway(
       { listeners: { main: { port: 0 } }, plugins: { payloads: { store } } },

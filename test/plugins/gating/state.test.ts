@@ -16,8 +16,9 @@ import {
 } from "../../../plugins/gating/flags/flags.ts";
 import { statePath } from "../../../plugins/gating/flags/create-keeper.ts";
 import { parseState, toState } from "../../../plugins/gating/flags/state.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
-import { serveEverything, setupGating, temporaryFolder, whenListed } from "./kit.ts";
+import { serveEverything, setupGating, whenListed } from "./kit.ts";
 
 const parse = (value: unknown) => parseState(JSON.stringify(value));
 const stateOf = async (file: string) => JSON.parse(await readFile(file, "utf8")) as GatingState;
@@ -170,7 +171,7 @@ const off = (server: string, tool?: string): Flag[] => [
 ];
 
 async function setup(content?: unknown, mode?: number) {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const file = join(folder, "gateway_state.json");
   if (content !== undefined)
     await writeFile(file, typeof content === "string" ? content : JSON.stringify(content), {
@@ -442,7 +443,7 @@ describe("a disk that takes nothing", () => {
   });
 
   it("io_error when the space ends in the middle of writing: the old file is intact and no draft is left", async () => {
-    const folder = await temporaryFolder();
+    const folder = makeFolder();
     const file = join(folder, "gateway_state.json");
     const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
     await writeFile(file, '{"version":1,"servers":{}}');

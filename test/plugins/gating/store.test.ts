@@ -7,8 +7,9 @@ import gating, { Gating, type GatingService } from "propylon/plugins/gating";
 import { expect, it, onTestFinished } from "vitest";
 import { lockFile } from "../../../core/kit.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
-import { serveEverything, setupGating, temporaryFolder, whenListed, type Gated } from "./kit.ts";
+import { serveEverything, setupGating, whenListed, type Gated } from "./kit.ts";
 
 const OFF = { server: "house", tool: "alpha", enabled: false };
 
@@ -151,7 +152,7 @@ it("of several flags that cannot all be written none is set after a restart", as
 });
 
 it("a state file of before is taken over once, and counts no more then", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const kept = new KeptStore();
   const { url } = await serveEverything();
   const first = await startFile(folder, undefined, url);
@@ -168,7 +169,7 @@ it("a state file of before is taken over once, and counts no more then", async (
 });
 
 it("fleet 3: a gateway that starts while another takes the state file over waits for it", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const kept = new KeptStore();
   const { url } = await serveEverything();
   const first = await startFile(folder, undefined, url);
@@ -187,7 +188,7 @@ it("fleet 3: a gateway that starts while another takes the state file over waits
 });
 
 it("fleet 3: a gateway asks for no state file that is not there", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const { url } = await serveEverything();
   const lock = await lockFile(join(folder, "team_state.json"));
   onTestFinished(() => lock.release());
@@ -196,8 +197,7 @@ it("fleet 3: a gateway asks for no state file that is not there", async () => {
 });
 
 it("fleet 3: a state file that another gateway goes on using stops the start", async () => {
-  const folder = await temporaryFolder();
-  await writeFile(join(folder, "team_state.json"), '{"version":1}');
+  const folder = makeFolder({ "team_state.json": '{"version":1}' });
   const { url } = await serveEverything();
   const lock = await lockFile(join(folder, "team_state.json"));
   onTestFinished(() => lock.release());
@@ -207,14 +207,13 @@ it("fleet 3: a state file that another gateway goes on using stops the start", a
 }, 30_000);
 
 it("a state file of before that cannot be read stops the start", async () => {
-  const folder = await temporaryFolder();
-  await writeFile(join(folder, "team_state.json"), "{");
+  const folder = makeFolder({ "team_state.json": "{" });
   const { url } = await serveEverything();
   await expect(startFile(folder, new KeptStore(), url)).rejects.toMatchObject({ code: "io_error" });
 });
 
 it("a file that the options name counts, whatever the store", async () => {
-  const folder = await temporaryFolder();
+  const folder = makeFolder();
   const kept = new KeptStore();
   const { url } = await serveEverything();
   const start = async () => {

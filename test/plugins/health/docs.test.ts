@@ -1,17 +1,16 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { createFileGateway } from "../../../core/index.ts";
 import { optionsSchema } from "../../../plugins/health/options.ts";
 import type { HealthReport } from "../../../plugins/health/service.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const PAGE = await readFile(new URL("../../../docs/plugins/health.md", import.meta.url), "utf8");
 
 it("the example of the page runs, and P059: names both servers that are not there", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-health-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, /```yaml\n([^]*?)```/.exec(PAGE)![1]!);
   await writeFile(join(folder, ".env"), "ARGOS_TOKEN=secret-of-this-test\n");

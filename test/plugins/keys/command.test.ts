@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { isMistyped } from "../../../plugins/keys/key.ts";
 import { configSchema } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { useCommands } from "../../core/cli/propylon.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const { propylon, propylonEach } = useCommands();
 
@@ -42,8 +42,7 @@ it("propylon key --json is for scripts; a wrong role or name is refused with a s
 });
 
 it("client-config knows that a gateway with keys of any kind wants one", async () => {
-  const cwd = await mkdtemp(join(tmpdir(), "propylon-key-"));
-  onTestFinished(() => rm(cwd, { recursive: true }));
+  const cwd = makeFolder();
   const shown = async (auth: string): Promise<string> => {
     await writeFile(join(cwd, "gateway.yaml"), `auth: ${auth}\n`);
     return (await propylon(["client-config", "cursor", "--json"], { cwd })).stdout;
@@ -59,12 +58,10 @@ it("client-config knows that a gateway with keys of any kind wants one", async (
 });
 
 it("client-config of a gateway where people log in sends no key, unless it is asked to", async () => {
-  const cwd = await mkdtemp(join(tmpdir(), "propylon-login-"));
-  onTestFinished(() => rm(cwd, { recursive: true }));
-  await writeFile(
-    join(cwd, "gateway.yaml"),
-    "name: shop\npublicUrl: https://shop.example\nauth: { apiKey: the-secret-key-itself }\nplugins: { oauth-resource: {} }\n",
-  );
+  const cwd = makeFolder({
+    "gateway.yaml":
+      "name: shop\npublicUrl: https://shop.example\nauth: { apiKey: the-secret-key-itself }\nplugins: { oauth-resource: {} }\n",
+  });
   const clients =
     "claude-code claude-desktop claude-web chatgpt cursor vscode inspector generic".split(" ");
   const plain = clients.map((client) => ["client-config", client]);

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createChain } from "../../../core/http/authenticator.ts";
@@ -21,6 +20,7 @@ import { startManaged } from "../../../core/gateway/management/start-managed.ts"
 import { freePort, setupGateway } from "../../../core/testing/index.ts";
 import keys from "../../../plugins/keys/index.ts";
 import { useCommands } from "../../core/cli/propylon.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const { propylon } = useCommands();
 
@@ -65,8 +65,7 @@ async function refusalOf(
 
 /** A gateway of a file, which lets in who has the key. */
 async function running(more = "", plugins: readonly AnyPlugin[] = []) {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-closed-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   const text = `log: { level: silent }\nlisteners: { main: { port: 0 } }\nauth: { apiKey: ${KEY} }\n${more}`;
   await writeFile(file, text);
@@ -377,8 +376,7 @@ describe("a gateway that runs", () => {
 
 describe("the command line", () => {
   it("neither checks, starts, builds nor explains a config without what checks its credentials", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "propylon-closed-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "gateway.yaml");
     await writeFile(
       file,

@@ -1,18 +1,17 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 
 const HOOKS = new URL("../../fixtures/module-files.mjs", import.meta.url).href;
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** Modules of plugins that a program loads which makes a gateway. */
 async function loadedWith(plugins: object): Promise<readonly string[]> {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-keys-"));
-  onTestFinished(() => rm(folder, { recursive: true }));
+  const folder = makeFolder();
   const program = `
     import { register } from "node:module";
     register(${JSON.stringify(HOOKS)});

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import { startPropylon } from "../../core/cli/propylon.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
+import { makeFolder } from "../../kit/folder.ts";
 import { idIn, optionsOf, startOne, statusOf, SOON } from "./kit.ts";
 
 describe("propylon start", () => {
@@ -15,8 +15,7 @@ describe("propylon start", () => {
       }),
     });
     onTestFinished(() => model.close());
-    const folder = await mkdtemp(join(tmpdir(), "propylon-lifecycle-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const { agents: team, ...options } = optionsOf(model.url);
     const config = {
       listeners: { main: { port: 0 } },

@@ -1,12 +1,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import breaker from "propylon/plugins/breaker";
 import metrics from "propylon/plugins/metrics";
 import { setupGateway } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { parsePage, promtool, type PageMetric } from "./exposition.ts";
 
 const read = (name: string): string =>
@@ -109,8 +108,7 @@ describe("what is shipped for Prometheus and Grafana", () => {
   });
 
   it("promtool accepts the rules", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "alerts-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const file = join(folder, "alerts.yaml");
     writeFileSync(file, read("alerts.yaml"));
     expect(promtool(["check", "rules", file], "") ?? "").toBe("");

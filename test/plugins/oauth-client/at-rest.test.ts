@@ -1,22 +1,21 @@
 import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import events from "../../../plugins/events/index.ts";
 import { KINDS } from "../../../plugins/events/kinds.ts";
 import history from "../../../plugins/history/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { clientOf, headersOf, setupPersonal } from "./kit.ts";
 
 const secretKeys = ["a key for the tests that is long enough"];
 
 it("tokens outlive the process, and stand nowhere in clear", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "propylon-logins-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const lines: string[] = [];
   const log = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
   const provider = await LoginProvider.start();

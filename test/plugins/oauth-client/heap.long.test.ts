@@ -1,18 +1,17 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { startPropylon } from "../../core/cli/propylon.ts";
 import { GuardedServer } from "../../fixtures/guarded-server.ts";
 import { HEAP_SNAPSHOTS, takeHeapSnapshot } from "../../fixtures/heap-snapshot.ts";
 import { LoginProvider } from "../../fixtures/login-provider.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { clientOf, headersOf, KEYS } from "./kit.ts";
 
 const SECRET_KEY = "a key for the tests that is long enough";
 
 it("no token stays in the memory of the process once its account is disconnected or has another", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-memory-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const provider = await LoginProvider.start();
   const server = await GuardedServer.start({ issuer: provider.url });
   const canaries: string[] = [];

@@ -1,13 +1,12 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeProtectedHeader } from "jose";
 import { expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import oauthResource from "../../../plugins/oauth-resource/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { ask, who } from "../oauth-resource/kit.ts";
 import { Program } from "./attempt.ts";
 import { newBrowser, setupLogin } from "./kit.ts";
@@ -16,8 +15,7 @@ const ADMIN = "the-master-key-of-the-tests";
 const MANAGED = { auth: { apiKey: ADMIN }, management: { mutations: true } };
 
 function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), "propylon-oauth-"));
-  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  const path = makeFolder();
   return path;
 }
 

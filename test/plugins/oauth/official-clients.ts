@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -14,6 +13,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { onTestFinished } from "vitest";
 import { Browser } from "../../fixtures/browser.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { newBrowser, Person, REDIRECT, visit } from "./kit.ts";
 
@@ -267,7 +267,7 @@ class McpRemote implements OfficialClient {
   /** How many of {@link asked} came to an end. */
   #logins = 0;
   readonly #start: ClientStart;
-  readonly #folder = mkdtempSync(join(tmpdir(), "propylon-mcp-remote-"));
+  readonly #folder = makeFolder();
   /** Where its files begin. */
   readonly #files: string;
   #client!: Client;
@@ -279,7 +279,6 @@ class McpRemote implements OfficialClient {
     const parts = document === undefined ? endpoint : `${endpoint}|${document}`;
     const name = createHash("md5").update(parts).digest("hex");
     this.#files = join(this.#folder, "mcp-remote-v1", name);
-    onTestFinished(() => rmSync(this.#folder, { recursive: true, force: true }));
     if (before) this.#save(before);
   }
 

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { definePlugin, type GatewayConfigInput } from "propylon";
 import { setupGateway, type PluginEntry, type TestGateway } from "propylon/testing";
-import { expect, onTestFinished } from "vitest";
+import { expect } from "vitest";
 import { z } from "zod";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 
@@ -24,8 +23,7 @@ export async function startReal(): Promise<TestGateway & { readonly names: reado
 
 /** Eight servers: seven from npm, as their packages run, and one whose schemas refer to themselves. */
 async function realServers() {
-  const folder = await mkdtemp(join(tmpdir(), "openapi-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return {
     everything: EVERYTHING,
     filesystem: { command: bin("mcp-server-filesystem"), args: [folder] },

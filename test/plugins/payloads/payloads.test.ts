@@ -1,16 +1,16 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
 import { acceptsGzip } from "../../../plugins/payloads/routes.ts";
 import { MemoryStorage } from "../../../plugins/payloads/storage.ts";
 import { Store } from "../../../plugins/payloads/store.ts";
 import { longestTurn } from "../../fixtures/turns.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { get, holder } from "./kit.ts";
 
 testPlugin(payloads, { config: {}, changed: { maxSize: "1MiB" } });
@@ -206,8 +206,7 @@ describe("restart", () => {
   });
 
   it("keeps what is in a folder, and sweeps what a crash left there", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "payloads-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = makeFolder();
     const first = await start({ store: folder });
     await first.store.put("../a1", "kept", OWNER);
     await first.gateway.close();

@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Validator } from "@cfworker/json-schema";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { PETS, startApi } from "./api.ts";
 import { settled, startPets, toolOf } from "./kit.ts";
 
@@ -255,8 +255,7 @@ describe("a document that cannot be used", () => {
   });
 
   it("the path of a file stays here, whatever in it looks like a reference", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "openapi-file-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    const folder = makeFolder();
     const spec = join(folder, "api.json");
     const data = { $ref: "#/components/schemas/Gone", list: [{ $ref: "other.json#/a" }] };
     const schema = {

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -17,6 +16,7 @@ import { createGateway } from "../../../core/index.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../../core/testing/index.ts";
 import { isAlive } from "../../fixtures/processes.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../fixtures/upstreams/notes.mjs", import.meta.url));
@@ -134,8 +134,7 @@ it("mcp-08: who is evicted loses the connection, and nobody else", async () => {
 });
 
 it("mcp-08: a reload keeps them, and ends that of a key that is gone", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-notes-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.json");
   const servers = { notes: { ...(await placeOf("stdio")), connection: "principal" } };
   const write = (config: object): void =>

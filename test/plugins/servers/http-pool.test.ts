@@ -1,8 +1,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
 import { promisify } from "node:util";
@@ -10,6 +9,7 @@ import { describe, expect, it } from "vitest";
 import { HttpPool, type RequestControl } from "../../../plugins/servers/pool/http-pool.ts";
 import { ResponseParser } from "../../../plugins/servers/pool/http-parser.ts";
 import { makeAuthority, makeCertificate } from "../../fixtures/certificate.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { closing } from "./support/use.ts";
 
 const use = closing();
@@ -343,7 +343,7 @@ describe("TLS", () => {
 
   it("trusts an authority that the operator named, for its names only, and takes a session up again", async () => {
     const { port, reused } = await serveTls();
-    const folder = await mkdtemp(join(tmpdir(), "propylon-"));
+    const folder = makeFolder();
     use({ close: () => rm(folder, { recursive: true }) });
     const file = join(folder, "authority.pem");
     await writeFile(file, authority.cert);

@@ -1,7 +1,6 @@
 import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { once } from "node:events";
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from "jose";
@@ -21,6 +20,7 @@ import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import access from "../../../plugins/access/index.ts";
 import { Assertions, storedKeySchema } from "../../../plugins/servers/connection/identity.ts";
 import openapi from "../../../plugins/openapi/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const CLAIM = { "propylon/identity": "I am the king", "propylon/else": 1, "example/kept": true };
 
@@ -243,8 +243,7 @@ describe("an assertion", () => {
   });
 
   it("is signed with the key of before once that is sealed, and the store has it no more in the open", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "propylon-identity-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = makeFolder();
     onTestFinished(() => void vi.unstubAllEnvs());
     const config: GatewayConfigInput = {
       store: `sqlite:${join(folder, "gateway.db")}`,

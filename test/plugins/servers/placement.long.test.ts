@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import {
@@ -8,10 +7,11 @@ import {
 } from "@modelcontextprotocol/sdk/types.js";
 import { definePlugin } from "propylon";
 import { setupGateway, type TestGateway } from "propylon/testing";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { deferred } from "../../kit/deferred.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 
 const COUNTER = fileURLToPath(new URL("../../fixtures/upstreams/counter.mjs", import.meta.url));
@@ -73,9 +73,8 @@ class Fleet {
   readonly #file: string;
 
   constructor() {
-    const folder = mkdtempSync(join(tmpdir(), "placement-"));
+    const folder = makeFolder();
     this.#file = join(folder, "counter.log");
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   }
 
   /** The entry of the server. */

@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer as createHttp, type IncomingMessage, request, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { createGateway } from "../../../core/index.ts";
 import { makeAuthority, makeCertificate } from "../../fixtures/certificate.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { callText, makeUpstream, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
@@ -86,8 +86,7 @@ async function startProxy(password?: string) {
 
 /** Files of a test. */
 function writeFiles(files: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-tls-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
 }

@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { stdioServerSchema } from "../../../plugins/servers/entry.ts";
 import { FirstStart } from "../../../plugins/servers/first-start.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { makeUpstream, reached, readEntry } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 
@@ -27,8 +27,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });`;
 
 it("no more than four children are starting at once, whatever the number of servers", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-turns-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [file, notes] = [join(folder, "child.mjs"), join(folder, "notes")];
   writeFileSync(file, CHILD);
   const upstreams = Array.from({ length: 10 }, (_, index) =>
@@ -58,8 +57,7 @@ await import("./child.mjs");
 `;
 
 it("mcp-14: a child's first start has the time that an installation takes, and says so", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-cold-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [file, cache] = [join(folder, "cold.mjs"), join(folder, "cache")];
   writeFileSync(file, COLD);
   writeFileSync(join(folder, "child.mjs"), CHILD);
@@ -99,8 +97,7 @@ createInterface({ input: process.stdin }).on("line", (line) => {
 });`;
 
 it("a child of both eras that is slow to start is a modern one (decision 0002)", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-slow-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [file, notes] = [join(folder, "slow.mjs"), join(folder, "notes")];
   writeFileSync(file, SLOW);
   const upstream = use(makeUpstream({ command: process.execPath, args: [file, notes] }));
@@ -114,8 +111,7 @@ it("a child of both eras that is slow to start is a modern one (decision 0002)",
 });
 
 it("one whose second process exits is asked for the modern era again (decision 0002)", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-slow-"));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = makeFolder();
   const [file, notes] = [join(folder, "slow.mjs"), join(folder, "notes")];
   writeFileSync(file, SLOW);
   const args = [file, notes, "dies"];

@@ -1,13 +1,13 @@
-import { copyFile, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { copyFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { nkeys } from "@nats-io/transport-node";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Task } from "propylon/contract";
 import { freePort } from "../../../core/testing/index.ts";
 import { makeAuthority, makeCertificate, type Certificate } from "../../fixtures/certificate.ts";
 import { startNats } from "../../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../../fixtures/nats/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { completed, startRuntime, startSidecar, statusOf, until, user } from "./kit.ts";
 import { requireProgram } from "../../fixtures/programs.ts";
 
@@ -29,7 +29,7 @@ let folder = "";
 const file = (name: string): string => join(folder, name);
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "propylon-access-"));
+  folder = makeFolder();
   const [ca, other] = [makeAuthority({ name: "ca" }), makeAuthority({ name: "other-ca" })];
   await Promise.all([
     save("ca", ca),
@@ -40,8 +40,6 @@ beforeAll(async () => {
     save("stranger", makeCertificate({ name: "stranger", hosts: ["stranger"] }, other)),
   ]);
 });
-
-afterAll(() => rm(folder, { recursive: true, force: true }));
 
 async function save(name: string, { cert, key }: Certificate): Promise<void> {
   await writeFile(file(`${name}.pem`), cert);

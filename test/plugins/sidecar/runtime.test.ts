@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { StreamEvent } from "propylon/contract";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { makeFolder } from "../../kit/folder.ts";
 import {
   CARD,
   completed,
@@ -144,8 +144,7 @@ describe("card and manifest", () => {
 
   it("R080: honours the port of a manifest in a file", async () => {
     const runtime = await startRuntime({ ...at("/up", {}), ...at("/card", CARD) });
-    const folder = await mkdtemp(join(tmpdir(), "sidecar-"));
-    onTestFinished(() => rm(folder, { recursive: true }));
+    const folder = makeFolder();
     const manifest = join(folder, "runtime-contract.json");
     const server = { ...MANIFEST.server, port: Number(new URL(runtime.url).port) };
     await writeFile(manifest, JSON.stringify({ ...MANIFEST, server }));

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, sql } from "kysely";
@@ -12,14 +11,14 @@ import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 const log = pino({ level: "silent" });
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
 const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
 
 function createFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-sqlite-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return folder;
 }
 

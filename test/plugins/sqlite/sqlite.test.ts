@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { pino } from "pino";
 import { testPlugin, testStore } from "propylon/testing";
-import { afterAll } from "vitest";
 import { openDriver } from "../../../plugins/sqlite/driver.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "propylon-sqlite-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = makeFolder();
 
 const options = optionsSchema.parse({});
 const log = pino({ level: "silent" });

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { definePlugin } from "propylon";
 import events from "propylon/plugins/events";
@@ -11,6 +10,7 @@ import { Fernet } from "propylon/kit";
 import { connectClient } from "../../../core/testing/index.ts";
 import { startPropylon } from "../../core/cli/propylon.ts";
 import { HEAP_SNAPSHOTS, takeHeapSnapshot } from "../../fixtures/heap-snapshot.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import {
   ADMIN_KEY,
   type IssuerRequests,
@@ -117,8 +117,7 @@ it("T051, T144: no secret stays in the memory of the process once it was used", 
 });
 
 function createFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-memory-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return folder;
 }
 

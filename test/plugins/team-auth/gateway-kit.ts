@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SignJWT } from "jose";
 import { decodeProtectedHeader } from "jose";
@@ -9,6 +7,7 @@ import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
 import { Issuer } from "../../../plugins/team-auth/bearer/issuer.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 
 export const SECRET_KEY = "a secret of the tests that is long enough";
@@ -64,8 +63,7 @@ export async function startIssuer(
 }
 
 export function fileStore(): string {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-team-auth-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return `sqlite:${join(folder, "gateway.db")}`;
 }
 

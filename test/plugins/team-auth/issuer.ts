@@ -1,12 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { Gateway } from "propylon";
 import sqlite from "propylon/plugins/sqlite";
 import teamAuth from "propylon/plugins/team-auth";
-import { onTestFinished } from "vitest";
 import { setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** Opens the administration in these tests. */
 export const ADMIN_KEY = "the-key-of-the-admin-in-these-tests";
@@ -51,8 +49,7 @@ export async function startIssuer(
   options: Record<string, unknown> = {},
   { config = {}, plugins = [] }: Pick<GatewaySetup, "config" | "plugins"> = {},
 ): Promise<RunningIssuer> {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-issuer-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const lines: Record<string, unknown>[] = [];
   const write = (line: string): void =>
     void lines.push(JSON.parse(line) as Record<string, unknown>);

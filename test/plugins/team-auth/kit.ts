@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { pino } from "pino";
 import { onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
@@ -15,6 +12,7 @@ import type {
 } from "../../../plugins/team-auth/tables/tables.ts";
 import { openDriver as openSqlite } from "../../../plugins/sqlite/driver.ts";
 import { optionsSchema as sqliteOptions } from "../../../plugins/sqlite/options.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { freshSchema, openDriver as openPostgres } from "../postgres/kit.ts";
 
 const log = pino({ level: "silent" });
@@ -32,8 +30,7 @@ export async function openTables(postgres?: string): Promise<Database> {
 }
 
 function inFile(): ReturnType<typeof openSqlite> {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-team-auth-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   return openSqlite("sqlite:gateway.db", { folder, options: sqliteOptions.parse({}), log });
 }
 

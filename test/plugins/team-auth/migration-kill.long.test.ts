@@ -1,12 +1,10 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely } from "kysely";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
 import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
@@ -18,6 +16,7 @@ import { MIGRATIONS } from "../../../plugins/team-auth/tables/migrations.ts";
 import { type Tables, timestamp } from "../../../plugins/team-auth/tables/tables.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { freshSchema, hasPostgres, openDriver } from "../postgres/kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
@@ -39,8 +38,7 @@ beforeAll(async () => {
 afterAll(() => server?.stop());
 
 function createFile(): Place {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-migration-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const store = `sqlite:${join(folder, "gateway.db")}`;
   return {
     store,

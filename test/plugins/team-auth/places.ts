@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, onTestFinished } from "vitest";
@@ -11,6 +9,7 @@ import { MIGRATIONS } from "../../../plugins/team-auth/tables/migrations.ts";
 import type { Database, Tables } from "../../../plugins/team-auth/tables/tables.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { freshSchema, hasPostgres, openDriver } from "../postgres/kit.ts";
 
 const log = pino({ level: "silent" });
@@ -23,8 +22,7 @@ afterAll(async () => (await server)?.stop());
 export type OpenTables = () => Promise<Database>;
 
 async function openFile(): Promise<OpenTables> {
-  const folder = mkdtempSync(join(tmpdir(), "propylon-team-auth-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const url = `sqlite:${join(folder, "gateway.db")}`;
   const driver = await openSqlite(url, { folder, options: sqliteOptions.parse({}), log });
   const store = new GatewayStore(driver, log);

@@ -1,6 +1,4 @@
 import { execFile, spawn } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
@@ -13,6 +11,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { connectClient, connectModernClient } from "../../../core/testing/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
 import { deferred } from "../../kit/deferred.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { type RunningIssuer, startIssuer } from "./issuer.ts";
 
 /** Neither npm nor apt brings these for Node.js 20, so not in CI either: the variables name what is installed elsewhere. */
@@ -124,8 +123,7 @@ it.each([
 
 it("mcp-remote uses a token until it is revoked", async () => {
   const rig = await setup();
-  const folder = mkdtempSync(join(tmpdir(), "propylon-mcp-remote-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const header = `Authorization:Bearer ${rig.token}`;
   const transport = new StdioClientTransport({
     command: process.execPath,

@@ -1,11 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from "jose";
 import { sql } from "kysely";
 import { pino } from "pino";
-import { afterAll, describe, expect, it, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import { CLOCK_TOLERANCE_S } from "../../../plugins/keys/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
@@ -17,6 +15,7 @@ import sqlite from "../../../plugins/sqlite/index.ts";
 import { definePlugin, type Principal } from "../../../core/index.ts";
 import { createPrincipal } from "../../../core/kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
 import {
   createForge,
@@ -423,8 +422,7 @@ it("publishes the public keys, and signs with them when told to", async () => {
   expect(await sees(await confused.sign(publicKey))).toBe(INVALID);
 });
 
-const folder = mkdtempSync(join(tmpdir(), "propylon-team-auth-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = makeFolder();
 
 testPlugin(teamAuth, {
   config: { secretKeys: [SECRET_KEY] },

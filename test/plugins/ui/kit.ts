@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -9,6 +8,7 @@ import { expect, onTestFinished } from "vitest";
 import type { AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import { openBrowser } from "../../fixtures/chromium.ts";
+import { makeFolder } from "../../kit/folder.ts";
 
 /** A page of the web interface in a real browser. */
 export interface OpenPage {
@@ -59,8 +59,7 @@ export async function startGateway(
   text: string,
   plugins: readonly AnyPlugin[] = [],
 ): Promise<TestGateway & { readonly file: string }> {
-  const folder = await mkdtemp(join(tmpdir(), "ui-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, text);
   return { ...(await setupGateway({ file, plugins, client: false })), file };
@@ -73,8 +72,7 @@ export async function runCopied(
   command: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "copied-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const npx = `#!/bin/sh\nshift\nexec "${process.execPath}" "${CLI}" "$@"\n`;
   await writeFile(join(folder, "npx"), npx, { mode: 0o755 });
   const PATH = `${folder}${delimiter}${process.env["PATH"]}`;

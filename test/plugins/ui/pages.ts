@@ -2,10 +2,11 @@ import type { BrowserContextOptions } from "playwright-core";
 import { expect } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";
 import { startHost } from "../console/agent-host.ts";
-import { createFolder, withIssuer } from "../console/kit.ts";
+import { withIssuer } from "../console/kit.ts";
 import { startIssuer } from "../console/scripted-issuer.ts";
 import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
@@ -82,7 +83,7 @@ auth:
 export async function startTeams(): Promise<Awaited<ReturnType<typeof startGateway>>> {
   const [host, issuer] = await Promise.all([startHost(["harper", "mentor"]), startIssuer()]);
   const options = withIssuer(issuer, { healthInterval: "1s", healthTimeout: "500ms" });
-  const text = `${FULL}  sqlite: {}\n  console: ${JSON.stringify(options)}\nstore: sqlite:${createFolder()}/gateway.db\n`;
+  const text = `${FULL}  sqlite: {}\n  console: ${JSON.stringify(options)}\nstore: sqlite:${makeFolder()}/gateway.db\n`;
   const started = await startGateway(text);
   const ask = (method: string, path: string, body?: object): Promise<Response> =>
     fetch(`${started.url}/api/v1/${path}`, {

@@ -1,10 +1,9 @@
 import { Panels } from "propylon/panels";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Locator } from "playwright-core";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { z } from "zod";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
@@ -14,6 +13,7 @@ import gating from "../../../plugins/gating/index.ts";
 import payloads, { Payloads } from "../../../plugins/payloads/index.ts";
 import sidecar from "../../../plugins/sidecar/index.ts";
 import ui from "../../../plugins/ui/index.ts";
+import { makeFolder } from "../../kit/folder.ts";
 import { copiedBy, openPage, runCopied } from "./kit.ts";
 
 /** No runtime answers there. */
@@ -31,8 +31,7 @@ const MODULE = `export default async (element, { fetch, notify, signal }) => {
 };`;
 
 async function moduleOf(text: string): Promise<URL> {
-  const folder = await mkdtemp(join(tmpdir(), "panel-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const folder = makeFolder();
   const file = join(folder, "panel.js");
   await writeFile(file, text);
   return pathToFileURL(file);
