@@ -39,7 +39,7 @@ export function viewOf(rules: readonly Rule[], principal: Principal): string {
 }
 
 /** What a refused caller is told. Which rule it was, and whom it names, is for operators. */
-function notAllowed({ server, name }: Pick<Call, "server" | "name">): GatewayError {
+export function notAllowed({ server, name }: Pick<Call, "server" | "name">): GatewayError {
   return new GatewayError("forbidden", `You may not use "${name.slice(0, 200)}" of "${server}".`, {
     data: { server, name: name.slice(0, 200) },
     hint: "Ask an operator of the gateway; GET /_meta/access/explain says what stands in the way.",

@@ -63,9 +63,9 @@ it("a task is kept for its time behind its end, to the millisecond", () => {
 it("a result is taken up to the bytes of all, and of one owner", () => {
   const { memory, begin, end } = setupMemory({ maxTotalSize: 100, maxTotalSizeEach: 60 });
   const takes = (owner: string, size: number): boolean =>
-    memory.takes(owner, { response: "x".repeat(size) });
+    memory.takes({ ref: owner }, { response: "x".repeat(size) });
   end(begin("first"), "x".repeat(20));
-  const ann = begin("second").owner;
+  const ann = begin("second").owner.ref;
   expect([takes(ann, 40), takes(ann, 41)]).toEqual([true, false]);
   expect([takes("user:bob", 60), takes("user:bob", 61)]).toEqual([true, false]);
   end(begin("third", "bob"), "x".repeat(50));
