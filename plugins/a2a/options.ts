@@ -305,7 +305,7 @@ export const optionsSchema = z.strictObject({
     .enum(["here", "queue"])
     .default("here")
     .describe(
-      "Which gateway works on a task: here, the one that its message came to; or queue, any gateway of the store that has room, which needs store: nats://... and the same skills at all of them.",
+      "Which replica works on a task: here, the one that its message came to; or queue, any replica that has room, which needs store: nats://... and the same skills at all of them.",
     ),
   tasks: tasksSchema,
   sessions: sessionsSchema,

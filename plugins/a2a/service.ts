@@ -82,26 +82,26 @@ export interface RuntimeService {
    */
   send(message: Message, options: SendOptions): Promise<RunningTask>;
   /**
-   * A task of this gateway.
+   * A task of this replica.
    * @throws {GatewayError} `not_found`
    */
   get(id: string, principal: TaskOwner): RunningTask;
   /**
-   * A task as it is now, at whichever gateway of the store it is. Once it is settled this gateway has it, too.
+   * A task as it is now, at whichever replica it is. Once it is settled this replica has it, too.
    * @throws {GatewayError} `not_found`; `unavailable` for a task that is not here, while the store is away
    */
   look(id: string, principal: TaskOwner): Promise<Task>;
   /** The newest first. */
   list(filter: TaskFilter, principal: Principal): readonly Task[];
   /**
-   * The tasks of a principal at all gateways of the store, in no order.
+   * The tasks of a principal at all replicas, in no order.
    * @throws {GatewayError} `unavailable` while the store is away
    */
   listAll(filter: TaskFilter, principal: TaskOwner): Promise<readonly ListedTask[]>;
   /**
-   * Tells of every event of a task, the first with the whole task, at whichever gateway of the store it is at work; goes on when the
+   * Tells of every event of a task, the first with the whole task, at whichever replica it is at work; goes on when the
    * task has waited for somebody.
-   * @param lost its gateway tells nothing more
+   * @param lost its replica tells nothing more
    * @returns stops telling
    * @throws {GatewayError} `not_found`; `unavailable` for a task that is not here, while the store is away
    */
@@ -112,13 +112,13 @@ export interface RuntimeService {
     lost: (error: GatewayError) => void,
   ): Promise<() => void>;
   /**
-   * Ends a task, at whichever gateway of the store it is; resolves when it has ended.
-   * @throws {GatewayError} `not_found`; `exists` when it is final already; `unavailable` when its gateway does not answer
+   * Ends a task, at whichever replica it is; resolves when it has ended.
+   * @throws {GatewayError} `not_found`; `exists` when it is final already; `unavailable` when its replica does not answer
    */
   cancel(id: string, principal: TaskOwner): Promise<Task>;
   /** Tells of every event of every task, e.g. for push notifications. @returns stops telling */
   watchAll(listener: (task: Task, event: StreamEvent, owner: TaskOwner) => void): () => void;
-  /** Tells of every task that this gateway keeps no longer. @returns stops telling */
+  /** Tells of every task that this replica keeps no longer. @returns stops telling */
   watchDropped(listener: (id: string, owner: TaskOwner) => void): () => void;
 }
 

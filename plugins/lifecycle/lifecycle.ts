@@ -92,7 +92,7 @@ export class Lifecycle {
   /** Once: those that ran then have ended, those that waited go on to wait. */
   async #load(): Promise<void> {
     if (this.#isLoaded || !this.#records) return;
-    await this.#takeAll(this.#records.load());
+    await this.#take(await this.#records.load());
     this.#isLoaded = true;
   }
 
@@ -138,7 +138,7 @@ export class Lifecycle {
     if (agent.status !== "ready" || agent.isWanted) return false;
     agent.isWanted = true;
     try {
-      await this.#records?.write(agent, false);
+      await this.#records?.save(agent);
     } catch (error) {
       agent.isWanted = false;
       throw error;
@@ -194,7 +194,7 @@ export class Lifecycle {
   async delete(agent: ManagedAgent): Promise<void> {
     if (agent.status === "running")
       throw new GatewayError("exists", "The agent is running.", { hint: "Stop it first." });
-    await this.#records?.delete(agent.id, { persists: false });
+    await this.#records?.delete(agent, { persists: false });
     this.#roster.drop(agent);
   }
 
@@ -226,7 +226,7 @@ export class Lifecycle {
   /** Takes in agents of replicas that are gone. */
   async takeOver(): Promise<void> {
     if (this.#draining || !this.#isLoaded || !this.#records) return;
-    await this.#takeAll(this.#records.lost());
+    await this.#records.takeOver((found) => this.#take(found));
   }
 
   async takeIn(entry: Entry<AgentRecord>): Promise<void> {
@@ -250,7 +250,7 @@ export class Lifecycle {
     void this.drain();
     const ended = this.#runs.live;
     for (const agent of ended) this.#finish(agent, SHUTDOWN);
-    for (const agent of ended) this.#records?.write(agent, true).catch(() => {});
+    for (const agent of ended) this.#records?.save(agent, { persists: true }).catch(() => {});
     await Promise.all([within(this.#runs.cut(), CUT_MS), this.#records?.close(CUT_MS)]);
   }
 
@@ -280,7 +280,7 @@ export class Lifecycle {
   /** It is there for good, and may begin. */
   async #confirm(agent: ManagedAgent, records: AgentRecords): Promise<void> {
     try {
-      await records.write(agent, false);
+      await records.save(agent);
     } catch (error) {
       this.#roster.drop(agent);
       throw error;
@@ -293,15 +293,9 @@ export class Lifecycle {
     this.#fill();
   }
 
-  async #takeAll(records: AsyncIterable<AgentRecord>): Promise<void> {
-    const found: AgentRecord[] = [];
-    for await (const record of records) found.push(record);
-    await this.#take(found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)));
-  }
-
   async #take(found: readonly AgentRecord[]): Promise<void> {
     const ended: ManagedAgent[] = [];
-    for (const record of found) {
+    for (const record of found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1))) {
       const agent = restoreAgent(record, this.dependencies.options.maxOutput);
       if (!(await this.#records!.claim(agent)) || this.#roster.get(agent.id)) continue;
       this.#roster.add(agent);
@@ -319,7 +313,7 @@ export class Lifecycle {
 
   #interrupt(agent: ManagedAgent): void {
     this.#finish(agent, RESTARTED);
-    this.#records?.write(agent, true).catch(() => {});
+    this.#records?.save(agent, { persists: true }).catch(() => {});
   }
 
   #fill(): void {
@@ -336,7 +330,7 @@ export class Lifecycle {
   async #work(agent: ManagedAgent): Promise<void> {
     this.#runs.cutLeftovers(this.#slots.limit);
     // What is not known to run would run again after a restart.
-    if (!agent.isOver) await this.#records?.write(agent, true).catch(() => {});
+    if (!agent.isOver) await this.#records?.save(agent, { persists: true }).catch(() => {});
     if (!agent.isOver) {
       const unwatch = agent.watch((news) => news.type === "output" && this.#records?.note(agent));
       await runContract(agent, {
@@ -361,7 +355,7 @@ export class Lifecycle {
   #conclude(agent: ManagedAgent, end: End, persists: boolean): Promise<boolean> {
     const final = { end, endedAt: new Date().toISOString() };
     return agent.endBy(async () => {
-      if (this.#records) await this.#records.write(agent, persists);
+      if (this.#records) await this.#records.save(agent, { persists });
       return this.#takes(agent, end) && this.#finish(agent, end, final.endedAt);
     }, final);
   }
@@ -399,7 +393,7 @@ export class Lifecycle {
     this.#ready.delete(agent);
     this.#keys.delete(agent);
     agent.tell({ type: "gone" });
-    void this.#records?.delete(agent.id);
+    void this.#records?.delete(agent);
     const { payloads, log } = this.dependencies;
     payloads
       ?.delete(agent.id)

@@ -19,7 +19,7 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
  */
 export class OwnTasks implements TaskTable, TaskHome {
   readonly kind: string;
-  readonly #records: JobRecords<OwnTaskRecord>;
+  readonly #records: JobRecords<OwnTask, OwnTaskRecord>;
   readonly #memory: TaskMemory;
   readonly #questions: TaskQuestions;
   /** Those that go on at their servers, and that nobody waits for yet. */
@@ -30,8 +30,12 @@ export class OwnTasks implements TaskTable, TaskHome {
   constructor(kind: string, limits: TaskLimits, store: Store, questions: TaskQuestions) {
     this.kind = kind;
     this.#questions = questions;
-    this.#records = new JobRecords(store, kind, { schema: ownTaskSchema, isUnderWay });
-    this.#memory = new TaskMemory(limits, (task) => void this.#records.delete(task.id));
+    this.#records = new JobRecords(store, kind, {
+      schema: ownTaskSchema,
+      isUnderWay: ({ state }) => state === "working",
+      toRecord: (task, replica) => task.toRecord(replica),
+    });
+    this.#memory = new TaskMemory(limits, (task) => void this.#records.delete(task));
   }
 
   get limits(): TaskLimits {
@@ -52,9 +56,7 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async load(): Promise<void> {
     if (this.#isLoaded || !this.#records.isKept) return;
-    const found: OwnTaskRecord[] = [];
-    for await (const record of this.#records.load()) found.push(record);
-    for (const record of found.toSorted(byEnd)) this.#restore(record);
+    for (const record of (await this.#records.load()).toSorted(byEnd)) this.#restore(record);
     this.#isLoaded = true;
     this.#memory.trim();
   }
@@ -97,8 +99,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   save(task: OwnTask, persists = false): Promise<void> {
-    const render = (): OwnTaskRecord => task.toRecord(this.#records.replica);
-    return this.#records.save(task.id, render, { persists });
+    return this.#records.save(task, { persists });
   }
 
   async cancel(task: OwnTask): Promise<void> {
@@ -111,7 +112,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   async forget(task: OwnTask): Promise<void> {
-    await this.#records.delete(task.id, { persists: false });
+    await this.#records.delete(task, { persists: false });
     this.#memory.forget(task);
   }
 
@@ -186,7 +187,8 @@ export class OwnTasks implements TaskTable, TaskHome {
   /** Another replica took this one for lost and has told the task's end: that counts. */
   async #yield(task: OwnTask): Promise<void> {
     const entry = await this.#records.kv.get(task.id);
-    if (entry && !isUnderWay(entry.value)) this.#memory.settle(task, finalOf(entry.value));
+    if (entry && !this.#records.isUnderWay(entry.value))
+      this.#memory.settle(task, finalOf(entry.value));
     else this.#memory.forget(task, false);
   }
 
@@ -196,7 +198,7 @@ export class OwnTasks implements TaskTable, TaskHome {
     const entry = await this.#records.kv.get(id);
     if (entry?.value.owner !== owner) return undefined;
     const { value: record } = entry;
-    if (!isUnderWay(record)) return new OwnTask(this, record);
+    if (!this.#records.isUnderWay(record)) return new OwnTask(this, record);
     if (!(await this.#records.isAtOther(record))) {
       this.#records.adopt(entry);
       return this.#memory.get(id) ?? this.#restore(record);
@@ -213,10 +215,6 @@ export class OwnTasks implements TaskTable, TaskHome {
     const watching = this.#records.kv.watch(id, listener).catch(() => undefined);
     return () => void watching.then((end) => end?.());
   }
-}
-
-function isUnderWay({ state }: OwnTaskRecord): boolean {
-  return state === "working";
 }
 
 /** Those that ended, in the order in which they did; then the others. */

@@ -16,7 +16,7 @@ export const TASK_STATES = [
 /** One of {@link TASK_STATES}. */
 export type TaskState = (typeof TASK_STATES)[number];
 
-/** What a state is called elsewhere, and what it means for the task. */
+/** What a state is called in other words, and what it means for the task. */
 export interface StateFacts {
   /** Nothing follows it. */
   readonly isFinal: boolean;

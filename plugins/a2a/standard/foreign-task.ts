@@ -1,15 +1,7 @@
 import { type Json, toGatewayError } from "propylon";
 import { fromContent } from "propylon/internal";
-import { answerOfEnd, type SharedTask } from "propylon/plugins/tasks";
-import type { Part, Task, TaskState } from "propylon/contract";
-
-const STATES: Readonly<Record<SharedTask["state"], TaskState>> = {
-  working: "working",
-  input_required: "input-required",
-  completed: "completed",
-  failed: "failed",
-  cancelled: "canceled",
-};
+import { answerOfEnd, JOB_STATES, type SharedTask } from "propylon/plugins/tasks";
+import type { Part, Task } from "propylon/contract";
 
 /**
  * A task that was begun through another face of the gateway, as one of A2A: it is alone in its context, and has no history. Its
@@ -23,7 +15,7 @@ export function toAgentTask(task: SharedTask): Task {
     id,
     contextId: id,
     status: {
-      state: isError ? "failed" : STATES[state],
+      state: isError ? "failed" : JOB_STATES[state].a2a,
       timestamp: updatedAt,
       ...(words.length > 0 && {
         message: { messageId: `${id}-status`, role: "agent" as const, parts: [...words] },

@@ -240,7 +240,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     }
   }
 
-  /** At whichever gateway it is. @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
+  /** At whichever replica it is. @throws {A2AError} `RequestMalformedError` without an id; {GatewayError} `not_found` */
   #find(id: string): Promise<Task> {
     this.#checkId(id);
     return this.#dependencies.runtime.look(id, this.#context.principal);
@@ -251,7 +251,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     if (id.trim() === "") throw new sdk.RequestMalformedError("The id of the task is required.");
   }
 
-  /** The task of an id, also one of another gateway, or one that is not a task of A2A. */
+  /** The task of an id, also one of another replica, or one that is not a task of A2A. */
   async #findAnywhere(id: string): Promise<Found> {
     this.#checkId(id);
     try {

@@ -5,7 +5,7 @@ import { type Metrics, setTicker } from "propylon/kit";
 import type { Store } from "propylon/store";
 import type { Task } from "propylon/contract";
 import { isSettled } from "../contract/states.ts";
-import { Departures } from "../departures.ts";
+import { LostReplicas } from "propylon/plugins/tasks";
 import type { RunningTask, RuntimeService, SendOptions } from "../service.ts";
 import { LeftWebhooks } from "./push/left-webhooks.ts";
 import { statusKeyOf } from "./push/notification.ts";
@@ -13,7 +13,7 @@ import type { PushOptions } from "./push/options.ts";
 import { type AddedWebhook, PushNotificationSender } from "./push/sender.ts";
 import type { WebhookTask } from "./push/webhook-records.ts";
 
-/** How often it is looked whether a gateway died that had webhooks to tell, in milliseconds. */
+/** How often it is looked whether a replica died that had webhooks to tell, in milliseconds. */
 const SWEEP_MS = 5_000;
 
 /** Whose task it is. */
@@ -108,7 +108,7 @@ export class Pushes {
     watchers.add(this);
     const unwatch = this.#runtime.watchAll((task, event, owner) => {
       if ([...watchers].at(-1) !== this) return;
-      // One that was read from the store; the gateway that settled it tells of it.
+      // One that was read from the store; the replica that settled it tells of it.
       if ("task" in event && isSettled(task.status.state)) return;
       this.#notifications.hear(owner, event, task);
     });
@@ -123,7 +123,7 @@ export class Pushes {
     };
   }
 
-  /** Tells now and then what gateways left untold that died. @returns ends that */
+  /** Tells now and then what replicas left untold that died. @returns ends that */
   lookAfterOthers(): () => void {
     if (!this.isEnabled) return () => {};
     void this.#left.sweep();
@@ -157,8 +157,8 @@ export function createPushes(gateway: PushContext, runtime: RuntimeService): Pus
     (kept) => kept.close(),
   );
   const left = gateway.keep("left-webhooks", () => {
-    const departures = new Departures(store);
-    return new LeftWebhooks({ sender: notifications, runtime, departures });
+    const replicas = new LostReplicas(store);
+    return new LeftWebhooks({ sender: notifications, runtime, replicas });
   });
   const pushes = new Pushes({ isEnabled: push.enabled, notifications, left, runtime });
   gateway.onStart(() => {

@@ -21,7 +21,7 @@ export interface StandardFace {
    * @throws the error, if not
    */
   refuse(event: RouteEvent, error: unknown): Promise<Response>;
-  /** To be called when the tasks of before are loaded: tells webhooks what a gateway left untold that ended. @returns ends that */
+  /** To be called when the tasks of before are loaded: tells webhooks what a replica left untold that ended. @returns ends that */
   begin(): () => void;
 }
 

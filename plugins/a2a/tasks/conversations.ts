@@ -34,7 +34,7 @@ const recordSchema = z.object({
   usedAt: z.number(),
 }) as unknown as ZodType<ConversationRecord>;
 
-/** After so long without a sign of life another gateway may take a conversation over, in milliseconds. */
+/** After so long without a sign of life another replica may take a conversation over, in milliseconds. */
 const LEASE_MS = 6_000;
 
 interface Entry {
@@ -62,7 +62,7 @@ export class Conversations {
     this.#records = new Records(store, "conversations", {
       schema: recordSchema,
       signal: this.#end.signal,
-      // The writer has read what is there, and holds the lease: another revision is a gateway that lost its own.
+      // The writer has read what is there, and holds the lease: another revision is a replica that lost its own.
       owns: () => !store.shared,
     });
   }
@@ -133,7 +133,7 @@ export class Conversations {
     }
   }
 
-  /** Another gateway may have gone on with it. */
+  /** Another replica may have gone on with it. */
   async #refresh(key: string, entry: Entry): Promise<void> {
     const kv = this.#store.kv("conversations", { schema: recordSchema });
     const there = await kv.get(key);

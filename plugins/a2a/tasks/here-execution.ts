@@ -7,7 +7,7 @@ import type { LocalTasks } from "./task/local-tasks.ts";
 import { refuseLost, refuseMessage, refuseReuse } from "./task/refusals.ts";
 import type { Succession } from "./replicas/succession.ts";
 
-/** How messages are taken where the gateway works on a task that its message came to. */
+/** How messages are taken where the replica works on a task that its message came to. */
 export class HereExecution {
   readonly #tasks: LocalTasks;
   readonly #succession: Succession;
@@ -41,7 +41,7 @@ export class HereExecution {
     await task.settled;
     if (!task.isAbandoned && task.state !== "canceled") return task;
     if (!task.isAbandoned) this.#tasks.store.drop(task);
-    if (!task.isAbandoned || !this.#succession.rewind(task)) await this.#tasks.records.drop(task);
+    if (!task.isAbandoned || !this.#succession.rewind(task)) await this.#tasks.records.delete(task);
     return this.send(message, options);
   }
 
@@ -68,7 +68,7 @@ export class HereExecution {
     const { store, atWork, current } = this.#tasks;
     this.#tasks.makeRoom();
     admit({
-      all: { tasks: store.live, bytes: store.bytes, atWork: atWork.places },
+      all: { jobs: store.live, bytes: store.bytes, atWork: atWork.places },
       own: { ...store.liveOf(owner), atWork: atWork.placesOf(owner) },
       options: current.options,
       isNew,
@@ -104,7 +104,7 @@ export class HereExecution {
       await saving;
     } catch (error) {
       atWork.release(task);
-      store.forget(task);
+      store.drop(task);
       throw error;
     } finally {
       this.#arriving.delete(task);

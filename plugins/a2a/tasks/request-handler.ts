@@ -10,7 +10,7 @@ import type {
   SendOptions,
   TaskFilter,
 } from "../service.ts";
-import { TasksElsewhere } from "./replicas/replica-tasks.ts";
+import { ReplicaTasks } from "./replicas/replica-tasks.ts";
 import { HereExecution } from "./here-execution.ts";
 import type { LiveTask } from "./task/live-task.ts";
 import { type DropListener, LocalTasks, type TaskWatcher } from "./task/local-tasks.ts";
@@ -24,15 +24,18 @@ import type { TaskCounts } from "./task/task-counts.ts";
 import type { TaskDependencies } from "./task/tasks-at-work.ts";
 import type { Work } from "./task/work.ts";
 
+/** How long the end waits for what is being written, in milliseconds. */
+const LAST_MS = 2_000;
+
 /** The tasks of this runtime, for every dialect alike. Lives through reloads of the plugin. */
 export class RequestHandler implements RuntimeService {
   readonly #records: TaskRecords;
   readonly #tasks: LocalTasks;
   readonly #succession: Succession;
-  readonly #elsewhere: TasksElsewhere;
+  readonly #others: ReplicaTasks;
   readonly #here: HereExecution;
   readonly #listing: TaskListing;
-  /** Set where any gateway of the store may work on a task. */
+  /** Set where any replica may work on a task. */
   #queue: QueueExecution | undefined;
   readonly #leaving = new Set<() => void>();
   #renew: QueueDependencies["renew"] = () => undefined;
@@ -41,11 +44,11 @@ export class RequestHandler implements RuntimeService {
   constructor(store: Store) {
     this.#records = new TaskRecords(store);
     this.#tasks = new LocalTasks(this.#records);
-    this.#elsewhere = new TasksElsewhere(store);
+    this.#others = new ReplicaTasks(store);
     this.#listing = new TaskListing({
       store: this.#tasks.store,
       records: this.#records,
-      elsewhere: this.#elsewhere,
+      others: this.#others,
     });
     this.#succession = new Succession({
       store: this.#tasks.store,
@@ -55,10 +58,7 @@ export class RequestHandler implements RuntimeService {
       tell: (task, event) => this.#tasks.tell(task, event),
       waits: (task) => this.#tasks.waits(task),
       isHandedOut: (record) => this.#queue !== undefined && record.queued !== undefined,
-      putBack: async (record) => {
-        if (record.replica === "" || (await this.#records.isAbandoned(record)))
-          await this.#queue?.putBack(record);
-      },
+      putBack: async (record) => this.#queue?.putBack(record),
     });
     this.#here = new HereExecution(this.#tasks, this.#succession);
   }
@@ -74,19 +74,19 @@ export class RequestHandler implements RuntimeService {
     this.#tasks.makeRoom();
   }
 
-  /** Tells other gateways of the store of tasks at work here. @returns ends that */
+  /** Tells other replicas of tasks at work here. @returns ends that */
   serveOthers(): Promise<() => void> {
-    return this.#elsewhere.serve(this);
+    return this.#others.serve(this);
   }
 
   /**
-   * Has messages worked on by whichever gateway of the store has room.
+   * Has messages worked on by whichever replica has room.
    * @returns begins to take tasks here, and returns what ends all that
    */
   handOut(dependencies: QueueDependencies): () => Promise<() => void> {
     const host = createQueueHost({
       tasks: this.#tasks,
-      elsewhere: this.#elsewhere,
+      others: this.#others,
       succession: this.#succession,
       send: (message, options) => this.#here.send(message, options),
       watch: (id, owner, listener) => this.watch(id, owner, listener),
@@ -135,7 +135,7 @@ export class RequestHandler implements RuntimeService {
     }
   }
 
-  /** {@link get} for those who look elsewhere, too. */
+  /** {@link get} for those who look at other places, too. */
   find(id: string, principal: TaskOwner): LiveTask | undefined {
     return this.#tasks.find(id, principal);
   }
@@ -151,7 +151,7 @@ export class RequestHandler implements RuntimeService {
 
   async look(id: string, principal: TaskOwner): Promise<Task> {
     const record = await this.#succession.locate(id, principal);
-    return record ? this.#elsewhere.look(record) : this.get(id, principal).task;
+    return record ? this.#others.look(record) : this.get(id, principal).task;
   }
 
   list(filter: TaskFilter, principal: Principal): readonly Task[] {
@@ -171,7 +171,7 @@ export class RequestHandler implements RuntimeService {
     const record = await this.#succession.locate(id, principal);
     const queued = this.#queue && (record ?? (await this.#records.read(id, principal)));
     if (queued) return this.#queue!.follow(queued, listener);
-    if (record) return this.#elsewhere.follow(record, listener, lost);
+    if (record) return this.#others.follow(record, listener, lost);
     return this.watch(id, principal, listener);
   }
 
@@ -187,9 +187,9 @@ export class RequestHandler implements RuntimeService {
     const record = await this.#succession.locate(id, principal);
     if (record?.replica === "")
       return (await this.#queue?.cancel(record)) ?? this.cancel(id, principal);
-    // It is on its way to or from this gateway.
+    // It is on its way to or from this replica.
     if (record && this.#records.isOwn(record)) throw inMotion();
-    if (record) return this.#elsewhere.cancel(record);
+    if (record) return this.#others.cancel(record);
     const task = this.get(id, principal);
     if (task.isFinal) throw refuseCancel(task);
     await this.#tasks.atWork.end(task);
@@ -224,7 +224,7 @@ export class RequestHandler implements RuntimeService {
     this.drain();
     this.#queue?.handBack();
     await this.#tasks.atWork.close();
-    await this.#records.close();
+    await this.#records.close(LAST_MS);
   }
 
   /** Drops what is kept no longer; who waited too long for an answer fails. */

@@ -113,7 +113,7 @@ class RuntimeTask implements SharedTask {
     const parts = partsOf(response, formOf(status.message) !== undefined);
     const message: Message = { messageId: randomUUID(), role: "user", parts, taskId: this.id };
     const given = contextId === undefined ? message : { ...message, contextId };
-    // It may have ended, or been answered elsewhere, meanwhile.
+    // It may have ended, or been answered at another place, meanwhile.
     this.#handler.send(given, { principal: this.#principal }).catch(() => {});
   }
 

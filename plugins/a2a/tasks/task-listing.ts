@@ -1,7 +1,7 @@
 import type { Task } from "propylon/contract";
 import { Semaphore, timeoutSignal } from "propylon/kit";
 import type { ListedTask, TaskFilter, TaskOwner } from "../service.ts";
-import type { TasksElsewhere } from "./replicas/replica-tasks.ts";
+import type { ReplicaTasks } from "./replicas/replica-tasks.ts";
 import type { TaskRecord } from "./task/task-record.ts";
 import type { TaskRecords } from "./task/task-records.ts";
 import { passes, type TaskStore } from "./task/task-store.ts";
@@ -9,16 +9,16 @@ import { isSettled } from "../contract/states.ts";
 
 /** Lists of tasks that are read from the store at a time. */
 const MAX_LISTINGS = 4;
-/** Tasks at work at other gateways that are asked for at a time, for a list. */
+/** Tasks at work at other replicas that are asked for at a time, for a list. */
 const MAX_LOOKS = 16;
 /** How long one waits for its turn at most, in milliseconds. */
 const LISTING_MS = 10_000;
 
-/** Where tasks are: here, in the store, and at work at other gateways of it. */
+/** Where tasks are: here, in the store, and at work at other replicas. */
 interface TaskPlaces {
   readonly store: TaskStore;
   readonly records: TaskRecords;
-  readonly elsewhere: TasksElsewhere;
+  readonly others: ReplicaTasks;
 }
 
 /** Lists of a principal's tasks, wherever they are. */
@@ -52,7 +52,7 @@ export class TaskListing {
     isWanted: (task: Task) => boolean,
     principal: TaskOwner,
   ): Promise<void> {
-    const { store, records, elsewhere } = this.#places;
+    const { store, records, others } = this.#places;
     const atWork: TaskRecord[] = [];
     for await (const record of records.of(principal)) {
       const { id } = record.task;
@@ -64,7 +64,7 @@ export class TaskListing {
     for (let at = 0; at < atWork.length; at += MAX_LOOKS)
       await Promise.all(
         atWork.slice(at, at + MAX_LOOKS).map(async (record) => {
-          const task = await elsewhere.look(record);
+          const task = await others.look(record);
           if (isWanted(task)) found.set(task.id, this.#listed({ ...record, task }));
         }),
       );
@@ -72,11 +72,11 @@ export class TaskListing {
 
   /** Only what a list is ordered by: all of a principal's tasks may be more than there is memory for. */
   #listed({ task, owner }: TaskRecord): ListedTask {
-    const { records, elsewhere } = this.#places;
+    const { records, others } = this.#places;
     const { id, status } = task;
     const whole = async (): Promise<Task | undefined> => {
       const record = await records.read(id, { ref: owner });
-      return record && !isSettled(record.task.status.state) ? elsewhere.look(record) : record?.task;
+      return record && !isSettled(record.task.status.state) ? others.look(record) : record?.task;
     };
     return { id, status, whole };
   }

@@ -8,18 +8,21 @@ import { agentRecordOf, type AgentRecord, recordSchema } from "./record.ts";
 const OUTPUT_MS = 1_000;
 
 /** The agents in a store that outlives the process. */
-export class AgentRecords extends JobRecords<AgentRecord> {
+export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
   readonly #talked = new Set<ManagedAgent>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(store: Store) {
-    super(store, "agents", { schema: recordSchema, isUnderWay: ({ end }) => end === undefined });
+    super(store, "agents", {
+      schema: recordSchema,
+      isUnderWay: ({ end }) => end === undefined,
+      toRecord: agentRecordOf,
+    });
   }
 
-  /** @param persists tries until the store answers, or this ends */
-  write(agent: ManagedAgent, persists: boolean): Promise<void> {
+  override save(agent: ManagedAgent, options?: { readonly persists: boolean }): Promise<void> {
     this.#talked.delete(agent);
-    return this.save(agent.id, () => agentRecordOf(agent, this.replica), { persists });
+    return super.save(agent, options);
   }
 
   /** Writes its output, soon. */
@@ -31,7 +34,7 @@ export class AgentRecords extends JobRecords<AgentRecord> {
   /** Of several replicas that find an agent without one, one has it. */
   async claim(agent: ManagedAgent): Promise<boolean> {
     if (!this.isShared || agent.isOver) return true;
-    return this.write(agent, false).then(
+    return this.save(agent).then(
       () => true,
       () => false,
     );
@@ -45,7 +48,7 @@ export class AgentRecords extends JobRecords<AgentRecord> {
   #writeOutput(): void {
     this.#timer = undefined;
     // What cannot be written now is written with the next output, or the end.
-    for (const agent of this.#talked) if (!agent.isOver) this.write(agent, false).catch(() => {});
+    for (const agent of this.#talked) if (!agent.isOver) this.save(agent).catch(() => {});
     this.#talked.clear();
   }
 }

@@ -3,6 +3,7 @@ import { writeJson } from "propylon/kit";
 import { toEnvelope } from "propylon/internal";
 import {
   answerOfEnd,
+  JOB_STATES,
   type SharedTask,
   type TaskEnd,
   type TaskLimits,
@@ -31,7 +32,7 @@ export function renderJob(task: SharedTask, options: Pick<OpenapiOptions, "forma
     id,
     server,
     tool,
-    status: completion && completion.status >= 400 ? "failed" : STATUS[state],
+    status: completion && completion.status >= 400 ? "failed" : JOB_STATES[state].http,
     createdAt,
     ...(endedAt !== undefined && { endedAt }),
     ...(progress && { progress }),
@@ -55,14 +56,6 @@ export function jobLimits({ maxJobs, maxSize, ttl }: OpenapiOptions["jobs"]): Ta
     evicts: true,
   };
 }
-
-const STATUS: Readonly<Record<SharedTask["state"], string>> = {
-  working: "running",
-  input_required: "input_required",
-  completed: "done",
-  failed: "failed",
-  cancelled: "cancelled",
-};
 
 function complete(end: TaskEnd, format: Format): Completion {
   try {

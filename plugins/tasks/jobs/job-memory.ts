@@ -1,9 +1,8 @@
 import { FairQuota } from "propylon/kit";
+import type { JobRef } from "./job-records.ts";
 
 /** A job as far as bounds count it. */
-export interface CountedJob {
-  readonly id: string;
-  readonly owner: { readonly ref: string };
+export interface CountedJob extends JobRef {
   /** What is kept of it. */
   readonly bytes: number;
 }
@@ -20,11 +19,11 @@ export class JobMemory<J extends CountedJob> {
   readonly #all = new Map<string, J>();
   readonly #ended = new Set<J>();
   readonly #weights = new Map<J, number>();
-  readonly #keyOf: (job: Pick<J, "id" | "owner">) => string;
+  readonly #keyOf: (job: JobRef) => string;
   #bytes = 0;
 
   /** @param keyOf where ids are not unique among all owners */
-  constructor(keyOf: (job: Pick<J, "id" | "owner">) => string = ({ id }) => id) {
+  constructor(keyOf: (job: JobRef) => string = ({ id }) => id) {
     this.#keyOf = keyOf;
   }
 

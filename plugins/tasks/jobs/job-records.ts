@@ -1,6 +1,7 @@
 import { within } from "propylon/kit";
 import { type Entry, type Kv, Records, type Store } from "propylon/store";
 import type { ZodType } from "zod";
+import { LostReplicas } from "./lost-replicas.ts";
 
 /** What the record of every job tells. */
 export interface JobRecord {
@@ -8,27 +9,37 @@ export interface JobRecord {
   readonly replica: string;
 }
 
+/** What names a job. */
+export interface JobRef {
+  readonly id: string;
+  readonly owner: { readonly ref: string };
+}
+
 /** How jobs are recorded. */
-export interface JobRecordsOptions<R> {
+export interface JobRecordsOptions<J, R> {
   readonly schema: ZodType<R>;
+  /** Default: the id, which no two owners have. */
+  keyOf?(job: JobRef): string;
+  toRecord(job: J, replica: string): R;
   /** Whether a replica works on it, or is to. */
   isUnderWay(record: R): boolean;
 }
 
 /** The jobs in the store. With a store that keeps nothing it does nothing. */
-export class JobRecords<R extends JobRecord> {
+export class JobRecords<J extends JobRef, R extends JobRecord> {
   readonly kv: Kv<R>;
   readonly #store: Store;
+  readonly #options: JobRecordsOptions<J, R>;
   readonly #end = new AbortController();
   readonly #records: Records<R>;
-  readonly #isUnderWay: (record: R) => boolean;
-  /** The replicas that were there when {@link lost} was asked last. */
-  #before: ReadonlySet<string> | undefined;
+  readonly #lost: LostReplicas;
 
-  constructor(store: Store, name: string, { schema, isUnderWay }: JobRecordsOptions<R>) {
+  constructor(store: Store, name: string, options: JobRecordsOptions<J, R>) {
+    const { schema } = options;
     this.kv = store.kv(name, { schema });
     this.#store = store;
-    this.#isUnderWay = isUnderWay;
+    this.#options = options;
+    this.#lost = new LostReplicas(store);
     this.#records = new Records(store, name, {
       schema,
       signal: this.#end.signal,
@@ -53,40 +64,39 @@ export class JobRecords<R extends JobRecord> {
   }
 
   /** Those that ended, and those that no replica works on: for the start. */
-  async *load(): AsyncIterable<R> {
-    if (!this.isKept) return;
+  async load(): Promise<readonly R[]> {
+    if (!this.isKept) return [];
     const others = await this.#store.others();
-    yield* this.#adopted(({ replica }) => !others.has(replica));
+    return this.#adopt((record) => !this.isUnderWay(record) || !others.has(record.replica));
   }
 
-  /**
-   * What replicas left under way that are gone since it was asked last; the first time, whatever was left. One replica looks for all,
-   * the eldest: where none starts in place of the dead one, nobody else would.
-   */
-  async *lost(): AsyncIterable<R> {
+  /** Hands over what replicas left under way that are gone; see {@link LostReplicas}. */
+  async takeOver(take: (records: readonly R[]) => Promise<void>): Promise<void> {
     if (!this.isShared) return;
-    const ids = (await this.#store.replicas()).map(({ id }) => id);
-    const there = new Set(ids);
-    const isAnyGone = !this.#before || [...this.#before].some((id) => !there.has(id));
-    if (isAnyGone && ids[0] === this.replica)
-      for await (const record of this.#adopted(({ replica }) => !there.has(replica)))
-        if (this.#isUnderWay(record)) yield record;
-    // Not before: where the store goes away meanwhile, the next time looks again.
-    this.#before = there;
+    await this.#lost.look(async (there) =>
+      take(await this.#adopt((record) => this.isUnderWay(record) && !there.has(record.replica))),
+    );
   }
 
-  async *#adopted(isLost: (record: R) => boolean): AsyncIterable<R> {
+  async #adopt(isWanted: (record: R) => boolean): Promise<readonly R[]> {
+    const found: R[] = [];
     for await (const entry of this.kv.list()) {
-      if (this.#isUnderWay(entry.value) && !isLost(entry.value)) continue;
-      this.#records.adopt(entry);
-      yield entry.value;
+      if (!isWanted(entry.value)) continue;
+      this.adopt(entry);
+      found.push(entry.value);
     }
+    return found;
+  }
+
+  isUnderWay(record: R): boolean {
+    return this.#options.isUnderWay(record);
   }
 
   /** Whether another replica, which is there, works on one. */
   async isAtOther(record: R): Promise<boolean> {
-    const { replica } = record;
-    return this.#isUnderWay(record) && !this.isOwn(record) && this.#store.isThere(replica);
+    return (
+      this.isUnderWay(record) && !this.isOwn(record) && (await this.#store.isThere(record.replica))
+    );
   }
 
   /** Whether this replica works on one, or did. */
@@ -105,18 +115,23 @@ export class JobRecords<R extends JobRecord> {
    * @param options.persists tries until the store answers, or this ends; default: rejects while it is away
    * @throws {GatewayError} `unavailable`; `exists` when another replica goes on with it
    */
-  save(key: string, render: () => R, options?: { readonly persists: boolean }): Promise<void> {
-    return this.#records.save(key, render, options);
+  save(job: J, options?: { readonly persists: boolean }): Promise<void> {
+    const render = (): R => this.#options.toRecord(job, this.replica);
+    return this.#records.save(this.#keyOf(job), render, options);
   }
 
   /** Removes one for good. @param options.persists see {@link save}; default: true */
-  delete(key: string, options?: { readonly persists: boolean }): Promise<void> {
-    return this.#records.delete(key, options);
+  delete(job: JobRef, options?: { readonly persists: boolean }): Promise<void> {
+    return this.#records.delete(this.#keyOf(job), options);
   }
 
   /** Forgets what another replica goes on with. */
-  forget(key: string): void {
-    this.#records.forget(key);
+  forget(job: JobRef): void {
+    this.#records.forget(this.#keyOf(job));
+  }
+
+  #keyOf(job: JobRef): string {
+    return this.#options.keyOf?.(job) ?? job.id;
   }
 
   /** @param last how long what is being written may take, in milliseconds */

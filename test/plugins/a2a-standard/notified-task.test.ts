@@ -122,7 +122,7 @@ it("what happens before the webhooks can be read is told behind it: all of a lit
   }
 });
 
-it("another gateway that goes on with the task tells its webhooks from then on, and this one no more", async () => {
+it("another replica that goes on with the task tells its webhooks from then on, and this one no more", async () => {
   const { open, add } = await start();
   const [here, there] = [await open(), await open()];
   await add(here, "hook");

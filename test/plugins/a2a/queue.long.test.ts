@@ -92,7 +92,7 @@ async function post(url: string, text: string, webhook: string, more: object = {
   return (body as unknown as { task: { id: string } }).task.id;
 }
 
-/** The record of a task, which another gateway changes. */
+/** The record of a task, which another replica changes. */
 async function change(url: string, id: string, edit: (record: Record<string, unknown>) => object) {
   const driver = await openDriver(url);
   try {
@@ -107,7 +107,7 @@ async function change(url: string, id: string, edit: (record: Record<string, unk
 }
 
 describe("execution: queue", () => {
-  it("each task is done once, by whichever gateway has room, and all of them show it", async () => {
+  it("each task is done once, by whichever replica has room, and all of them show it", async () => {
     const { all } = await start();
     const sent = await Promise.all(
       Array.from({ length: 24 }, (_, at) =>
@@ -165,7 +165,7 @@ describe("execution: queue", () => {
     expect(begunOf("third")).toBe(1);
   });
 
-  it("one that waits and one at work are cancelled from any gateway", async () => {
+  it("one that waits and one at work are cancelled from any replica", async () => {
     const { all } = await start({ tasks: { maxRunning: 1 } });
     const [here, there] = all as [TestRuntime, TestRuntime];
     const send = (text: string) => here.runtime().send(say(text), { principal: ALICE });
@@ -183,7 +183,7 @@ describe("execution: queue", () => {
     expect(begunOf("never")).toBe(0);
   });
 
-  it("one that asks goes on with an answer at any gateway, in the same task", async () => {
+  it("one that asks goes on with an answer at any replica, in the same task", async () => {
     const { all } = await start();
     const [here, there] = all as [TestRuntime, TestRuntime];
     const asked = await here.runtime().send(say("ask"), { principal: ALICE });
@@ -208,7 +208,7 @@ describe("execution: queue", () => {
     await expect(late).rejects.toMatchObject({ code: "exists" });
   });
 
-  it("a call that asks gets its answer wherever that comes in, and the task fails when its gateway is gone", async () => {
+  it("a call that asks gets its answer wherever that comes in, and the task fails when its replica is gone", async () => {
     const asker = definePlugin({
       name: "asker",
       setup(gateway) {
@@ -254,7 +254,7 @@ describe("execution: queue", () => {
     for (const state of states) expect(["completed", "failed"]).toContain(state);
   });
 
-  it("beyond its share nobody hands in more, at whichever gateway, and it is counted", async () => {
+  it("beyond its share nobody hands in more, at whichever replica, and it is counted", async () => {
     const { all } = await start({ tasks: { maxRunning: 1, maxTasks: 8, maxShare: 0.5 } });
     const [here, there] = all as [TestRuntime, TestRuntime];
     const send = ({ runtime }: TestRuntime, principal: Principal) =>
@@ -270,12 +270,12 @@ describe("execution: queue", () => {
     );
   });
 
-  it("the late end of a gateway that lost the task is refused, and nobody hears of it", async () => {
+  it("the late end of a replica that lost the task is refused, and nobody hears of it", async () => {
     const { all, url, open } = await start({ gateways: 1 });
     const [{ runtime, gateway }] = all as [TestRuntime];
     const task = await runtime().send(say("hold"), { principal: ALICE });
     await whenBegun("hold");
-    // As another gateway writes that was handed the task.
+    // As another replica writes that was handed the task.
     const other = { replica: "other" };
     await change(url, task.id, (record) => ({ ...record, ...other }));
     const told: string[] = [];
@@ -291,7 +291,7 @@ describe("execution: queue", () => {
     });
   });
 
-  it("a gateway that lost the task ends its work, and tells nobody what that still does", async () => {
+  it("a replica that lost the task ends its work, and tells nobody what that still does", async () => {
     const { all, url } = await start({ gateways: 1 });
     const [{ runtime, gateway }] = all as [TestRuntime];
     const { id } = await runtime().send(say("hold"), { principal: ALICE });
@@ -342,7 +342,7 @@ describe("execution: queue", () => {
     expect(globalThis.queueStage.begun).toEqual(["hold"]);
   });
 
-  it("a gateway that ends gives what it has to the others, which begin it anew", async () => {
+  it("a replica that ends gives what it has to the others, which begin it anew", async () => {
     const { all, one, url } = await start({ gateways: 1 });
     const [first] = all as [TestRuntime];
     const { id } = await first.runtime().send(say("hold"), { principal: ALICE });
@@ -360,7 +360,7 @@ describe("execution: queue", () => {
     expect((await second.runtime().cancel(id, ALICE)).status.state).toBe("canceled");
   });
 
-  it("webhooks are told once by whichever gateway works, and set, shown and deleted at any", async () => {
+  it("webhooks are told once by whichever replica works, and set, shown and deleted at any", async () => {
     const { all, open } = await start({ push: PUSH, tasks: { maxRunning: 1 } });
     const receivers = [await startReceiver(), await startReceiver(), await startReceiver()];
     const [one, two, waiting] = receivers as [Receiver, Receiver, Receiver];
@@ -490,7 +490,7 @@ it.each(
     ["PostgreSQL", startPostgres, "here"],
   ),
 )(
-  "gateways of one %s: the end of a task is told under one id, although its gateway was killed while it told it",
+  "gateways of one %s: the end of a task is told under one id, although its replica was killed while it told it",
   { timeout: PATIENCE * 180_000 },
   async (_name, open, execution) => {
     const { url: store } = await open();
@@ -507,7 +507,7 @@ it.each(
     isHung = false;
     const { body } = await request(`${fleet[1]!.origin}/tasks/${id}`, { method: "GET" });
     const worker = fleet.find(({ pid }) => JSON.stringify(body).includes(`"pid ${pid}"`))!;
-    // A queue has those begun again that its gateway leaves.
+    // A queue has those begun again that its replica leaves.
     const others = Array.from({ length: execution === "queue" ? 10 : 0 }, (_, at) =>
       post(fleet[at % 2]!.origin, `slow ${at}`, receiver.url),
     );

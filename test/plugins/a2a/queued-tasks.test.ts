@@ -7,7 +7,7 @@ import { QueuedTasks } from "../../../plugins/a2a/tasks/replicas/queued-tasks.ts
 import type { TaskRecord } from "../../../plugins/a2a/tasks/task/task-record.ts";
 import { TaskRecords } from "../../../plugins/a2a/tasks/task/task-records.ts";
 
-/** A task that a gateway works on. */
+/** A task that a replica works on. */
 const recordOf = (state: TaskState): TaskRecord => ({
   owner: "user:ada",
   skill: "skill",
@@ -16,11 +16,11 @@ const recordOf = (state: TaskState): TaskRecord => ({
   isAsking: false,
   isAbandoned: false,
   changedAt: Date.now(),
-  replica: "another gateway",
+  replica: "another replica",
   queued: { ticket: "1", runs: 1, taken: 1, sender: { ref: "user:ada", roles: ["caller"] } },
 });
 
-/** Those who look at it here, with how often it is followed at its gateway, and read. */
+/** Those who look at it here, with how often it is followed at its replica, and read. */
 async function start() {
   const gateway = new GatewayStore(new MemoryDriver(), pino({ level: "silent" }));
   onTestFinished(() => gateway.close());

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import type { Task } from "../../../plugins/a2a/contract/index.ts";
-import { TasksElsewhere } from "../../../plugins/a2a/tasks/replicas/replica-tasks.ts";
+import { ReplicaTasks } from "../../../plugins/a2a/tasks/replicas/replica-tasks.ts";
 
 const TASK: Task = { id: "task", status: { state: "working" } };
 
@@ -12,7 +12,7 @@ it("a gateway tells others of 150 tasks of one principal at a time, and frees pl
   onTestFinished(() => gateway.close());
   const store = { ...gateway.scope("a2a"), shared: true };
   let watched = 0;
-  const end = await new TasksElsewhere(store).serve({
+  const end = await new ReplicaTasks(store).serve({
     get: () => ({ task: TASK }),
     cancel: () => Promise.reject(new Error("no")),
     answer: () => Promise.resolve(),

@@ -47,21 +47,21 @@ it.each([
     found.push(task.id);
   }
   expect(found.toSorted()).toEqual(["one", "x".repeat(36)]);
-  await records.close();
+  await records.close(2_000);
 });
 
-/** The tasks of one of two gateways of a store. */
+/** The tasks of one of two replicas of a store. */
 function tasksOf(driver: MemoryDriver): LocalTasks {
   const gateway = new GatewayStore(driver, pino({ level: "silent" }));
   const tasks = new LocalTasks(new TaskRecords(gateway.scope("a2a")));
-  onTestFinished(() => tasks.records.close().then(() => gateway.close()));
+  onTestFinished(() => tasks.records.close(2_000).then(() => gateway.close()));
   const options = { maxTasks: 10, maxTaskSize: 1_000, maxTotalSize: 10_000, ttl: 60_000 };
   tasks.adopt({ options } as TaskDependencies);
   return tasks;
 }
 
 it.each(["completed", "failed"] as const)(
-  "a task that two gateways end is %s as the first has stored it, at both",
+  "a task that two replicas end is %s as the first has stored it, at both",
   async (state) => {
     const driver = new SharedMemory();
     const [one, two] = [tasksOf(driver), tasksOf(driver)];

@@ -16,7 +16,7 @@ const auth = {
 
 const UNKNOWN = "00000000-0000-4000-8000-000000000000";
 
-it("any gateway of a store tells how an agent is doing and stops it, wherever it runs", async () => {
+it("any replica tells how an agent is doing and stops it, wherever it runs", async () => {
   const kept = new KeptStore({ shared: true });
   const talk = ({ messages }: { readonly messages: readonly unknown[] }) =>
     messages.length === 1 ? { text: "Half of it." } : silent();
@@ -54,7 +54,7 @@ it("any gateway of a store tells how an agent is doing and stops it, wherever it
   expect(there.agents.asked).toEqual([]);
 });
 
-it("of others' agents nobody hears at another gateway, nor stops them", async () => {
+it("of others' agents nobody hears at another replica, nor stops them", async () => {
   const kept = new KeptStore({ shared: true });
   const one = () => start(silent, {}, { kept, client: false, config: { auth } });
   const [here, there] = [await one(), await one()];
@@ -76,7 +76,7 @@ it("of others' agents nobody hears at another gateway, nor stops them", async ()
   expect([stop.status, await stop.json()]).toMatchObject([200, { status: "stopped" }]);
 });
 
-it("an agent of a gateway that died is told of and ended by the one that is asked", async () => {
+it("an agent of a replica that died is told of and ended by the one that is asked", async () => {
   const kept = new KeptStore({ shared: true });
   const here = await start(silent, {}, { kept });
   const there = await start(silent, {}, { kept });

@@ -335,7 +335,7 @@ describe("a store that outlives the process", () => {
     expect(await second.show(id)).toMatchObject({ status: "cancelled" });
   });
 
-  it("shows the end that another gateway wrote when this one was taken for lost", async () => {
+  it("shows the end that another replica wrote when this one was taken for lost", async () => {
     const kept = new KeptStore({ shared: true });
     const first = await startTasks({}, { store: "kept" }, [kept.plugin]);
     const second = await startTasks({}, { store: "kept" }, [kept.plugin]);

@@ -1,7 +1,7 @@
 import { isGatewayError } from "propylon";
+import type { LostReplicas } from "propylon/plugins/tasks";
 import { STATES, type Task, type TaskState } from "propylon/contract";
 import { isSettled } from "../../contract/states.ts";
-import type { Departures } from "../../departures.ts";
 import type { RuntimeService } from "../../service.ts";
 import { statusKeyOf } from "./notification.ts";
 import type { PushNotificationSender } from "./sender.ts";
@@ -14,14 +14,12 @@ const ARRIVAL_MS = 600_000;
 interface Dependencies {
   readonly sender: PushNotificationSender;
   readonly runtime: Pick<RuntimeService, "look">;
-  readonly departures: Departures;
+  readonly replicas: LostReplicas;
 }
 
-/** Webhooks of gateways that died before they had told how a task ended, or what it asks. */
+/** Webhooks of replicas that died before they had told how a task ended, or what it asks. */
 export class LeftWebhooks {
   readonly #dependencies: Dependencies;
-  /** The gateways that lived when it was to be looked for last; absent when all was looked at. */
-  #living: ReadonlySet<string> | undefined;
   #sweeping: Promise<void> | undefined;
 
   constructor(dependencies: Dependencies) {
@@ -37,16 +35,14 @@ export class LeftWebhooks {
   }
 
   async #sweep(): Promise<void> {
-    const { sender, departures } = this.#dependencies;
-    this.#living = (await departures.next()) ?? this.#living;
-    if (!this.#living) return;
-    for await (const record of sender.records.all())
-      if (!this.#living.has(record.replica) && !record.hooks.every(knowsEnd))
-        await this.#tell(record);
-    this.#living = undefined;
+    const { sender, replicas } = this.#dependencies;
+    await replicas.look(async (there) => {
+      for await (const record of sender.records.all())
+        if (!there.has(record.replica) && !record.hooks.every(knowsEnd)) await this.#tell(record);
+    });
   }
 
-  /** What is under way is told by the gateway that goes on with it. */
+  /** What is under way is told by the replica that goes on with it. */
   async #tell(record: WebhookRecord): Promise<void> {
     const { sender } = this.#dependencies;
     const owner = { ref: record.owner };

@@ -19,7 +19,7 @@ export function statusKeyOf(event: StreamEvent): string | undefined {
   return `${state} ${timestamp}`;
 }
 
-/** A status that is told again, after a restart or by another gateway, has the id that it had before. */
+/** A status that is told again, after a restart or by another replica, has the id that it had before. */
 export function withId(
   notification: PushNotification,
   taskId: string,

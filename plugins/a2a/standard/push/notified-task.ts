@@ -25,11 +25,11 @@ export interface NotifiedTaskHost {
   readonly records: WebhookRecords;
   /** @param ended hears of each notification that was delivered, or failed for good */
   openOutbox(hook: HookRecord, ended: (notification: PushNotification) => void): Outbox;
-  /** It is over for this gateway, or nobody works on it any more. */
+  /** It is over for this replica, or nobody works on it any more. */
   release(task: NotifiedTask): void;
 }
 
-/** A task at work at this gateway, as its webhooks hear of it. */
+/** A task at work at this replica, as its webhooks hear of it. */
 export class NotifiedTask {
   readonly task: WebhookTask;
   readonly #host: NotifiedTaskHost;
@@ -39,7 +39,7 @@ export class NotifiedTask {
   /** Of those, the one that is told in place of others. */
   #summary: StreamEvent | undefined;
   #latest: Task;
-  /** What is to be read again: the webhooks, and first made this gateway's to tell. */
+  /** What is to be read again: the webhooks, and first made this replica's to tell. */
   #wanted: "no" | "look" | "claim" = "no";
   #reading: Promise<void> | undefined;
   #isLeft = false;
@@ -56,7 +56,7 @@ export class NotifiedTask {
     return this.#hooks.size > 0;
   }
 
-  /** Whether another gateway tells its webhooks by now. */
+  /** Whether another replica tells its webhooks by now. */
   get isLeft(): boolean {
     return this.#isLeft;
   }
@@ -72,7 +72,7 @@ export class NotifiedTask {
     this.#latest = latest;
     if (this.#held) this.#hold(event, this.#held);
     else this.#tellAll(event);
-    // Another gateway may have added one that this one was not told of yet.
+    // Another replica may have added one that this one was not told of yet.
     if (isFirst || (this.isSettled && this.#host.records.isShared)) void this.#read("claim");
     else if (this.isSettled && !this.#reading) this.#host.release(this);
   }
@@ -181,7 +181,7 @@ export class NotifiedTask {
   async #saveTold(): Promise<void> {
     while (!this.#isTold) {
       this.#isTold = true;
-      // What a gateway that ends did not write is told again, under its id.
+      // What a replica that ends did not write is told again, under its id.
       await this.#host.records
         .persist(this.task, (before) => this.#withTold(before))
         .catch(() => {});

@@ -47,7 +47,7 @@ export interface AddedWebhook {
 }
 
 /**
- * The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3): kept in the store for all its gateways, and told
+ * The webhooks of tasks and what is sent to them (A2A 1.0, 3.1.7 to 3.1.10 and 4.3): kept in the store for all its replicas, and told
  * by the one that works on the task. Lives through reloads.
  */
 export class PushNotificationSender implements OutboxLimits {
@@ -181,7 +181,7 @@ export class PushNotificationSender implements OutboxLimits {
     await this.#look(webhookKey(task));
   }
 
-  /** Tells the webhooks of a task of something that happened to it at this gateway. */
+  /** Tells the webhooks of a task of something that happened to it at this replica. */
   hear(owner: WebhookTask["owner"], event: StreamEvent, latest: Task): void {
     const task = { taskId: latest.id, owner };
     const key = webhookKey(task);
@@ -194,7 +194,7 @@ export class PushNotificationSender implements OutboxLimits {
     notified.hear(event, latest);
   }
 
-  /** Hears what other gateways change, from whenever the store lets it. @returns ends that */
+  /** Hears what other replicas change, from whenever the store lets it. @returns ends that */
   hearChanges(): () => void {
     const hearing = this.records.watch((key) => this.#notice(key));
     const end = hearing.then(
@@ -217,7 +217,7 @@ export class PushNotificationSender implements OutboxLimits {
 
   /** Forgets the webhooks of a task that is kept no longer. */
   forget(task: WebhookTask): void {
-    // What a gateway that ends leaves is found by another.
+    // What a replica that ends leaves is found by another.
     this.records.delete(task).catch(() => {});
   }
 

@@ -22,7 +22,7 @@ const recordSchema = z.object({
       }),
     )
     .max(1_000),
-  /** The gateway that tells them; empty before there is one. */
+  /** The replica that tells them; empty before there is one. */
   replica: z.string().default(""),
   /** Milliseconds since the epoch. */
   createdAt: z.number().default(0),
@@ -43,10 +43,10 @@ export interface WebhookTask {
 /** What a change makes of a record: the same one, nothing, or another. */
 type Edit = (before: WebhookRecord | undefined) => WebhookRecord | undefined;
 
-/** The webhooks of tasks in the gateway's store, where any gateway reads and changes them. */
+/** The webhooks of tasks in the gateway's store, where any replica reads and changes them. */
 export class WebhookRecords {
   readonly replica: string;
-  /** Whether other gateways have them, too. */
+  /** Whether other replicas have them, too. */
   readonly isShared: boolean;
   readonly #kv: Kv<WebhookRecord>;
   readonly #end = new AbortController();
@@ -72,7 +72,7 @@ export class WebhookRecords {
   /**
    * Changes what is there, no matter who else changes it at the same time.
    * @returns what is there then
-   * @throws {GatewayError} `unavailable`; `exists` where a later gateway wrote them; what `edit` throws
+   * @throws {GatewayError} `unavailable`; `exists` where a later replica wrote them; what `edit` throws
    */
   async change(task: WebhookTask, edit: Edit): Promise<WebhookRecord | undefined> {
     return this.#kv.change(webhookKey(task), (before) => {
@@ -94,7 +94,7 @@ export class WebhookRecords {
     }
   }
 
-  /** Makes this gateway the one that tells a task's webhooks. */
+  /** Makes this replica the one that tells a task's webhooks. */
   claim(task: WebhookTask): Promise<WebhookRecord | undefined> {
     const { replica } = this;
     return this.persist(task, (before) =>
@@ -107,7 +107,7 @@ export class WebhookRecords {
     await this.persist(task, () => undefined);
   }
 
-  /** Tells of every change by other gateways, by the key of the task; `undefined`: of any. @returns ends that */
+  /** Tells of every change by other replicas, by the key of the task; `undefined`: of any. @returns ends that */
   async watch(listener: (key: string | undefined) => void): Promise<() => void> {
     if (!this.isShared) return () => {};
     const end = await this.#kv.watchKeys(listener);

@@ -8,12 +8,12 @@ import { groupOf } from "./queue-worker.ts";
 /** How old what is known of the queue may be, in milliseconds. */
 const MAX_AGE_MS = 1_000;
 
-/** What waits in a queue or is at work, by whose it is, at all gateways: looked up now and then, and counted on in between. */
+/** What waits in a queue or is at work, by whose it is, at all replicas: looked up now and then, and counted on in between. */
 export class Backlog {
   readonly #queue: WorkQueue;
   #tasks = new FairQuota();
   #bytes = new FairQuota();
-  #all = { tasks: 0, bytes: 0 };
+  #all = { jobs: 0, bytes: 0 };
   #lookedAt = -Infinity;
   #looking: Promise<void> | undefined;
 
@@ -30,7 +30,7 @@ export class Backlog {
     if (performance.now() - this.#lookedAt > MAX_AGE_MS)
       await (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
     const group = groupOf(ref);
-    const own = { tasks: this.#tasks.of(group), bytes: this.#bytes.of(group) };
+    const own = { jobs: this.#tasks.of(group), bytes: this.#bytes.of(group) };
     admit({
       all: { ...this.#all, atWork: 0 },
       own: { ...own, atWork: 0 },
@@ -44,7 +44,7 @@ export class Backlog {
     const items = await this.#queue.items();
     this.#tasks = new FairQuota();
     this.#bytes = new FairQuota();
-    this.#all = { tasks: 0, bytes: 0 };
+    this.#all = { jobs: 0, bytes: 0 };
     for (const item of items) this.#count(item);
     this.#lookedAt = performance.now();
   }
@@ -52,7 +52,7 @@ export class Backlog {
   #count({ group, size }: QueuedItem): void {
     this.#tasks.add(group);
     this.#bytes.add(group, size);
-    this.#all.tasks++;
+    this.#all.jobs++;
     this.#all.bytes += size;
   }
 }

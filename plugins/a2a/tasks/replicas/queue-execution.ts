@@ -33,15 +33,15 @@ export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "rene
   create(message: Message, options: SendOptions): LiveTask;
   /** A task of what is stored, which nobody is told of. */
   read(record: TaskRecord): LiveTask;
-  /** Hands a message to a call that waits for it, here or at another gateway. */
+  /** Hands a message to a call that waits for it, here or at another replica. */
   answer(record: TaskRecord, message: Message, options: SendOptions): Promise<void>;
-  /** Ends a task that waited for a gateway. */
+  /** Ends a task that waited for a replica. */
   cancel(task: LiveTask): Promise<Task>;
   /** Drops what is here of a task of before. */
   forgetKnown(record: TaskRecord): void;
 }
 
-/** How messages are taken where any gateway of the store may do the work. */
+/** How messages are taken where any replica may do the work. */
 export class QueueExecution {
   readonly #host: QueueHost;
   readonly #pieces: WorkQueue;
@@ -104,7 +104,7 @@ export class QueueExecution {
     return this.#views.follow(record, listener);
   }
 
-  /** Ends a task that waits for a gateway; `undefined` when it has one by now. */
+  /** Ends a task that waits for a replica; `undefined` when it has one by now. */
   async cancel(waiting: TaskRecord): Promise<Task | undefined> {
     const { records } = this.#host;
     const entry = await this.#entry(waiting.task.id, { ref: waiting.owner });
@@ -114,12 +114,12 @@ export class QueueExecution {
     return rev === undefined ? undefined : this.#host.cancel(this.#host.restore(claimed));
   }
 
-  /** Sees to it that a task is in the queue whose gateway died before it was. */
+  /** Sees to it that a task is in the queue whose replica died before it was. */
   putBack(record: TaskRecord): Promise<void> {
     return this.#queue.putBack(record);
   }
 
-  /** Gives what is at work here to other gateways. */
+  /** Gives what is at work here to other replicas. */
   handBack(): void {
     this.#queue.handBack();
   }
@@ -162,7 +162,7 @@ export class QueueExecution {
     return this.#views.open(record);
   }
 
-  /** The gateway whose call asked goes on with it. */
+  /** The replica whose call asked goes on with it. */
   async #answer(record: TaskRecord, message: Message, options: SendOptions): Promise<RunningTask> {
     await this.#host.answer(record, message, options);
     const entry = await this.#entry(record.task.id, options.principal);

@@ -2,7 +2,7 @@ import type { GatewayError } from "propylon";
 import { keepPrincipal } from "propylon/internal";
 import type { Message, StreamEvent, Task } from "propylon/contract";
 import type { RunningTask, SendOptions, TaskOwner } from "../../service.ts";
-import type { TasksElsewhere } from "./replica-tasks.ts";
+import type { ReplicaTasks } from "./replica-tasks.ts";
 import type { LiveTask } from "../task/live-task.ts";
 import type { LocalTasks } from "../task/local-tasks.ts";
 import type { QueueHost } from "./queue-execution.ts";
@@ -12,7 +12,7 @@ import type { TaskRecord } from "../task/task-record.ts";
 /** Where tasks of a queue are worked on, and by whom. */
 interface QueueHostParts {
   readonly tasks: LocalTasks;
-  readonly elsewhere: TasksElsewhere;
+  readonly others: ReplicaTasks;
   readonly succession: Succession;
   /** Hands a message to a call that waits for it here. */
   readonly send: (message: Message, options: SendOptions) => Promise<RunningTask>;
@@ -26,7 +26,7 @@ interface QueueHostParts {
 
 /** What a queue needs to hand tasks out, and to work on those that are handed to it. */
 export function createQueueHost(parts: QueueHostParts): QueueHost {
-  const { tasks, elsewhere, succession } = parts;
+  const { tasks, others, succession } = parts;
   const { records, atWork, store } = tasks;
   return {
     records,
@@ -38,7 +38,7 @@ export function createQueueHost(parts: QueueHostParts): QueueHost {
       return succession.restore(record);
     },
     forgetKnown: (record) => tasks.forgetKnown(record),
-    forget: (task) => store.forget(task),
+    forget: (task) => store.drop(task),
     async room(signal) {
       while (atWork.places >= tasks.current.options.maxRunning && !signal.aborted)
         await atWork.freed(signal);
@@ -53,11 +53,11 @@ export function createQueueHost(parts: QueueHostParts): QueueHost {
     answer: (record, message, { principal }) =>
       records.isOwn(record)
         ? parts.send(message, { principal, id: record.task.id }).then(() => {})
-        : elsewhere.answer(record, message, keepPrincipal(principal)),
+        : others.answer(record, message, keepPrincipal(principal)),
     follow: (record, listener, lost) =>
       records.isOwn(record)
         ? followHere(parts, record, listener, lost)
-        : elsewhere.follow(record, listener, lost),
+        : others.follow(record, listener, lost),
     isDraining: () => tasks.isDraining,
     count: (outcome) => tasks.counts.deliveries.inc({ outcome }),
   };

@@ -18,7 +18,7 @@ const KEEP_MS = 2_000;
 const AGAIN_MS = 1_000;
 /** What waits is looked up so often at most, in milliseconds: once for many tasks. */
 const LOOK_MS = 1_000;
-/** How often a task is begun. One that ends its gateway each time would end them all, one after the other. */
+/** How often a task is begun. One that ends its replica each time would end them all, one after the other. */
 const MAX_RUNS = 5;
 
 /** What stands in the queue: where the task is, and for which delivery. */
@@ -33,17 +33,17 @@ export interface QueueWorkerHost {
   renew(sender: KeptPrincipal): Principal | undefined;
   /** Resolves when there is a place for one more; whatever it is when the signal aborts. */
   room(signal: AbortSignal): Promise<void>;
-  /** A task of this gateway. */
+  /** A task of this replica. */
   restore(record: TaskRecord): LiveTask;
   /** Works on the last message of a task; resolves when nothing of it goes on. */
   work(task: LiveTask, options: Pick<SendOptions, "principal" | "meta">): Promise<void>;
   /** Ends a task whose work is not begun. */
   refuse(task: LiveTask, reason: GatewayError): Promise<void>;
-  /** Forgets a task that another gateway goes on with. */
+  /** Forgets a task that another replica goes on with. */
   forget(task: LiveTask): void;
-  /** Calls back when any gateway wrote the task of a key. @returns ends that */
+  /** Calls back when any replica wrote the task of a key. @returns ends that */
   onWrite(key: string, listener: () => void): () => void;
-  /** Whether this gateway ends. */
+  /** Whether this replica ends. */
   isDraining(): boolean;
   /** Tells how a delivery ended. */
   count(outcome: DeliveryOutcome): void;
@@ -52,7 +52,7 @@ export interface QueueWorkerHost {
 /** How a delivery ended. */
 export type DeliveryOutcome = "done" | "refused" | "stale" | "lost" | "given_back";
 
-/** Tasks that any gateway of the store works on: handed out one at a time, each to a gateway that has room. */
+/** Tasks that any replica works on: handed out one at a time, each to a replica that has room. */
 export class QueueWorker {
   readonly #host: QueueWorkerHost;
   readonly #leaving = new AbortController();
@@ -98,7 +98,7 @@ export class QueueWorker {
     });
   }
 
-  /** Hands a task out again that waits in the store, and not in the queue: its gateway died in between. */
+  /** Hands a task out again that waits in the store, and not in the queue: its replica died in between. */
   async putBack(record: TaskRecord): Promise<void> {
     const { records } = this.#host;
     if ((await this.#waiting()).has(record.queued!.ticket)) return;
@@ -142,7 +142,7 @@ export class QueueWorker {
     return this.#again(() => this.#add(record));
   }
 
-  /** Until the store answers, or this gateway leaves: then the eldest of the others finds the task. */
+  /** Until the store answers, or this replica leaves: then the eldest of the others finds the task. */
   async #again(work: () => Promise<void>): Promise<void> {
     const { signal } = this.#leaving;
     while (!signal.aborted) {
@@ -184,7 +184,7 @@ export class QueueWorker {
     clearInterval(beat);
     begun();
     this.#host.count(outcome);
-    // The gateway that goes on with a lost task has a delivery of its own; to ack this one would remove it.
+    // The replica that goes on with a lost task has a delivery of its own; to ack this one would remove it.
     if (outcome === "lost") return;
     if (outcome === "given_back") return delivery.giveBack(this.#host.isDraining() ? 0 : AGAIN_MS);
     // A task whose ack is lost is delivered again, and found ended.
@@ -195,7 +195,7 @@ export class QueueWorker {
     { key, ticket }: z.output<typeof pieceSchema>,
     begun: () => void,
   ): Promise<DeliveryOutcome> {
-    // It was delivered again because this gateway stood still for a moment.
+    // It was delivered again because this replica stood still for a moment.
     if (this.#running.has(key)) return "given_back";
     this.#running.set(key, undefined);
     try {
@@ -204,7 +204,7 @@ export class QueueWorker {
       const { queued } = entry.value;
       const replica = this.#host.records.replica;
       const claimed = { ...entry.value, replica, queued: { ...queued, runs: queued.runs + 1 } };
-      // The gateway that had it before is refused from here on: what it writes is over another revision.
+      // The replica that had it before is refused from here on: what it writes is over another revision.
       const rev = await this.#host.records.swap(claimed, entry.rev);
       if (rev === undefined) return "given_back";
       const task = this.#host.restore(claimed);
@@ -221,7 +221,7 @@ export class QueueWorker {
     }
   }
 
-  /** Another gateway that has the task by now begins it again: the work here ends, and nobody hears of it. */
+  /** Another replica that has the task by now begins it again: the work here ends, and nobody hears of it. */
   async #look(key: string, task: LiveTask, { replica, queued }: TaskRecord): Promise<void> {
     if (task.isSettled) return;
     const value = (await this.#host.records.entry(key).catch(() => undefined))?.value;
@@ -265,7 +265,7 @@ function keyOfRecord({ owner, task }: TaskRecord): string {
   return taskKey({ ref: owner }, task.id);
 }
 
-/** Only gateways write there; what is none of theirs is dropped. */
+/** Only replicas write there; what is none of theirs is dropped. */
 function readPiece(text: string): z.output<typeof pieceSchema> | undefined {
   try {
     return pieceSchema.parse(parseExact(text), FIRST_PROBLEM);

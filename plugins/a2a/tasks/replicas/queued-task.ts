@@ -12,9 +12,9 @@ import { isSettled } from "../../contract/states.ts";
 export interface QueuedTaskHost {
   /** As the store has it; rejects while the store is away. */
   read(): Promise<TaskRecord | undefined>;
-  /** Calls back when any gateway wrote it. @returns ends that */
+  /** Calls back when any replica wrote it. @returns ends that */
   onWrite(listener: () => void): () => void;
-  /** Tells what the gateway that works on it does. @returns stops telling */
+  /** Tells what the replica that works on it does. @returns stops telling */
   follow(
     record: TaskRecord,
     listener: (event: StreamEvent) => void,
@@ -22,13 +22,13 @@ export interface QueuedTaskHost {
   ): () => void;
 }
 
-/** A task that any gateway may be at, one after the other: as the store has it, and what its gateway tells in between. */
+/** A task that any replica may be at, one after the other: as the store has it, and what its replica tells in between. */
 export class QueuedTask implements RunningTask {
   readonly id: string;
   reply: Message | undefined;
   readonly #host: QueuedTaskHost;
   readonly #audience: TaskAudience;
-  /** The run that is followed: which gateway, and which of its runs. */
+  /** The run that is followed: which replica, and which of its runs. */
   #run = "";
   #leave = (): void => {};
   #stopListening: (() => void) | undefined;
@@ -118,7 +118,7 @@ export class QueuedTask implements RunningTask {
     if (!isUnderWay(record) || replica === "" || run === this.#run) return;
     this.#run = run;
     this.#leave();
-    // When its gateway dies another writes that it has it.
+    // When its replica dies another writes that it has it.
     const leave = this.#host.follow(
       record,
       (event) => run === this.#run && this.#hear(event),
@@ -131,7 +131,7 @@ export class QueuedTask implements RunningTask {
 
   #hear(event: StreamEvent): void {
     const state = stateOf(event);
-    // The store decides how it ended: the gateway that tells may have lost it.
+    // The store decides how it ended: the replica that tells may have lost it.
     if (state !== undefined && isSettled(state)) return this.#look();
     if ("task" in event) this.#catchUp(event.task);
     else this.#tell(event);

@@ -5,7 +5,7 @@ import { QueuedTask, type QueuedTaskHost } from "./queued-task.ts";
 import type { TaskRecord } from "../task/task-record.ts";
 import { taskKey, type TaskRecords } from "../task/task-records.ts";
 
-/** What tells of tasks that any gateway may be at. */
+/** What tells of tasks that any replica may be at. */
 export interface QueuedTasksHost {
   readonly records: TaskRecords;
   readonly follow: QueuedTaskHost["follow"];
@@ -23,7 +23,7 @@ export class QueuedTasks {
     this.#host = host;
   }
 
-  /** Hears of what all gateways write. @returns ends that */
+  /** Hears of what all replicas write. @returns ends that */
   start(): Promise<() => void> {
     return this.#host.records.watchKeys((key) => {
       const heard = key === undefined ? [...this.#listeners.values()] : [this.#listeners.get(key)];
@@ -112,7 +112,7 @@ export class QueuedTasks {
     });
   }
 
-  /** Calls back when any gateway wrote a task, by its key. @returns ends that */
+  /** Calls back when any replica wrote a task, by its key. @returns ends that */
   onWrite(key: string, listener: () => void): () => void {
     const listeners = this.#listeners.get(key) ?? new Set();
     this.#listeners.set(key, listeners.add(listener));

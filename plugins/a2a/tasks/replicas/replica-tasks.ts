@@ -1,7 +1,8 @@
 import { GatewayError, isGatewayError } from "propylon";
 import { FIRST_PROBLEM, LookupQuota } from "propylon/kit";
-import { askOnce, type Store } from "propylon/store";
 import { type KeptPrincipal, keptPrincipalSchema } from "propylon/internal";
+import { type JobQuestion, JobQuestions } from "propylon/plugins/tasks";
+import type { Store } from "propylon/store";
 import {
   type Message,
   messageSchema,
@@ -15,33 +16,22 @@ import { z } from "zod";
 import { stateOf } from "../../contract/task.ts";
 import type { TaskOwner } from "../../service.ts";
 import { EventQueue } from "../../standard/event-queue.ts";
+import { unknownTask } from "../task/refusals.ts";
 import type { TaskRecord } from "../task/task-record.ts";
 
-/** How long another gateway may take to tell of a task, in milliseconds. */
-const LOOK_MS = 2_000;
-/** How long it may take to end one: it waits until nothing of it goes on. */
-const CANCEL_MS = 30_000;
-/** Tasks that are followed at other gateways at a time, and here for others: each takes a place among the questions of a gateway. */
+/** Tasks that are followed at other replicas at a time, and here for others: each takes a place among the questions of a replica. */
 const FOLLOWS = { max: 300, maxOfOne: 150 };
-const TOPIC = "task";
 const EVENTS = "events";
-const ANSWERS = "answers";
 
-const questionSchema = z.object({
+const followSchema = z.object({
   id: z.string(),
   /** `ref` of its owner, who is compared where it runs, too. */
   owner: z.string(),
-  verb: z.enum(["look", "cancel"]),
 });
 
-const followSchema = questionSchema.pick({ id: true, owner: true });
+const answerSchema = z.object({ message: messageSchema, sender: keptPrincipalSchema });
 
-const answerSchema = followSchema.extend({
-  message: messageSchema,
-  sender: keptPrincipalSchema,
-});
-
-/** What this gateway does about tasks for others. */
+/** What this replica does about tasks for others. */
 export interface TaskHost {
   get(id: string, owner: TaskOwner): { readonly task: Task };
   cancel(id: string, owner: TaskOwner): Promise<Task>;
@@ -51,24 +41,22 @@ export interface TaskHost {
   watch(id: string, owner: TaskOwner, listener: (event: StreamEvent) => void): () => void;
 }
 
-/** Tasks at work at other gateways of the store. */
-export class TasksElsewhere {
+/** Tasks at work at other replicas. */
+export class ReplicaTasks {
   readonly #store: Store;
-  readonly #follows = new LookupQuota("tasks of other gateways", FOLLOWS);
-  readonly #followed = new LookupQuota("tasks of this gateway", FOLLOWS);
+  readonly #questions: JobQuestions<Task>;
+  readonly #follows = new LookupQuota("tasks of other replicas", FOLLOWS);
+  readonly #followed = new LookupQuota("tasks of this replica", FOLLOWS);
 
   constructor(store: Store) {
     this.#store = store;
+    this.#questions = new JobQuestions(store, taskSchema);
   }
 
   /** Answers what others ask about tasks at work here. @returns ends that */
   async serve(host: TaskHost): Promise<() => void> {
     if (!this.#store.shared) return () => {};
-    const end = await this.#store.answer(TOPIC, async function* (body: unknown) {
-      const { id, owner, verb } = questionSchema.parse(body, FIRST_PROBLEM);
-      const ref = { ref: owner };
-      yield verb === "cancel" ? await host.cancel(id, ref) : host.get(id, ref).task;
-    });
+    const end = await this.#questions.serve((question) => reply(host, question));
     const followed = this.#followed;
     const endEvents = await this.#store.answer(EVENTS, async function* (body: unknown, signal) {
       const question = followSchema.parse(body, FIRST_PROBLEM);
@@ -79,21 +67,15 @@ export class TasksElsewhere {
         leave();
       }
     });
-    const endAnswers = await this.#store.answer(ANSWERS, async function* (body: unknown) {
-      const { message, sender, owner } = answerSchema.parse(body, FIRST_PROBLEM);
-      if (sender.ref !== owner) throw new GatewayError("not_found", "There is no such task.");
-      yield await host.answer(message, sender);
-    });
     return () => {
-      void end();
+      end();
       void endEvents();
-      void endAnswers();
     };
   }
 
   /**
-   * Tells of every event of a task that another gateway works on.
-   * @param lost that gateway tells nothing more, although the task has not ended
+   * Tells of every event of a task that another replica works on.
+   * @param lost that replica tells nothing more, although the task has not ended
    * @returns stops telling
    */
   follow(
@@ -119,40 +101,46 @@ export class TasksElsewhere {
     return () => gone.abort();
   }
 
-  /** Hands a message to the call of a task that waits for it. @throws {GatewayError} `unavailable`; what the other gateway says */
-  async answer({ task, owner, replica }: TaskRecord, message: Message, sender: KeptPrincipal) {
-    const question = { id: task.id, owner, message: { ...message, taskId: task.id }, sender };
-    await askOnce(this.#store, replica, {
-      topic: ANSWERS,
-      body: question,
-      schema: z.unknown(),
-      timeout: CANCEL_MS,
-    });
+  /** Hands a message to the call of a task that waits for it. @throws {GatewayError} `unavailable`; what the other replica says */
+  async answer(record: TaskRecord, message: Message, sender: KeptPrincipal): Promise<void> {
+    const body = { message: { ...message, taskId: record.task.id }, sender };
+    await this.#ask(record, "answer", body);
   }
 
-  /** A task as it is now. One whose gateway cannot be asked, or has just ended it, is told as it was stored. */
+  /** A task as it is now. One whose replica cannot be asked, or has just ended it, is told as it was stored. */
   async look(record: TaskRecord): Promise<Task> {
-    // It waits for a gateway.
+    // It waits for a replica.
     if (record.replica === "") return record.task;
-    return this.#ask(record, "look", LOOK_MS).catch(() => record.task);
+    return this.#ask(record, "look").catch(() => record.task);
   }
 
-  /** @throws {GatewayError} `exists` when it has ended meanwhile; `unavailable` when its gateway does not answer */
+  /** @throws {GatewayError} `exists` when it has ended meanwhile; `unavailable` when its replica does not answer */
   cancel(record: TaskRecord): Promise<Task> {
-    return this.#ask(record, "cancel", CANCEL_MS);
+    return this.#ask(record, "cancel");
   }
 
   #ask(
     { owner, task, replica }: TaskRecord,
-    verb: "look" | "cancel",
-    timeout: number,
+    verb: JobQuestion["verb"],
+    body?: object,
   ): Promise<Task> {
-    const body = { id: task.id, owner, verb };
-    return askOnce(this.#store, replica, { topic: TOPIC, body, schema: taskSchema, timeout });
+    const asker = { ref: owner, roles: [] };
+    return this.#questions.ask(replica, { id: task.id, asker, verb, body });
   }
 }
 
-/** The events of a task here as another gateway takes them, bounded as those of a client. */
+/** @throws {GatewayError} `not_found` for a task that is not here, or somebody else's; what the host says */
+async function reply(host: TaskHost, { id, asker, verb, body }: JobQuestion): Promise<Task> {
+  if (verb === "cancel") return host.cancel(id, asker);
+  if (verb === "answer") {
+    const { message, sender } = answerSchema.parse(body, FIRST_PROBLEM);
+    if (sender.ref !== asker.ref) throw unknownTask();
+    await host.answer(message, sender);
+  }
+  return host.get(id, asker).task;
+}
+
+/** The events of a task here as another replica takes them, bounded as those of a client. */
 async function* eventsOf(
   host: TaskHost,
   { id, owner }: z.output<typeof followSchema>,
@@ -171,7 +159,7 @@ async function* eventsOf(
 }
 
 function silent(): GatewayError {
-  return new GatewayError("unavailable", "The gateway that works on the task did not answer.", {
+  return new GatewayError("unavailable", "The replica that works on the task did not answer.", {
     hint: "Make the request again.",
   });
 }

@@ -3,12 +3,12 @@ import { pause } from "propylon/kit";
 import { STATES, type Message, type StreamEvent } from "propylon/contract";
 import type { SendOptions, TaskOwner } from "../../service.ts";
 import type { LiveTask, LiveTaskOptions } from "../task/live-task.ts";
-import { ABANDONED, refuseElsewhere } from "../task/refusals.ts";
-import { isUnderWay, knowsIdOf, type TaskRecord } from "../task/task-record.ts";
+import { ABANDONED, refuseAtReplica } from "../task/refusals.ts";
+import { isUnderWay, knowsIdOf, rewind, type TaskRecord } from "../task/task-record.ts";
 import type { TaskRecords } from "../task/task-records.ts";
 import type { TaskStore } from "../task/task-store.ts";
 
-/** How often a task that another gateway is at is looked at, in milliseconds. */
+/** How often a task that another replica is at is looked at, in milliseconds. */
 const LOOK_MS = 250;
 
 /** What the tasks of this runtime offer their successors. */
@@ -18,19 +18,19 @@ export interface SuccessionHost {
   make(given: Omit<LiveTaskOptions, "most" | "hear" | "confirm">): LiveTask;
   finish(task: LiveTask, move: () => void): void;
   tell(task: LiveTask, event: StreamEvent): void;
-  /** Whether a queue has a task begun again whose gateway died. */
+  /** Whether a queue has a task begun again whose replica died. */
   isHandedOut(record: TaskRecord): boolean;
-  /** Sees to it that a task whose gateway died is in that queue. */
+  /** Sees to it that a task whose replica died is in that queue. */
   putBack(record: TaskRecord): Promise<void>;
   /** Whether a task can be answered here. */
   waits(task: LiveTask): boolean;
 }
 
-/** How tasks of a process before this one, or of another gateway on the same store, come to be this runtime's. */
+/** How tasks of a process before this one, or of another replica, come to be this runtime's. */
 export class Succession {
   readonly #host: SuccessionHost;
-  /** At work at another gateway when they were looked at last, by owner and id. */
-  readonly #elsewhere = new Map<string, { readonly id: string; readonly owner: TaskOwner }>();
+  /** At work at another replica when they were looked at last, by owner and id. */
+  readonly #atOthers = new Map<string, { readonly id: string; readonly owner: TaskOwner }>();
   #isLoaded = false;
 
   constructor(host: SuccessionHost) {
@@ -41,12 +41,12 @@ export class Succession {
   async load(): Promise<void> {
     if (this.#isLoaded) return;
     this.#isLoaded = true;
-    for await (const record of this.#host.records.load()) await this.#inherit(record);
+    await this.#inherit(await this.#host.records.load());
   }
 
   /**
    * Before a task is looked at or ended: finds it in the store, unless it is at work here or has ended.
-   * @returns what is stored of it when another gateway is at it
+   * @returns what is stored of it when another replica is at it
    * @throws {GatewayError} `unavailable`, for a task that is not here
    */
   async locate(id: string, owner: TaskOwner): Promise<TaskRecord | undefined> {
@@ -58,25 +58,25 @@ export class Succession {
       if (!known) throw error;
     });
     if (!record || (known && records.isOwn(record))) return undefined;
-    // Another gateway went on with it: what is here is of before.
-    if (known) store.forget(known);
+    // Another replica went on with it: what is here is of before.
+    if (known) store.drop(known);
     return (await this.#takeOver(record)) ? undefined : record;
   }
 
-  /** Takes over what other gateways left that died since. */
+  /** Takes over what other replicas left that died since. */
   async sweep(): Promise<void> {
-    for await (const record of this.#host.records.abandoned()) await this.#inherit(record);
-    for (const { id, owner } of this.#elsewhere.values()) {
+    await this.#host.records.takeOver((found) => this.#inherit(found));
+    for (const { id, owner } of this.#atOthers.values()) {
       const record = await this.#host.records.find(id, owner);
       if (record) await this.#takeOver(record);
-      else this.#elsewhere.delete(keyOf(id, owner));
+      else this.#atOthers.delete(keyOf(id, owner));
     }
   }
 
   /**
-   * Before anything is done about a message: finds its task in the store, where another gateway may have left it, and makes sure
-   * that the store is there and the task this gateway's to go on with.
-   * @throws {GatewayError} `unavailable`; `exists` for a message to a task that another gateway is at
+   * Before anything is done about a message: finds its task in the store, where another replica may have left it, and makes sure
+   * that the store is there and the task this replica's to go on with.
+   * @throws {GatewayError} `unavailable`; `exists` for a message to a task that another replica is at
    */
   async fetch(message: Message, options: SendOptions): Promise<void> {
     const { store } = this.#host;
@@ -89,22 +89,23 @@ export class Succession {
   }
 
   /**
-   * A task that its gateway left under way, as it was before it took its last message; that may be delivered again.
+   * A task that its replica left under way, as it was before it took its last message; that may be delivered again.
    * @returns whether anything was before
    */
   rewind(task: LiveTask): boolean {
-    const before = this.#host.records.rewind(task);
-    this.#host.store.drop(task);
+    const { records, store } = this.#host;
+    const before = rewind(task.toRecord(records.replica));
+    store.drop(task);
     if (before) this.restore(before);
     return before !== undefined;
   }
 
-  /** The same message delivered again waits for the gateway that is at it; any other is refused. */
+  /** The same message delivered again waits for the replica that is at it; any other is refused. */
   async #await(id: string, message: Message, { principal, signal }: SendOptions): Promise<void> {
     for (;;) {
       const record = await this.#host.records.find(id, principal);
       if (!record || (await this.#takeOver(record))) return;
-      if (!knowsIdOf(record, message.messageId)) throw refuseElsewhere();
+      if (!knowsIdOf(record, message.messageId)) throw refuseAtReplica();
       await pause(LOOK_MS, signal ?? new AbortController().signal);
       signal?.throwIfAborted();
     }
@@ -116,21 +117,21 @@ export class Succession {
       await records.save(task);
     } catch (error) {
       if (!isGatewayError(error) || error.code !== "exists") throw error;
-      // Another gateway went on with it: what is here is of before.
-      store.forget(task);
+      // Another replica went on with it: what is here is of before.
+      store.drop(task);
       records.forget(task);
       await this.fetch(message, options);
     }
   }
 
-  /** What a dead gateway may have left: fails, unless a queue hands it out again. */
-  async #inherit(record: TaskRecord): Promise<void> {
-    const isHandedOut = isUnderWay(record) && this.#host.isHandedOut(record);
-    if (isHandedOut) await this.#host.putBack(record);
-    else await this.#takeOver(record);
+  /** What a dead replica may have left: fails, unless a queue hands it out again. */
+  async #inherit(found: readonly TaskRecord[]): Promise<void> {
+    for (const record of found)
+      if (isUnderWay(record) && this.#host.isHandedOut(record)) await this.#host.putBack(record);
+      else await this.#takeOver(record);
   }
 
-  /** @returns whether it is this gateway's now */
+  /** @returns whether it is this replica's now */
   async #takeOver(record: TaskRecord): Promise<boolean> {
     const { store, records } = this.#host;
     const { task } = record;
@@ -138,12 +139,15 @@ export class Succession {
     const { isFinal } = STATES[task.status.state];
     const isSettled = !isUnderWay(record);
     if (!isSettled && this.#host.isHandedOut(record)) return false;
-    if (!isSettled && !(await records.isAbandoned(record))) {
-      this.#elsewhere.set(keyOf(task.id, owner), { id: task.id, owner });
+    if (
+      records.isUnderWay(record) &&
+      (records.isOwn(record) || (await records.isAtOther(record)))
+    ) {
+      this.#atOthers.set(keyOf(task.id, owner), { id: task.id, owner });
       records.forget({ id: task.id, owner });
       return false;
     }
-    this.#elsewhere.delete(keyOf(task.id, owner));
+    this.#atOthers.delete(keyOf(task.id, owner));
     if (store.find(task.id, owner)) return true;
     const live = this.restore(record);
     if (!isSettled) this.#host.finish(live, () => abandon(live));
@@ -153,7 +157,7 @@ export class Succession {
     return true;
   }
 
-  /** Makes a task of this gateway of what is stored. */
+  /** Makes a task of this replica of what is stored. */
   restore(record: TaskRecord): LiveTask {
     const { store } = this.#host;
     const { task, skill, owner } = record;

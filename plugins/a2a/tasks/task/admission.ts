@@ -3,7 +3,7 @@ import type { A2aOptions } from "../../options.ts";
 
 /** What tasks take before they end. */
 interface Load {
-  readonly tasks: number;
+  readonly jobs: number;
   /** Of tasks that wait. */
   readonly bytes: number;
   readonly atWork: number;
@@ -26,14 +26,14 @@ export interface Applicant {
  * @throws {GatewayError} `rate_limited`
  */
 export function admit({ all, own, options, isNew }: Applicant): void {
-  if (!hasRoom(all, options, isNew)) throw refuseMore(`There are ${all.tasks} tasks`);
-  if (!hasRoom(own, shareOf(options), isNew)) throw refuseMore(`You have ${own.tasks} tasks`);
+  if (!hasRoom(all, options, isNew)) throw refuseMore(`There are ${all.jobs} tasks`);
+  if (!hasRoom(own, shareOf(options), isNew)) throw refuseMore(`You have ${own.jobs} tasks`);
 }
 
 /** What ended makes room, so what takes it are tasks that wait: only an answer, or their age, ends those. */
-function hasRoom({ tasks, bytes, atWork }: Load, limits: Limits, isNew: boolean): boolean {
+function hasRoom({ jobs, bytes, atWork }: Load, limits: Limits, isNew: boolean): boolean {
   if (atWork >= limits.maxRunning) return false;
-  return !isNew || (tasks - atWork < limits.maxTasks && bytes <= limits.maxTotalSize);
+  return !isNew || (jobs - atWork < limits.maxTasks && bytes <= limits.maxTotalSize);
 }
 
 function shareOf({ maxShare, maxRunning, maxTasks, maxTotalSize }: A2aOptions["tasks"]): Limits {

@@ -74,11 +74,11 @@ export class LiveTask implements RunningTask {
   isUnwanted = false;
   /** Why what the skill made cannot be kept. The work ends with it, and what else comes is lost: code that writes must not be thrown at. */
   fault: GatewayError | undefined;
-  /** Whether its gateway ended while it was under way. */
+  /** Whether its replica ended while it was under way. */
   isAbandoned = false;
   /** Whether it was ended because the client that waited for it went away. */
   isForsaken = false;
-  /** Whether another gateway goes on with it: what happens here counts no more, and nobody is told. */
+  /** Whether another replica goes on with it: what happens here counts no more, and nobody is told. */
   isForeign = false;
   /** How the work on its last message was handed out, where a queue does that. */
   queued: Queued | undefined;
@@ -133,7 +133,7 @@ export class LiveTask implements RunningTask {
     this.queued = queued;
   }
 
-  /** What the store keeps of it. @param replica the gateway that goes on with it */
+  /** What the store keeps of it. @param replica the replica that goes on with it */
   toRecord(replica: string): TaskRecord {
     const { owner, skill, reply, isAsking, isAbandoned, changedAt, createdAt, queued } = this;
     const history = this.#task.history ?? [];
@@ -354,7 +354,7 @@ export class LiveTask implements RunningTask {
     this.#audience.tell(event, this.#task, confirmed, () => this.#lose());
   }
 
-  /** Ends as another gateway has stored it, and has told others. */
+  /** Ends as another replica has stored it, and has told others. */
   endAs(record: TaskRecord): void {
     const { task } = record;
     this.isForeign = true;

@@ -16,7 +16,7 @@ export type TaskWatcher = (task: Task, event: StreamEvent, owner: TaskOwner) => 
 /** Hears of a task that is kept no longer. */
 export type DropListener = (id: string, owner: TaskOwner) => void;
 
-/** The tasks of this gateway from their first message until they are kept no longer. Lives through reloads of the plugin. */
+/** The tasks of this replica from their first message until they are kept no longer. Lives through reloads of the plugin. */
 export class LocalTasks {
   /** How tasks ended, since the process started. */
   readonly counts = new TaskCounts();
@@ -103,7 +103,7 @@ export class LocalTasks {
   /** What is here of a task is of before. */
   forgetKnown({ task: { id }, owner }: TaskRecord): void {
     const known = this.find(id, { ref: owner });
-    if (known) this.store.forget(known);
+    if (known) this.store.drop(known);
   }
 
   /** Whether a task waits for a message. One that was cancelled while it waited may have work that still ends. */
@@ -153,7 +153,7 @@ export class LocalTasks {
   }
 
   /**
-   * Two gateways may end a task whose gateway died: what is stored first is its end. One of a queue goes on at the gateway that was
+   * Two replicas may end a task whose replica died: what is stored first is its end. One of a queue goes on at the replica that was
    * handed it meanwhile.
    */
   async #keepEnd(task: LiveTask): Promise<void> {
@@ -167,14 +167,14 @@ export class LocalTasks {
     }
   }
 
-  /** Shows the end that another gateway stored. */
+  /** Shows the end that another replica stored. */
   async #showEnd(task: LiveTask): Promise<void> {
     const record = await this.records.find(task.id, task.owner);
     if (record && STATES[record.task.status.state].isFinal) task.endAs(record);
   }
 
   readonly #drop = (task: LiveTask): void => {
-    void this.records.drop(task);
+    void this.records.delete(task);
     for (const listener of this.#dropListeners) listener(task.id, task.owner);
   };
 

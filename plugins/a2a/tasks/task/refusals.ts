@@ -3,7 +3,7 @@ import type { LiveTask } from "./live-task.ts";
 
 /** Why a task that waited for somebody failed. */
 export const NO_ANSWER = "No answer came in time.";
-/** Why a task failed that was under way when its gateway ended. */
+/** Why a task failed that was under way when its replica ended. */
 export const ABANDONED = "The gateway ended while this task was under way. Send the message again.";
 /** Why work ends with the gateway. */
 export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting down.");
@@ -12,7 +12,7 @@ export const SHUTDOWN = new GatewayError("cancelled", "The gateway is shutting d
 export function lostTooOften(runs: number): GatewayError {
   return new GatewayError(
     "internal",
-    `The work was begun ${runs} times, and each time its gateway ended before it did.`,
+    `The work was begun ${runs} times, and each time its replica ended before it did.`,
   );
 }
 /** Why a task of a queue failed that was not begun. */
@@ -20,8 +20,8 @@ export const NOT_LET_IN = new GatewayError(
   "unauthorized",
   "The credential of its sender is no longer valid.",
 );
-/** Why the work on a task of a queue ends that another gateway was handed meanwhile. */
-export const LOST = new GatewayError("cancelled", "Another gateway works on this task.");
+/** Why the work on a task of a queue ends that another replica was handed meanwhile. */
+export const LOST = new GatewayError("cancelled", "Another replica works on this task.");
 /** Why a task of a queue failed in the middle of whose work something was asked. */
 export const CALL_GONE = new GatewayError("cancelled", ABANDONED);
 
@@ -32,16 +32,16 @@ export function unknownTask(): GatewayError {
   });
 }
 
-/** A task that no gateway is at in this moment. */
+/** A task that no replica is at in this moment. */
 export function inMotion(): GatewayError {
-  return new GatewayError("unavailable", "The task is between two gateways.", {
+  return new GatewayError("unavailable", "The task is between two replicas.", {
     hint: "Make the request again.",
   });
 }
 
-/** A message to a task that another gateway is at. */
-export function refuseElsewhere(): GatewayError {
-  return new GatewayError("exists", "Another gateway is at this task.", {
+/** A message to a task that another replica is at. */
+export function refuseAtReplica(): GatewayError {
+  return new GatewayError("exists", "Another replica is at this task.", {
     hint: "Wait until it has ended or asks for something.",
   });
 }

@@ -79,7 +79,7 @@ export class TaskAudience {
     settled.resolve(task);
   }
 
-  /** Tells of what this gateway does not put into the store, whatever else waits to be told. */
+  /** Tells of what this replica does not put into the store, whatever else waits to be told. */
   tellNow(event: StreamEvent, task: Task): void {
     this.#tell(event, task, this.#settled);
   }

@@ -4,7 +4,7 @@ import { keptPrincipalSchema } from "propylon/internal";
 import { STATES } from "propylon/contract";
 import { z } from "zod";
 
-/** How a task waits for a gateway that works on its last message. */
+/** How a task waits for a replica that works on its last message. */
 const queuedSchema = z.object({
   /** Key of its piece of work; one with another key is of before. */
   ticket: z.string(),
@@ -32,13 +32,13 @@ export const taskRecordSchema = z.object({
   reply: messageSchema.optional(),
   /** Whether a call under way asked: nobody can answer that once the call is gone. */
   isAsking: z.boolean(),
-  /** Whether its gateway ended while it was under way. */
+  /** Whether its replica ended while it was under way. */
   isAbandoned: z.boolean(),
   /** Milliseconds since the epoch of its last change of state. */
   changedAt: z.number(),
   /** The same of its beginning. */
   createdAt: z.number().optional(),
-  /** The gateway that goes on with it; empty while it waits for one. */
+  /** The one that goes on with it; empty while it waits for one. */
   replica: z.string(),
   /** Set while the work on its last message is handed out by the queue. */
   queued: queuedSchema.exactOptional(),
@@ -46,7 +46,7 @@ export const taskRecordSchema = z.object({
 
 export type TaskRecord = Readonly<z.output<typeof taskRecordSchema>>;
 
-/** Whether a gateway is to work on a task, or does. */
+/** Whether a replica is to work on a task, or does. */
 export function isUnderWay({ task, isAsking }: TaskRecord): boolean {
   const { isFinal, isInterrupted } = STATES[task.status.state];
   return !isFinal && (!isInterrupted || isAsking);

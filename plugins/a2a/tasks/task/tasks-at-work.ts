@@ -159,7 +159,7 @@ export class TasksAtWork {
       works: this.#works,
       isDraining,
     });
-    // A queue has it begun again by another gateway.
+    // A queue has it begun again by another replica.
     if (task.queued && isEndedByShutdown(end, isDraining())) task.isForeign = true;
     const { cancelTimeout } = dependencies.options;
     const over = within(work.over, isDraining() ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout);
