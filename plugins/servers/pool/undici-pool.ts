@@ -15,8 +15,11 @@ import {
  */
 export class UndiciPool implements Pool {
   readonly #origin: string;
-  /** Loaded when a server asks for it: a start of the gateway need not wait for undici. */
-  readonly #agent: Promise<Dispatcher>;
+  /** Loads undici when a server asks for it: a start of the gateway need not wait for that. */
+  readonly #create: () => Promise<Dispatcher>;
+  #agent: Promise<Dispatcher>;
+  /** Those that have requests under way and take no others. */
+  readonly #retired = new Set<Promise<Dispatcher>>();
 
   /** @param proxy its URL, or `environment` for HTTP_PROXY, HTTPS_PROXY and NO_PROXY; default: none */
   constructor(
@@ -37,23 +40,40 @@ export class UndiciPool implements Pool {
       // Many proxies tunnel to port 443 alone.
       proxyTunnel: url.protocol === "https:",
     };
-    this.#agent = import("undici").then(({ Agent, EnvHttpProxyAgent, ProxyAgent }) => {
+    this.#create = async () => {
+      const { Agent, EnvHttpProxyAgent, ProxyAgent } = await import("undici");
       if (proxy === undefined) return new Agent(options);
       return proxy === "environment"
         ? new EnvHttpProxyAgent(options)
         : new ProxyAgent({ ...options, uri: proxy });
-    });
+    };
+    this.#agent = this.#create();
   }
 
-  dispatch({ path, method, headers, body }: HttpRequest, reader: ResponseReader): void {
-    const request = { origin: this.#origin, path, method, headers: [...headers], body };
+  dispatch(request: HttpRequest, reader: ResponseReader): void {
+    const { path, method, headers, body, isFresh = false } = request;
+    if (isFresh) this.#renew();
+    const options = { origin: this.#origin, path, method, headers: [...headers], body };
+    const handler = new ReaderHandler(reader, isFresh, () => this.#renew());
     this.#agent
-      .then((agent) => agent.dispatch(request, new ReaderHandler(reader)))
+      .then((agent) => agent.dispatch(options, handler))
       .catch((error: Error) => reader.onResponseError(error));
   }
 
   async destroy(): Promise<void> {
-    await (await this.#agent).destroy();
+    const agents = await Promise.all([this.#agent, ...this.#retired]);
+    await Promise.all(agents.map((agent) => agent.destroy()));
+  }
+
+  /** Takes no connection again that is there now: undici does not say which of them a response came on. */
+  #renew(): void {
+    const old = this.#agent;
+    this.#agent = this.#create();
+    this.#retired.add(old);
+    void old
+      .then((agent) => agent.close())
+      .catch(() => {})
+      .finally(() => this.#retired.delete(old));
   }
 }
 
@@ -65,6 +85,8 @@ const MAX_UNREAD = 16 * 1_048_576;
 /** Tells a reader in the words of our own client what undici found; a body is read in turns. */
 class ReaderHandler implements Dispatcher.DispatchHandler {
   readonly #reader: ResponseReader;
+  readonly #isFresh: boolean;
+  readonly #onDoubt: () => void;
   readonly #body = new Readable({ read: () => this.#goOn() });
   /** What came with this read of the socket. */
   readonly #chunks: Buffer[] = [];
@@ -73,9 +95,16 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
   #isPausable = false;
   #isHeld = false;
   #error: Error | undefined;
+  #state: "under way" | "ending" | "over" = "under way";
 
-  constructor(reader: ResponseReader) {
+  /**
+   * @param isFresh whether its connection is new
+   * @param onDoubt told that its reader does not take the response, which is through, for its own
+   */
+  constructor(reader: ResponseReader, isFresh: boolean, onDoubt: () => void) {
     this.#reader = reader;
+    this.#isFresh = isFresh;
+    this.#onDoubt = onDoubt;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -84,8 +113,8 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
     this.#turns = turns;
     this.#body.once("end", () => this.#finish());
     this.#reader.onRequestStart?.({
-      // undici does not tell.
-      isReused: false,
+      // undici does not tell: what may be late for another request must not be believed.
+      isReused: !this.#isFresh,
       pause: () => {
         this.#isHeld = true;
         turns.pause();
@@ -95,6 +124,8 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
         turns.resume();
       },
       abort: (error = new Error("not wanted any more")) => {
+        if (this.#state === "ending") this.#onDoubt();
+        if (this.#state !== "under way") return;
         this.#body.destroy();
         controller.abort(error);
       },
@@ -150,8 +181,10 @@ class ReaderHandler implements Dispatcher.DispatchHandler {
   }
 
   #finish(): void {
+    this.#state = "ending";
     if (this.#error) this.#reader.onResponseError(this.#error);
     else this.#reader.onResponseEnd();
+    this.#state = "over";
   }
 }
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
 import type { Tool } from "../../../core/kit/types.ts";
 import { callText, makeCall, makeUpstream, reached } from "./support/calls.ts";
@@ -39,7 +39,7 @@ const RESULTS: Record<string, (request: Request) => unknown> = {
 };
 
 /** A server on bare sockets. `late` writes something before the answer to a request that came on a connection used before. */
-async function serve() {
+async function serve(httpClient?: "undici") {
   const ran: string[] = [];
   const sockets = new Set<Socket>();
   const state = {
@@ -84,7 +84,10 @@ async function serve() {
   });
   const { port } = server.address() as AddressInfo;
   const upstream = use(
-    makeUpstream({ url: `http://127.0.0.1:${port}/mcp`, protocol: "legacy", ping: "0" }),
+    makeUpstream(
+      { url: `http://127.0.0.1:${port}/mcp`, protocol: "legacy", ping: "0" },
+      { httpClient },
+    ),
   );
   upstream.start();
   await reached(upstream, "ready");
@@ -184,4 +187,40 @@ it("attacks S3-6: a safe call is sent twice at most", async () => {
   state.isOld = true;
   await expect(call(upstream, "look", "bob")).rejects.toMatchObject({ code: "upstream_error" });
   expect(state.ran).toEqual(["look", "look", "look"]);
+});
+
+describe("undici, which does not say whether a connection had a request before,", () => {
+  /** What is late comes on the first connection that a call goes out on. */
+  async function serveLate(late: (socket: Socket) => void) {
+    const scene = await serve("undici");
+    let isFirst = true;
+    scene.state.isOld = true;
+    scene.state.late = (socket) => {
+      if (!isFirst) return false;
+      isFirst = false;
+      late(socket);
+      return true;
+    };
+    return scene;
+  }
+
+  it.each(Object.entries(LATE))("does not fail a safe call after %s", async (_what, late) => {
+    const { state, upstream } = await serveLate(late);
+    expect(await call(upstream, "look", "alice")).toBe("did look");
+    expect(state.ran).toEqual(["look", "look"]);
+  });
+
+  it.each([
+    ...Object.entries(LATE),
+    ["a 404", (socket: Socket) => void socket.write(json(404, "gone"))] as const,
+  ])(
+    "makes no call twice that changes something, and tells nothing of others, after %s",
+    async (_what, late) => {
+      const { state, upstream } = await serveLate(late);
+      const failure: unknown = await call(upstream, "pay", "bob").catch((error: unknown) => error);
+      expect(failure).toMatchObject({ code: "upstream_error" });
+      expect(String(failure)).not.toContain("secret");
+      expect(state.ran).toEqual(["pay"]);
+    },
+  );
 });
