@@ -12,7 +12,7 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
     () => new Set<(grace: number) => Promise<void>>(),
     async (ends) => void (await Promise.all([...ends].map((end) => end(settings.grace)))),
   );
-  let drainsSince: number | undefined;
+  let isShutdown = false;
   const end = async (grace: number): Promise<void> => {
     await worker.end(grace);
     await child?.end();
@@ -20,7 +20,7 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
     leaving.delete(end);
   };
   gateway.hook("gateway:drain", () => {
-    drainsSince = performance.now();
+    isShutdown = true;
     void worker.end(graceOf(gateway, settings));
   });
   gateway.onStart(() => {
@@ -31,11 +31,8 @@ export function run(gateway: PluginContext<SidecarOptions>, sidecar: Sidecar): v
     if (settings.work) worker.start(before);
     return () => {
       leaving.add(end);
-      const isShutdown = drainsSince !== undefined;
-      const left = isShutdown
-        ? Math.max(0, graceOf(gateway, settings) - (performance.now() - drainsSince!))
-        : settings.timeout;
-      const ended = end(left);
+      // Of a shutdown the time runs since its drain.
+      const ended = end(isShutdown ? graceOf(gateway, settings) : settings.timeout);
       return isShutdown || worker.tasks.length === 0 ? ended : undefined;
     };
   });

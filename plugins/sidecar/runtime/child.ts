@@ -82,9 +82,9 @@ export class RuntimeChild {
       env: variablesOf(this.#settings),
     };
     const child = await spawnChild(launch, { term: this.#settings.stopTimeout });
-    // What it writes is its log, not ours.
-    child.stdout.pipe(process.stdout, { end: false });
-    child.stderr.pipe(process.stderr, { end: false });
+    // What it writes is its log, not ours. Neither of ours ends with it, as Node never ends them.
+    child.stdout.pipe(process.stdout);
+    child.stderr.pipe(process.stderr);
     this.#child = child;
     if (this.#leaving.signal.aborted) await child.close(0);
     else this.#reports.info({ pid: child.pid }, "the runtime was started");

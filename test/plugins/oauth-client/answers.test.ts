@@ -4,6 +4,7 @@ import {
   splitScopes,
   unite,
 } from "../../../plugins/oauth-client/provider/challenge.ts";
+import { findMetadata } from "../../../plugins/oauth-client/provider/metadata.ts";
 import { Mismatch } from "../../../plugins/oauth-client/provider/faults.ts";
 import { readTokenAnswer } from "../../../plugins/oauth-client/provider/token-answer.ts";
 
@@ -77,4 +78,29 @@ it("scopes are united, each once, and 100 at most", () => {
   const many = Array.from({ length: 101 }, (_, at) => `s${at}`);
   expect(unite(many, [])).toEqual(many.slice(0, 100));
   expect(splitScopes(many.join(" "))).toEqual(many.slice(0, 100));
+});
+
+it.each([500, 503])(
+  "metadata that are answered with %i may be there, and are not passed over",
+  async (status) => {
+    const fetch = async () => new Response("{}", { status });
+    await expect(findMetadata(["https://a.example/m"], "its", fetch as never)).rejects.toThrow(
+      `its metadata answer with HTTP ${status}`,
+    );
+  },
+);
+
+it("metadata are passed over where a place refuses, and the first page of data counts", async () => {
+  const answers: Record<string, Response> = {
+    "https://a.example/1": new Response("{}", { status: 499 }),
+    "https://a.example/2": new Response("<p>", { headers: { "content-type": "text/html" } }),
+    "https://a.example/3": Response.json({ issuer: "a" }),
+    "https://a.example/4": Response.json({ issuer: "b" }),
+  };
+  const tried: string[] = [];
+  const fetch = async (url: string) => answers[url]!;
+  const found = await findMetadata(Object.keys(answers), "its", fetch as never, tried);
+  expect(found!.url).toBe("https://a.example/3");
+  expect(tried).toEqual(["499 at https://a.example/1", "200 at https://a.example/2"]);
+  expect(await findMetadata([], "its", fetch as never)).toBeUndefined();
 });

@@ -5,6 +5,7 @@ import type { GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import oauthResource from "../../../plugins/oauth-resource/index.ts";
 import { ScriptedIssuer } from "../../fixtures/issuer.ts";
+import { namedUrl } from "../../../plugins/oauth-resource/issuer/metadata.ts";
 import { ask, setupRig, who } from "./kit.ts";
 
 const WELL_KNOWN = "/.well-known/oauth-protected-resource";
@@ -158,3 +159,12 @@ function get(
     req.on("error", reject).end();
   });
 }
+
+it.each([undefined, null, 7, "", "not a URL", ["https://corp.example/keys"]])(
+  "an issuer whose metadata name %j as an address cannot be used",
+  (jwks_uri) => {
+    expect(() => namedUrl({ jwks_uri }, "jwks_uri")).toThrow(
+      expect.objectContaining({ code: "upstream_error" }),
+    );
+  },
+);

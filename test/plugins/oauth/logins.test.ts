@@ -202,3 +202,13 @@ it("of the scopes that a program asks for, 50 count", async () => {
   // As where nothing was asked for that the gateway knows.
   expect(await scopeBehind(50)).toBe("mcp:call");
 });
+
+it.each([
+  [{}, undefined],
+  [{ "mcp:call": "caller", look: "viewer" }, ["mcp:call", "look"]],
+])("the metadata name the scopes of the gateway, where it has any: %j", async (scopes, named) => {
+  const { url } = await setupLogin({ resource: { scopes } });
+  const metadata = await fetch(`${url}/.well-known/oauth-authorization-server`);
+  const { scopes_supported: told } = (await metadata.json()) as { scopes_supported?: string[] };
+  expect(told?.toSorted()).toEqual(named?.toSorted());
+});

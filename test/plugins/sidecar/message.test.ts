@@ -4,6 +4,10 @@ import { Failure, type Reason } from "../../../plugins/sidecar/message/failure.t
 import { sizeOf } from "../../../plugins/sidecar/message/headers.ts";
 import { Limit } from "../../../plugins/sidecar/message/limit.ts";
 import { failedTask } from "../../../plugins/sidecar/message/task.ts";
+import { MemoryTransport } from "../../../plugins/sidecar/memory.ts";
+import { optionsSchema } from "../../../plugins/sidecar/options.ts";
+import { readManifest } from "../../../plugins/sidecar/runtime/manifest.ts";
+import { settle } from "../../../plugins/sidecar/settings.ts";
 import { registerMetrics } from "../../../plugins/sidecar/metrics.ts";
 
 it.each<[Reason, passing: boolean, absence: boolean]>([
@@ -90,4 +94,26 @@ it("the metrics count deliveries, those that were not the first, and tasks given
     "sidecar_ready 1",
   ])
     expect(text.split("\n")).toContain(line);
+});
+
+it("a manifest that cannot be read is told with the code of its error", async () => {
+  await expect(readManifest("/nowhere/manifest.json")).rejects.toMatchObject({
+    code: "io_error",
+    message: "The manifest cannot be read (ENOENT).",
+  });
+});
+
+it("the queue of one process holds 10,000 tasks, of 256 MiB, and counts none twice", async () => {
+  const setup = () =>
+    new MemoryTransport(settle(optionsSchema.parse({ name: "desk" }), {}, "/config"));
+  const parcel = (key: string, data = Buffer.alloc(0)) => ({ key, data, headers: {} });
+  const many = setup();
+  for (let count = 0; count < 10_000; count++) await many.submit("desk", parcel(`${count}`));
+  await many.submit("desk", parcel("0"));
+  expect(() => many.submit("desk", parcel("more"))).toThrow("The queue holds 10000 tasks already.");
+  const large = setup();
+  const part = Buffer.alloc(64 * 1_024 * 1_024);
+  for (let count = 0; count < 4; count++) await large.submit("desk", parcel(`${count}`, part));
+  expect(() => large.submit("desk", parcel("more", Buffer.alloc(1)))).toThrow("holds 4 tasks");
+  await large.submit("desk", parcel("empty"));
 });

@@ -111,6 +111,22 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     expect(JSON.stringify([token, entries])).not.toContain(row.hash);
   });
 
+  it("notes with whom a library begins, and where", async () => {
+    const { directory, entries } = openDirectory(await open());
+    await directory.users.create(ADMIN, { id: "ada" });
+    const detailsOf = async (input: object): Promise<unknown> => {
+      await directory.libraries.create(ADMIN, input as { uid: string });
+      return entries.at(-1)!.details;
+    };
+    expect(await detailsOf({ uid: "lib-a", owner: "ada" })).toEqual({
+      owner: "ada",
+      workspaceId: null,
+    });
+    expect(await detailsOf({ uid: "lib-b", workspaceId: "ws-1" })).toEqual({
+      workspaceId: "ws-1",
+    });
+  });
+
   it("notes what of a token was changed, and nothing else", async () => {
     const { directory, entries } = openDirectory(await open());
     await directory.users.create(ADMIN, { id: "ada" });

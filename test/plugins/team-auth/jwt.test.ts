@@ -1,6 +1,9 @@
 import { SignJWT } from "jose";
+import { Registry } from "prom-client";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
+import { registerMetrics } from "../../../plugins/team-auth/metrics.ts";
+import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import { explainAccount } from "../../../plugins/team-auth/bearer/explain-account.ts";
 import { type JwtRules, readJwtHead, verifyJwt } from "../../../plugins/team-auth/bearer/jwt.ts";
 import { KOTTOS } from "./kit.ts";
@@ -110,4 +113,17 @@ it("an account that cannot be looked up is told as that, and not as unknown", as
   await expect(explainAccount("user:ada", failing("unavailable"))).rejects.toMatchObject({
     code: "unavailable",
   });
+});
+
+it("refusals of every reason are counted from nothing on", async () => {
+  const registry = new Registry();
+  const count = registerMetrics(registry);
+  const values = async () => {
+    const { values: all } = await registry.getSingleMetric("mcp_auth_failures_total")!.get();
+    return Object.fromEntries(all.map(({ labels, value }) => [labels["reason"], value]));
+  };
+  const nothing = Object.fromEntries(REASONS.map((reason) => [reason, 0]));
+  expect(await values()).toEqual(nothing);
+  count("jwt_expired");
+  expect(await values()).toEqual({ ...nothing, jwt_expired: 1 });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { sql } from "kysely";
 import { freePort } from "../../../core/testing/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
@@ -69,6 +69,20 @@ describe("several gateways of one database", () => {
       expect(answers.filter((answer) => Array.isArray(answer))).toHaveLength(1);
       expect(answers.filter((answer) => answer === "401 Token replay detected.")).toHaveLength(3);
     }
+  });
+
+  it("clocks that differ by more than half a minute are told, and not before", async () => {
+    const [{ issuer }] = await startAll(1);
+    const now = Date.now.bind(Date);
+    let ahead = 10_000;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + ahead);
+    onTestFinished(() => clock.mockRestore());
+    const told = (): unknown => (issuer.check() as { message?: string } | undefined)?.message;
+    const until = performance.now() + 1_500;
+    await vi.waitUntil(() => performance.now() > until, { timeout: PATIENCE * 5_000 });
+    expect(told()).toBeUndefined();
+    ahead = 40_000;
+    await expect.poll(told).toBe("The clocks of the gateway and its database are 40 s apart.");
   });
 
   it("one that was shut down holds nobody up", async () => {

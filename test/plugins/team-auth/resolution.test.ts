@@ -309,6 +309,25 @@ describe("refusals", () => {
     );
   });
 
+  it("T085: a token counts until the very millisecond of its end", async () => {
+    const { issuer, sees } = await startIssuer();
+    const { opaque } = await populate(issuer);
+    const { tokens } = issuer.directory;
+    const end = Math.floor(Date.now() / 1_000) * 1_000 + 60_000;
+    const expiresAt = new Date(end).toISOString();
+    await tokens.update(ADMIN, (await tokens.list())[0]!.id, { expiresAt });
+    const seenAt = async (now: number): Promise<unknown> => {
+      const clock = vi.spyOn(Date, "now").mockReturnValue(now);
+      try {
+        return await sees(opaque);
+      } finally {
+        clock.mockRestore();
+      }
+    };
+    expect(await seenAt(end - 1)).toEqual(["lib-d", "lib-a"]);
+    expect(await seenAt(end)).toBe(INVALID);
+  });
+
   it("T050, T165, T169: retiring a key ends every token that it signed", async () => {
     const { issuer, sees } = await startIssuer();
     const { jwt } = await populate(issuer);
