@@ -2,7 +2,7 @@ import type { PanelTools } from "propylon/panels";
 
 type Tag = keyof HTMLElementTagNameMap;
 type Members<T extends Tag> = Partial<HTMLElementTagNameMap[T]> & {
-  /** What has no member of its own in every browser. */
+  /** Attributes: not every browser has members for them. */
   readonly marks?: Readonly<Record<string, string>>;
 };
 
