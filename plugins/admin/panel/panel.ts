@@ -193,6 +193,12 @@ export type Panel = {
     }
 );
 
+/** What a request of a module carries: parameters of its path, the others as its query, and a body. */
+interface ModuleRequest {
+  readonly params?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+}
+
 /**
  * What the module of a panel is given besides its element.
  *
@@ -201,6 +207,8 @@ export type Panel = {
 export interface PanelTools {
   /** Asks the gateway; paths are relative to it. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
+  /** Asks a route. What the gateway refuses is an error with its sentence as `message`, and what to do about it as `hint`. */
+  readonly send: (route: RouteReference, details?: ModuleRequest) => Promise<Response>;
   /**
    * Hears the events of the page, and of the page itself `returned` (the stream is back), `poll` (there is none, every 8 s) and
    * `rights` (the visitor may do more or less than before).
@@ -217,13 +225,7 @@ export interface PanelTools {
   /** Why the visitor may not use a route; `undefined`: they may. */
   readonly refusal: (route: RouteReference) => string | undefined;
   /** The same request for a shell. */
-  readonly curl: (
-    route: RouteReference,
-    details?: {
-      readonly params?: Readonly<Record<string, string | number | undefined>>;
-      readonly body?: unknown;
-    },
-  ) => string;
+  readonly curl: (route: RouteReference, details?: ModuleRequest) => string;
   /** Ends when the panel leaves the page. */
   readonly signal: AbortSignal;
   /** Of the page that the panel stands on. */

@@ -1,5 +1,5 @@
 import type { PickerView, WorkspaceView } from "propylon/plugins/console";
-import { make, makeField, setOptions } from "./elements.ts";
+import { make, setOptions, withLabel } from "./elements.ts";
 
 /** What the picker tells the page. */
 export interface PickerEvents {
@@ -13,28 +13,24 @@ export interface PickerEvents {
 
 /** Which workspace and which of its agents, and how that agent is. */
 export class AgentPicker {
-  readonly #workspace: HTMLSelectElement;
-  readonly #agent: HTMLSelectElement;
-  readonly #badge: HTMLElement;
-  readonly #empty: HTMLElement;
-  readonly #banner: HTMLElement;
+  readonly #workspace = make("select");
+  readonly #agent = make("select");
+  readonly #badge = make("span", { hidden: true });
+  readonly #empty = make("p", { className: "empty", hidden: true });
+  readonly #banner = make("p", { hidden: true, marks: { role: "status" } });
   readonly #events: PickerEvents;
   #agents: PickerView["agents"] = [];
 
   constructor(parent: Element, events: PickerEvents) {
     this.#events = events;
-    const bar = make(parent, "div", { className: "bar" });
-    this.#workspace = makeField(bar, "select", "Workspace");
-    this.#agent = makeField(bar, "select", "Agent");
-    this.#badge = make(bar, "span", { hidden: true });
-    this.#empty = make(parent, "p", { className: "empty", hidden: true });
-    this.#banner = make(parent, "p", { hidden: true });
-    this.#banner.setAttribute("role", "status");
-    this.#workspace.addEventListener("change", events.onWorkspace);
-    this.#agent.addEventListener("change", () => {
+    this.#workspace.onchange = events.onWorkspace;
+    this.#agent.onchange = () => {
       this.#showHealth();
       events.onAgent();
-    });
+    };
+    const fields = [withLabel("Workspace", this.#workspace), withLabel("Agent", this.#agent)];
+    const bar = make("div", { className: "bar" }, ...fields, this.#badge);
+    parent.append(bar, this.#empty, this.#banner);
   }
 
   /** Id of the chosen workspace; `""` while there is none. */
@@ -61,33 +57,20 @@ export class AgentPicker {
       this.#agent,
       agents.map(({ id, label }) => [id, label]),
     );
-    this.#showEmpty(message);
+    this.#empty.hidden = agents.length > 0;
+    this.#empty.replaceChildren(...this.#whyEmpty(message));
     this.#showHealth();
   }
 
   /** The sentence for an empty picker ends with where to go. */
-  #showEmpty(message: string | undefined): void {
-    this.#empty.replaceChildren();
-    this.#empty.hidden = this.#agents.length > 0;
+  #whyEmpty(message: string | undefined): readonly (Node | string)[] {
     const { onSettings, onNewWorkspace } = this.#events;
-    if (this.workspace === "") {
-      this.#empty.append("There is no workspace yet. ");
-      this.#link("Make a workspace", onNewWorkspace);
-    } else if (message === undefined) {
-      this.#empty.append("The attached teams have no agents. Check them on the page Instances.");
-    } else {
-      const [before = "", link] = message.split("Go to ");
-      this.#empty.append(link === undefined ? before : `${before}Go to `);
-      if (link !== undefined) this.#link(link, onSettings);
-    }
-  }
-
-  #link(textContent: string, follow: () => void): void {
-    const link = make(this.#empty, "a", { href: "#", textContent }, { effect: "settings" });
-    link.addEventListener("click", (event) => {
-      event.preventDefault();
-      follow();
-    });
+    if (this.workspace === "")
+      return ["There is no workspace yet. ", linkTo("Make a workspace", onNewWorkspace)];
+    if (message === undefined)
+      return ["The attached teams have no agents. Check them on the page Instances."];
+    const [before = "", place] = message.split("Go to ");
+    return place === undefined ? [before] : [`${before}Go to `, linkTo(place, onSettings)];
   }
 
   #showHealth(): void {
@@ -104,4 +87,12 @@ export class AgentPicker {
     const text = isWell ? "" : `${status}: ${message ?? "The agent gives no reason."}`;
     if (this.#banner.textContent !== text) this.#banner.textContent = text;
   }
+}
+
+function linkTo(text: string, follow: () => void): HTMLElement {
+  const onclick = (event: Event): void => {
+    event.preventDefault();
+    follow();
+  };
+  return make("a", { href: "#", onclick, marks: { "data-effect": "settings" } }, text);
 }

@@ -1,8 +1,8 @@
 import type { PanelTools } from "propylon/panels";
+import type { InstanceView, PickerView, WorkspaceView } from "propylon/plugins/console";
 import { AgentPicker } from "./agent-picker.ts";
 import { Conversation } from "./conversation.ts";
 import { make } from "./elements.ts";
-import { Gateway } from "./gateway.ts";
 import { STYLE } from "./style.ts";
 import { TeamSettings } from "./team-settings.ts";
 
@@ -12,7 +12,8 @@ const TOUCHED = new Set(["console", "reload_done", "gap", "returned", "poll", "r
 /** The page Chat: the agents of a workspace in a picker, a conversation, and the teams of the workspace. */
 export default async function draw(element: HTMLElement, tools: PanelTools): Promise<() => void> {
   addStyle(element);
-  const page = make(element, "div", { className: "stack" });
+  const page = make("div", { className: "stack" });
+  element.append(page);
   const chat = new ChatPage(page, tools);
   await chat.refresh();
   return tools.events((kind) => {
@@ -28,7 +29,6 @@ function addStyle(element: HTMLElement): void {
 }
 
 class ChatPage {
-  readonly #gateway: Gateway;
   readonly #tools: PanelTools;
   readonly #picker: AgentPicker;
   readonly #conversation: Conversation;
@@ -38,28 +38,21 @@ class ChatPage {
 
   constructor(parent: Element, tools: PanelTools) {
     this.#tools = tools;
-    this.#gateway = new Gateway(tools);
     this.#picker = new AgentPicker(parent, {
       onWorkspace: () => this.#chooseWorkspace(),
       onAgent: () => this.#meet(),
       onSettings: () => this.#settings.open(),
       onNewWorkspace: () => tools.navigate("/panels/console/new-workspace"),
     });
-    this.#conversation = new Conversation(parent, this.#gateway, tools);
-    const isOpen = new URLSearchParams(location.search).has("settings");
-    this.#settings = new TeamSettings(parent, {
-      isOpen,
-      gateway: this.#gateway,
-      tools,
-      onSaved: () => this.refreshSoon(),
-    });
+    this.#conversation = new Conversation(parent, tools);
+    this.#settings = new TeamSettings(parent, tools, () => this.refreshSoon());
   }
 
   /** Reads all that is on the screen. */
   async refresh(): Promise<void> {
-    const [workspaces, instances] = await Promise.all([
-      this.#gateway.workspaces(),
-      this.#gateway.instances(),
+    const [{ workspaces }, { instances }] = await Promise.all([
+      this.#ask<{ workspaces: WorkspaceView[] }>("GET /api/v1/workspaces"),
+      this.#ask<{ instances: InstanceView[] }>("GET /api/v1/instances"),
     ]);
     this.#picker.showWorkspaces(workspaces, new URLSearchParams(location.search).get("workspace"));
     const { workspace } = this.#picker;
@@ -67,11 +60,22 @@ class ChatPage {
       instances,
       workspaces.find(({ id }) => id === workspace),
     );
-    const agents = workspace === "" ? { agents: [] } : await this.#gateway.picker(workspace);
+    const agents = await this.#agentsOf(workspace);
     // Somebody chose another one meanwhile, which is being read.
     if (workspace !== this.#picker.workspace) return;
     this.#picker.showAgents(agents);
     this.#meet();
+  }
+
+  async #agentsOf(id: string): Promise<PickerView> {
+    return id === "" ? { agents: [] } : this.#ask("GET /api/v1/workspaces/:id/agents", { id });
+  }
+
+  async #ask<T>(
+    route: Parameters<PanelTools["send"]>[0],
+    params: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
+    return (await (await this.#tools.send(route, { params })).json()) as T;
   }
 
   /** Reads it again; events that come meanwhile are one more reading. */

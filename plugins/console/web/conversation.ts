@@ -1,10 +1,8 @@
-import type { AgentView } from "propylon/plugins/console";
+import type { Progress } from "propylon";
 import type { PanelTools } from "propylon/panels";
-import { makeCopy } from "./copy.ts";
-import { make, makeField, setRefusal } from "./elements.ts";
-import type { Gateway } from "./gateway.ts";
+import type { AgentView } from "propylon/plugins/console";
+import { copyButton, make, sentenceOf, setRefusal, withLabel } from "./elements.ts";
 import { ProgressLines } from "./progress-lines.ts";
-import { textOf, type TurnEvent } from "./turn-stream.ts";
 
 const TALK = "POST /api/v1/workspaces/:id/chat";
 
@@ -16,45 +14,31 @@ export interface Partner {
 
 /** What was said, the message that is being written, and the one that is being answered. */
 export class Conversation {
-  readonly #gateway: Gateway;
   readonly #tools: PanelTools;
-  readonly #thread: HTMLElement;
-  readonly #progress: ProgressLines;
-  readonly #message: HTMLTextAreaElement;
-  readonly #send: HTMLButtonElement;
-  readonly #cancel: HTMLButtonElement;
+  readonly #thread = make("ol", { marks: { "aria-label": "Messages" } });
+  readonly #progress = new ProgressLines();
+  readonly #message = make("textarea", { rows: 3, required: true });
+  readonly #send = make("button", { className: "primary", marks: { "data-route": TALK } }, "Send");
+  readonly #cancel = make("button", { type: "button", hidden: true }, "Cancel");
   #partner: Partner | undefined;
   #running: AbortController | undefined;
 
-  constructor(parent: Element, gateway: Gateway, tools: PanelTools) {
-    this.#gateway = gateway;
+  constructor(parent: Element, tools: PanelTools) {
     this.#tools = tools;
-    this.#thread = make(parent, "ol");
-    this.#thread.setAttribute("aria-label", "Messages");
-    this.#progress = new ProgressLines(parent);
-    const form = make(parent, "form");
-    this.#message = makeField(form, "textarea", "Message");
-    this.#message.rows = 3;
-    this.#message.required = true;
-    const row = make(form, "div", { className: "row" });
-    this.#send = make(
-      row,
-      "button",
-      { className: "primary", textContent: "Send" },
-      { route: TALK },
-    );
-    const cancel = { type: "button", textContent: "Cancel", hidden: true } as const;
-    this.#cancel = make(row, "button", cancel, { effect: "cancel" });
-    makeCopy(row, tools, () => this.#command());
-    make(row, "span", { className: "faint", textContent: "Ctrl+Enter sends" });
-    form.addEventListener("submit", (event) => {
+    this.#message.onkeydown = ({ key, ctrlKey, metaKey }) => {
+      if (key === "Enter" && (ctrlKey || metaKey)) this.#submit();
+    };
+    this.#cancel.dataset["effect"] = "cancel";
+    this.#cancel.onclick = () => this.#running?.abort();
+    const copy = copyButton(tools, () => this.#command());
+    const hint = make("span", { className: "faint" }, "Ctrl+Enter sends");
+    const row = make("div", { className: "row" }, this.#send, this.#cancel, copy, hint);
+    const form = make("form", {}, withLabel("Message", this.#message), row);
+    form.onsubmit = (event) => {
       event.preventDefault();
       this.#submit();
-    });
-    this.#message.addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
-      if (key === "Enter" && (ctrlKey || metaKey)) this.#submit();
-    });
-    this.#cancel.addEventListener("click", () => this.#running?.abort());
+    };
+    parent.append(this.#thread, this.#progress.element, form);
   }
 
   /** Whom the next message goes to; what is being answered goes on. */
@@ -81,19 +65,21 @@ export class Conversation {
     void this.#talk(partner, text);
   }
 
-  async #talk({ workspace, agent }: Partner, text: string): Promise<void> {
+  async #talk({ workspace, agent }: Partner, message: string): Promise<void> {
+    const { send, readEvents, signal } = this.#tools;
     const running = (this.#running = new AbortController());
-    this.#say("You", text);
+    this.#say("You", message);
     this.#progress.begin();
     this.#draw();
     try {
-      const body = await this.#gateway.talk(workspace, agent.id, text);
+      const body = { agent: agent.id, message };
+      const answer = await send(TALK, { params: { id: workspace }, body });
       // The gateway cancels the call when nobody reads any more.
-      for await (const { event, data } of this.#tools.readEvents(body, running.signal))
-        this.#take({ event, data: JSON.parse(data) as unknown } as TurnEvent, agent.title);
+      for await (const { event, data } of readEvents(answer.body!, running.signal))
+        this.#take(event, JSON.parse(data) as TurnData, agent.title);
       if (running.signal.aborted) this.#say(agent.title, "Cancelled.");
     } catch (error) {
-      if (!this.#tools.signal.aborted) this.#say(agent.title, `Failed: ${messageOf(error)}`);
+      if (!signal.aborted) this.#say(agent.title, `Failed: ${sentenceOf(error)}`);
     } finally {
       this.#running = undefined;
       this.#progress.end();
@@ -101,16 +87,15 @@ export class Conversation {
     }
   }
 
-  #take(turn: TurnEvent, who: string): void {
-    if (turn.event === "progress") this.#progress.show(turn.data);
-    else if (turn.event === "result") this.#say(who, textOf(turn.data.result));
-    else this.#say(who, `Failed: ${turn.data.error.message}`);
+  #take(event: string, { result, error, ...report }: TurnData, who: string): void {
+    if (event === "progress") this.#progress.show(report);
+    else if (event === "result") this.#say(who, textOf(result));
+    else this.#say(who, `Failed: ${error.message}`);
   }
 
   #say(who: string, text: string): void {
-    const item = make(this.#thread, "li");
-    make(item, "strong", { textContent: who });
-    item.append(`: ${text}`);
+    const item = make("li", {}, make("strong", {}, who), `: ${text}`);
+    this.#thread.append(item);
     item.scrollIntoView({ block: "nearest" });
   }
 
@@ -122,6 +107,19 @@ export class Conversation {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** Data of an event of an answer: how far the call is, what the tool of the agent said, or why there is no answer. */
+interface TurnData extends Progress {
+  readonly result: {
+    readonly content?: readonly { readonly type: string; readonly text?: string }[];
+    readonly isError?: boolean;
+  };
+  readonly error: { readonly message: string };
+}
+
+/** A result as a person reads it. */
+function textOf({ content = [], isError }: TurnData["result"]): string {
+  const text = content
+    .map((block) => (block.type === "text" ? (block.text ?? "") : `[${block.type}]`))
+    .join("\n");
+  return isError ? `Failed: ${text}` : text;
 }

@@ -1,29 +1,29 @@
-type Tag = keyof HTMLElementTagNameMap;
+import type { PanelTools } from "propylon/panels";
 
-/** Appends an element. Whatever agents and people wrote gets in as text, never as markup. */
+type Tag = keyof HTMLElementTagNameMap;
+type Members<T extends Tag> = Partial<HTMLElementTagNameMap[T]> & {
+  /** Attributes: not every browser has members for them. */
+  readonly marks?: Readonly<Record<string, string>>;
+};
+
+/** An element with what stands in it. Whatever agents and people wrote gets in as text, never as markup. */
 export function make<T extends Tag>(
-  parent: Element,
   tag: T,
-  members: Partial<HTMLElementTagNameMap[T]> = {},
-  data: Readonly<Record<string, string>> = {},
+  { marks = {}, ...members }: Members<T> = {},
+  ...children: readonly (Node | string)[]
 ): HTMLElementTagNameMap[T] {
   const element = Object.assign(document.createElement(tag), members);
-  Object.assign(element.dataset, data);
-  return parent.appendChild(element);
+  for (const [name, value] of Object.entries(marks)) element.setAttribute(name, value);
+  element.append(...children);
+  return element;
 }
 
-/** Appends a field with its label. */
-export function makeField<T extends "select" | "textarea">(
-  parent: Element,
-  tag: T,
-  text: string,
-): HTMLElementTagNameMap[T] {
-  const box = make(parent, "div", { className: "field" });
-  // Beside and not around: the options of a list would be part of its name.
-  make(box, "label", { textContent: text, htmlFor: text });
-  const field = make(box, tag, {}, { effect: "field" });
+/** A field with its label; beside and not around: the options of a list would be part of its name. */
+export function withLabel(text: string, field: HTMLElement): HTMLElement {
   field.id = text;
-  return field;
+  field.dataset["effect"] = "field";
+  const label = make("label", { textContent: text, htmlFor: text });
+  return make("div", { className: "field" }, label, field);
 }
 
 /** Shows options in place of others; what was chosen stays so as long as it is there. */
@@ -35,8 +35,7 @@ export function setOptions(
   // One that is open would close.
   if (JSON.stringify(drawn) === JSON.stringify(options)) return;
   const before = select.value;
-  select.replaceChildren();
-  for (const [value, textContent] of options) make(select, "option", { value, textContent });
+  select.replaceChildren(...options.map(([value, text]) => make("option", { value }, text)));
   if (options.some(([value]) => value === before)) select.value = before;
 }
 
@@ -45,4 +44,27 @@ export function setRefusal(button: HTMLButtonElement, reason: string | undefined
   button.title = reason ?? "";
   if (reason === undefined) button.removeAttribute("aria-disabled");
   else button.setAttribute("aria-disabled", "true");
+}
+
+/** A button that copies a request for a shell, as it is at that moment. */
+export function copyButton({ notify }: PanelTools, command: () => string): HTMLElement {
+  const marks = { "data-effect": "copy" };
+  const button = make("button", { type: "button", className: "quiet", marks }, "Copy as curl");
+  button.onclick = () => {
+    // Pages over plain HTTP from another machine have no clipboard.
+    const clipboard = navigator.clipboard as Clipboard | undefined;
+    const text = command();
+    const copied = clipboard?.writeText(text) ?? Promise.reject(new Error());
+    copied.then(
+      () => notify("Copied."),
+      () => notify(text),
+    );
+  };
+  return button;
+}
+
+/** What the gateway said of a request that it refused, and what to do about it. */
+export function sentenceOf(failure: unknown): string {
+  const { message, hint = "" } = failure as { readonly message: string; readonly hint?: string };
+  return `${message} ${hint}`.trim();
 }

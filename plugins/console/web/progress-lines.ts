@@ -1,23 +1,21 @@
-import { make } from "./elements.ts";
 import type { Progress } from "propylon";
+import { make } from "./elements.ts";
 
 /** `search/find: started` is of the part `search/find`. */
 const PART = /^(.+): (?:started|completed|failed)$/;
 
 /** A line for each part that runs; a newer one of the same part takes its place. */
 export class ProgressLines {
-  readonly #box: HTMLElement;
-  readonly #lines: HTMLElement;
-
-  constructor(parent: Element) {
-    this.#box = make(parent, "div", { className: "thinking", hidden: true });
-    make(this.#box, "progress").setAttribute("aria-label", "The agent is working");
-    this.#lines = make(this.#box, "div", { className: "lines" });
-    this.#lines.setAttribute("role", "status");
-  }
+  readonly #lines = make("div", { className: "lines", marks: { role: "status" } });
+  readonly element = make(
+    "div",
+    { className: "thinking", hidden: true },
+    make("progress", { marks: { "aria-label": "The agent is working" } }),
+    this.#lines,
+  );
 
   begin(): void {
-    this.#box.hidden = false;
+    this.element.hidden = false;
   }
 
   show({ progress, total, message = "" }: Progress): void {
@@ -26,12 +24,12 @@ export class ProgressLines {
     const known = lines.find((line) => line.dataset["part"] === part);
     // The part has ended; the call may go on.
     if (part !== "" && total !== undefined && total === progress) return known?.remove();
-    const line = known ?? make(this.#lines, "div", {}, { part });
-    line.textContent = message;
+    if (known) known.textContent = message;
+    else this.#lines.append(make("div", { marks: { "data-part": part } }, message));
   }
 
   end(): void {
-    this.#box.hidden = true;
+    this.element.hidden = true;
     this.#lines.replaceChildren();
   }
 }

@@ -1,43 +1,38 @@
-import type { InstanceView, WorkspaceView } from "propylon/plugins/console";
 import type { PanelTools } from "propylon/panels";
-import { makeCopy } from "./copy.ts";
-import { make, setRefusal } from "./elements.ts";
-import type { Gateway } from "./gateway.ts";
+import type { InstanceView, WorkspaceView } from "propylon/plugins/console";
+import { copyButton, make, sentenceOf, setRefusal } from "./elements.ts";
 
 const SAVE = "PUT /api/v1/workspaces/:id/teams";
 
-/** What {@link TeamSettings} works with. */
-interface TeamSettingsParts {
-  readonly gateway: Gateway;
-  readonly tools: PanelTools;
-  readonly onSaved: () => void;
-  readonly isOpen: boolean;
-}
-
 /** The teams of a workspace, to be attached and detached. */
 export class TeamSettings {
-  readonly #parts: TeamSettingsParts;
-  readonly #details: HTMLDetailsElement;
-  readonly #boxes: HTMLElement;
-  readonly #save: HTMLButtonElement;
+  readonly #tools: PanelTools;
+  readonly #onSaved: () => void;
+  readonly #boxes = make("div");
+  readonly #save = make("button", { type: "button", marks: { "data-route": SAVE } }, "Save");
+  readonly #details = make("details");
   #workspace = "";
   /** Whether somebody chose what is not saved yet. */
   #isEdited = false;
 
-  constructor(parent: Element, parts: TeamSettingsParts) {
-    this.#parts = parts;
-    this.#details = make(parent, "details", { open: parts.isOpen });
-    make(this.#details, "summary", { textContent: "Workspace settings" }, { effect: "settings" });
-    const teams = make(this.#details, "fieldset");
-    make(teams, "legend", { textContent: "Attached Teams" });
-    this.#boxes = make(teams, "div");
-    const row = make(teams, "div", { className: "row" });
-    this.#save = make(row, "button", { type: "button", textContent: "Save" }, { route: SAVE });
-    this.#save.addEventListener("click", () => void this.#store());
-    makeCopy(row, parts.tools, () =>
-      parts.tools.curl(SAVE, { params: { id: this.#workspace }, body: { teams: this.#chosen() } }),
+  constructor(parent: Element, tools: PanelTools, onSaved: () => void) {
+    this.#tools = tools;
+    this.#onSaved = onSaved;
+    this.#save.onclick = () => void this.#store();
+    this.#boxes.onchange = () => void (this.#isEdited = true);
+    const copy = copyButton(tools, () => tools.curl(SAVE, this.#request()));
+    this.#details.append(
+      make("summary", { marks: { "data-effect": "settings" } }, "Workspace settings"),
+      make(
+        "fieldset",
+        {},
+        make("legend", {}, "Attached Teams"),
+        this.#boxes,
+        make("div", { className: "row" }, this.#save, copy),
+      ),
     );
-    this.#boxes.addEventListener("change", () => (this.#isEdited = true));
+    this.#details.open = new URLSearchParams(location.search).has("settings");
+    parent.append(this.#details);
   }
 
   open(): void {
@@ -52,7 +47,7 @@ export class TeamSettings {
     this.#workspace = workspace?.id ?? "";
     const chosen = this.#isEdited ? this.#chosen() : (workspace?.teams ?? []);
     this.#save.disabled = this.#workspace === "";
-    setRefusal(this.#save, this.#parts.tools.refusal(SAVE));
+    setRefusal(this.#save, this.#tools.refusal(SAVE));
     this.#draw(instances, chosen);
   }
 
@@ -63,18 +58,9 @@ export class TeamSettings {
       instances.length > 0 &&
       instances.every(({ id }, at) => drawn[at]!.value === id);
     // A box that has the focus keeps it.
-    if (isSame) {
-      for (const box of drawn) box.checked = chosen.includes(box.value);
-      return;
-    }
-    this.#boxes.replaceChildren();
-    if (instances.length === 0) this.#boxes.append("No instance is registered yet.");
-    for (const { id, name } of instances) {
-      const label = make(this.#boxes, "label");
-      const checked = chosen.includes(id);
-      make(label, "input", { type: "checkbox", value: id, checked }, { effect: "field" });
-      label.append(name);
-    }
+    if (isSame) for (const box of drawn) box.checked = chosen.includes(box.value);
+    else if (instances.length === 0) this.#boxes.replaceChildren("No instance is registered yet.");
+    else this.#boxes.replaceChildren(...instances.map((each) => boxFor(each, chosen)));
   }
 
   #chosen(): readonly string[] {
@@ -82,20 +68,28 @@ export class TeamSettings {
     return [...checked].map(({ value }) => value);
   }
 
+  #request() {
+    return { params: { id: this.#workspace }, body: { teams: this.#chosen() } };
+  }
+
   async #store(): Promise<void> {
-    const { gateway, tools, onSaved } = this.#parts;
-    const { refusal, notify, signal } = tools;
+    const { refusal, send, notify, signal } = this.#tools;
     if (refusal(SAVE) !== undefined || this.#save.ariaBusy === "true") return;
     this.#save.ariaBusy = "true";
     try {
-      await gateway.attach(this.#workspace, this.#chosen());
+      await send(SAVE, this.#request());
       this.#isEdited = false;
       notify("Saved.");
-      onSaved();
+      this.#onSaved();
     } catch (error) {
-      if (!signal.aborted) notify(`Not saved: ${(error as Error).message}`);
+      if (!signal.aborted) notify(`Not saved: ${sentenceOf(error)}`);
     } finally {
       this.#save.ariaBusy = "false";
     }
   }
+}
+
+function boxFor({ id, name }: InstanceView, chosen: readonly string[]): HTMLElement {
+  const members = { type: "checkbox", value: id, checked: chosen.includes(id) };
+  return make("label", {}, make("input", { ...members, marks: { "data-effect": "field" } }), name);
 }

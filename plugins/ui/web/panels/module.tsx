@@ -7,7 +7,7 @@ import { POLL_MS, readEvents } from "../events.ts";
 import { useEvents, useLiveState } from "../live.tsx";
 import { commandFor } from "../parts/curl.tsx";
 import { useNotify } from "../parts/notices.tsx";
-import type { Route } from "../request.ts";
+import { send, type Route } from "../request.ts";
 import { isDark } from "../theme.ts";
 import { PanelTrouble } from "./trouble.tsx";
 
@@ -59,6 +59,7 @@ export function ModulePanel(props: {
           credentials: "same-origin",
           signal: leaving.signal,
         }),
+      send: (route, details) => send(route, { ...details, signal: leaving.signal }),
       events: (listener) => {
         heard.add(listener);
         return () => heard.delete(listener);
