@@ -1,4 +1,4 @@
-import { durationSchema, sizeSchema } from "propylon";
+import { durationSchema } from "propylon";
 import { secretKeysSchema } from "propylon/kit";
 import { readDuration } from "propylon/process";
 import { z } from "zod";
@@ -36,9 +36,6 @@ export const optionsSchema = z.strictObject({
   registryTimeout: durationSchema()
     .default(5_000)
     .describe("Longest wait for the document of a registry. A bare number is seconds."),
-  maxRegistry: sizeSchema()
-    .default(1024 * 1024)
-    .describe("Largest document of a registry; a bare number is bytes."),
   maxAgents: z
     .int()
     .min(1)
@@ -89,9 +86,6 @@ export const optionsSchema = z.strictObject({
     .max(10_000)
     .default(8)
     .describe("Of these, the messages of one caller."),
-  maxAnswer: sizeSchema()
-    .default(4 * 1024 * 1024)
-    .describe("Largest single message of an agent; a bare number is bytes."),
 });
 
 /** Options, durations in milliseconds. */

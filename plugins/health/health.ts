@@ -7,6 +7,9 @@ import type { HealthReport, HealthService, ServerHealth } from "./service.ts";
 import { judge, statusOfServer, type Facts } from "./verdict.ts";
 import type { KnownVerdicts } from "./verdict-watch.ts";
 
+/** How long an answer waits for probes whose result is not known yet, in milliseconds: it comes within a second. */
+const ANSWER_MS = 900;
+
 /** What {@link GatewayHealth} works with. */
 export interface GatewayHealthOptions {
   readonly gateway: Pick<PluginContext<HealthOptions>, "info" | "config">;
@@ -144,15 +147,14 @@ export class GatewayHealth implements HealthService {
   }
 
   get #noAnswer(): string {
-    return `no answer within ${this.#options.gateway.config.answerTimeout} ms`;
+    return `no answer within ${ANSWER_MS} ms`;
   }
 
   async #know(probed: readonly string[], driven: readonly string[]): Promise<void> {
-    const { gateway, servers, models } = this.#options;
-    const { answerTimeout } = gateway.config;
+    const { servers, models } = this.#options;
     await Promise.all([
-      servers.checks.whenKnown(probed, answerTimeout),
-      models.checks.whenKnown(driven, answerTimeout),
+      servers.checks.whenKnown(probed, ANSWER_MS),
+      models.checks.whenKnown(driven, ANSWER_MS),
     ]);
   }
 

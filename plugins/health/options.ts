@@ -11,11 +11,6 @@ export const optionsSchema = z.strictObject({
   timeout: durationSchema()
     .default(3_000)
     .describe("How long a probe or a check of a model's provider may take."),
-  answerTimeout: durationSchema("ms")
-    .default(900)
-    .describe(
-      "How long an answer may wait for probes whose result is not known yet. A bare number is milliseconds. Above 950 the answer may take over a second.",
-    ),
   slow: durationSchema()
     .default(2_000)
     .describe("Average time of a server's last probes above which it counts as slow."),

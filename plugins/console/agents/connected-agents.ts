@@ -16,6 +16,8 @@ const PARALLEL = 32;
 const LOOK_MS = 10_000;
 /** How long calls of an agent that is detached may go on, in milliseconds. */
 const GRACE_MS = 30_000;
+/** Largest single message of an agent, in bytes. */
+const MAX_MESSAGE = 4 * 1024 * 1024;
 /** Within this pages hear that an agent was asked and is as before, in milliseconds. */
 const ASKED_MS = 5_000;
 
@@ -137,7 +139,7 @@ export class ConnectedAgents {
         headers: this.#headersFor(row),
         allowAddresses: config.allowedAddresses,
         connectTimeout: config.healthTimeout,
-        maxResult: config.maxAnswer,
+        maxResult: MAX_MESSAGE,
         ping: 0,
       },
       FIRST_PROBLEM,

@@ -8,6 +8,9 @@ const PATH = ".well-known/mcp/server.json";
 /** Longest URL of a registry, in characters. */
 export const MAX_URL = 2_048;
 
+/** Largest document of a registry, in bytes. */
+const MAX_DOCUMENT = 1024 * 1024;
+
 /** Reads registries, whose URLs people enter: public addresses and those that the operator allows, no redirects. */
 export class RegistryReader {
   readonly #options: ConsoleOptions;
@@ -22,7 +25,7 @@ export class RegistryReader {
       "plugins.console.allowedAddresses",
     );
     this.#http = new HttpClient({
-      maxResult: options.maxRegistry,
+      maxResult: MAX_DOCUMENT,
       connectTimeout: options.registryTimeout,
       lookup: this.#addresses.guard(notAllowed),
       network: toFault,

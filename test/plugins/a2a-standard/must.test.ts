@@ -2,7 +2,7 @@ import { TaskState } from "@a2a-js/sdk";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createFileGateway, type Gateway } from "../../../core/index.ts";
-import { all, BINDINGS, connect, rpc, say, send, TCK, type RawAnswer } from "./kit.ts";
+import { all, BINDINGS, connect, rpc, say, send, startTck, TCK, type RawAnswer } from "./kit.ts";
 
 // What the public kit (a2aproject/a2a-tck, tests/compatibility) demands as MUST, looked at raw, by its requirement ids.
 
@@ -318,6 +318,22 @@ it("JSONRPC-SVC-002, HTTP_JSON-SVC-002: extensions that the agent does not know 
   expect((await rpc(url, "SendMessage", params, headers)).body.error).toBeUndefined();
   const body = { message: message("tck-complete-task") };
   expect((await send(`${url}/message:send`, { headers, body })).status).toBe(200);
+});
+
+it("the card has what the options say of whom it is, and of what skills take and give", async () => {
+  const said = {
+    provider: { organization: "Acme", url: "https://acme.example/" },
+    documentationUrl: "https://acme.example/docs",
+    iconUrl: "https://acme.example/icon.png",
+  };
+  const modes = { inputModes: ["text/plain"], outputModes: ["application/pdf"] };
+  const { url: own } = await startTck({ options: { ...said, ...modes } });
+  const response = await fetch(`${own}/.well-known/agent-card.json`);
+  expect(await response.json()).toMatchObject({
+    ...said,
+    defaultInputModes: ["text/plain"],
+    defaultOutputModes: ["application/pdf"],
+  });
 });
 
 it("CARD-STRUCT-001, CARD-PROTO-001 and -002, CARD-CACHE-001 and -002: the card has what it must", async () => {

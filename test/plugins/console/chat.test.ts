@@ -149,6 +149,19 @@ it("messages that are being answered are bounded, and an answer has an end", asy
   expect(await send(running, "ws_a", `${team}:harper`)).toMatchObject({ status: 200 });
 });
 
+it("messages that are being answered are bounded for all callers together", async () => {
+  const host = await startHost(["harper"]);
+  let answer = (_text: string): void => {};
+  const harper = host.agents.get("harper")!;
+  harper.run = () => new Promise((resolve) => (answer = resolve));
+  const { running, team } = await setupChat(host, { maxTurns: 1 });
+  const first = send(running, "ws_a", `${team}:harper`);
+  await expect.poll(() => harper.calls.filter(({ tool }) => tool === "harper")).toHaveLength(1);
+  expect(await send(running, "ws_a", `${team}:harper`)).toMatchObject({ status: 429 });
+  answer("done");
+  expect((await first).events.at(-1)!.event).toBe("result");
+});
+
 it("an agent that does not answer in time ends as an error, and its call is cancelled", async () => {
   const host = await startHost(["harper"]);
   host.agents.get("harper")!.run = () => new Promise(() => {});

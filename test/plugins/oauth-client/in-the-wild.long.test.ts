@@ -126,6 +126,19 @@ const WORKS: readonly Row[] = [
   ["knows no event streams", () => ({ "GET /mcp": { status: 405, headers: { allow: "POST" }, body: "" } })],
 ]; // prettier-ignore
 
+it("a server that registers the gateway is told the name that people see", async () => {
+  let told = "";
+  const odd = await OddLogin.start(() => ({
+    "POST /register": ({ fields }) => {
+      told = decodeURIComponent(String(fields));
+      return undefined;
+    },
+  }));
+  const { logIn } = await setupOdd(odd, {}, { clientName: "Acme" });
+  expect((await logIn()).told).toContain("is connected with odd");
+  expect(told).toContain('"client_name":"Acme"');
+});
+
 describe("bugs-rest: a login works at a server that", () => {
   it.each(WORKS.map(([name, script, auth]) => ({ name, script, auth })))("$name", async (row) => {
     const { script, auth } = row;

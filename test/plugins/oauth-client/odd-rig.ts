@@ -14,10 +14,10 @@ export interface LogLine {
 }
 
 /** A gateway before an {@link OddLogin}. */
-export async function setupOdd(odd: OddLogin, auth: object = {}) {
+export async function setupOdd(odd: OddLogin, auth: object = {}, options: object = {}) {
   const lines: string[] = [];
   const { gateway, url } = await setupGateway({
-    plugins: [[oauthClient, {}]],
+    plugins: [[oauthClient, options]],
     log: pino({ level: "debug" }, { write: (line: string) => void lines.push(line) }),
     config: {
       management: { mutations: true },

@@ -1,7 +1,9 @@
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { StreamEvent } from "propylon/contract";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../core/testing/index.ts";
+import { isAlive } from "../../fixtures/processes.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import {
   CARD,
@@ -100,6 +102,28 @@ describe("readiness", () => {
     const [first, second] = [paths.indexOf("/"), paths.lastIndexOf("/")];
     expect(paths.slice(first + 1, second)).toContain("/health");
   });
+});
+
+it("a runtime that does not end at SIGTERM is killed after its stopTimeout", async () => {
+  const folder = await makeFolder();
+  const file = join(folder, "pid");
+  const script = `
+    process.on("SIGTERM", () => {});
+    require("node:fs").writeFileSync(${JSON.stringify(file)}, String(process.pid));
+    setInterval(() => {}, 1_000);`;
+  const command = [process.execPath, "-e", script];
+  const runtime = { url: `http://127.0.0.1:${await freePort()}`, command, stopTimeout: "200ms" };
+  const { gateway } = await startSidecar({ name: "coder", runtime });
+  const pid = await until(
+    async () => Number(await readFile(file, "utf8").catch(() => "")) || false,
+  );
+  const begun = performance.now();
+  await gateway.close();
+  const took = performance.now() - begun;
+  expect(isAlive(pid)).toBe(false);
+  expect(took).toBeGreaterThan(190);
+  // Well below the 5 s of the default.
+  expect(took).toBeLessThan(4_500);
 });
 
 it("R002: goes on with another runtime in the place of the first", async () => {

@@ -176,6 +176,17 @@ describe("exporting", () => {
     expect([...collector.histograms.keys()].join()).toContain("mcp.server.operation.duration");
   });
 
+  it("has the name of the service from the config before that of the environment", async () => {
+    const collector = await startCollector();
+    vi.stubEnv("OTEL_SERVICE_NAME", "from-environment");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const options = { endpoint: collector.url, serviceName: "from-config" };
+    const { client, gateway } = await setupGateway({ plugins: [tools, [telemetry, options]] });
+    await client.callTool({ name: "fine", arguments: {} });
+    await gateway.close();
+    expect(collector.spans.map(({ service }) => service)).toEqual(["from-config"]);
+  });
+
   it.each([
     ["there is no endpoint", {}],
     ["OTEL_SDK_DISABLED says so", { OTEL_SDK_DISABLED: "true", endpoint: true }],
