@@ -17,11 +17,11 @@ import { optionsSchema } from "./options.ts";
 import { serverRoutes } from "./server-routes.ts";
 
 export type { PromptView, ResourceView, ServerView, ToolView } from "./administration.ts";
-export type { ManualCall, RunningCallView } from "./calls.ts";
-export type { ClientsView } from "./clients.ts";
-export type { ConfigOriginView } from "./edits.ts";
-export type { InterfaceView } from "./interface.ts";
-export type { EndpointView, ServerDetails, ToolNameView } from "./servers.ts";
+export type { ManualCall, RunningCallView } from "./call-routes.ts";
+export type { ClientsView } from "./client-routes.ts";
+export type { ConfigOriginView } from "./edit-routes.ts";
+export type { InterfaceView } from "./interface-routes.ts";
+export type { EndpointView, ServerDetails, ToolNameView } from "./server-routes.ts";
 
 /** The management API below `/_meta`: what runs, and everything that can be changed while it runs. */
 export default definePlugin({
