@@ -1,8 +1,10 @@
 import type { GatewayError } from "propylon";
 import { STATES } from "../../../plugins/a2a/contract/index.ts";
 import { type JobsReplica, MAX_EACH, testJobs } from "../../fixtures/jobs.ts";
-import { until } from "../../fixtures/until.ts";
-import { folder, gate, say, startRuntime } from "./kit.ts";
+import { type Deferred, deferred } from "../../kit/deferred.ts";
+import { makeFolder } from "../../kit/folder.ts";
+import { until } from "../../kit/until.ts";
+import { say, startRuntime } from "./kit.ts";
 
 /** Works until the test says so. */
 const SKILL = `
@@ -14,25 +16,25 @@ export default {
 };
 `;
 
-const gates = new Map<string, ReturnType<typeof gate<string>>>();
+const gates = new Map<string, Deferred<string>>();
 /** Texts whose work has begun. */
 const begun = new Set<string>();
 const gateOf = (text: string) => {
-  const known = gates.get(text) ?? gate<string>();
+  const known = gates.get(text) ?? deferred<string>();
   gates.set(text, known);
   return known;
 };
 Object.assign(globalThis, {
   jobGate: (text: string) => {
     begun.add(text);
-    return gateOf(text).opened;
+    return gateOf(text).promise;
   },
 });
 
 testJobs("tasks of a2a", async (kept, { bounded = false } = {}): Promise<JobsReplica> => {
   const limits = { maxRunning: 2 * MAX_EACH, maxShare: 0.5 };
   const { runtime } = await startRuntime({
-    cwd: await folder({ "skill.mjs": SKILL }),
+    cwd: makeFolder({ "skill.mjs": SKILL }),
     skills: [{ id: "skill", function: "./skill.mjs" }],
     options: bounded ? { tasks: limits } : {},
     plugins: [kept.plugin],
@@ -47,7 +49,7 @@ testJobs("tasks of a2a", async (kept, { bounded = false } = {}): Promise<JobsRep
       await until(() => begun.has(text));
       return id;
     },
-    finish: (id) => gateOf(texts.get(id)!).open("done"),
+    finish: (id) => gateOf(texts.get(id)!).resolve("done"),
     state: (id, who) =>
       runtime()
         .look(id, who)

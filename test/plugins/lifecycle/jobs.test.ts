@@ -3,8 +3,9 @@ import { createKey } from "../../../plugins/keys/key.ts";
 import { digestOf } from "../../../core/kit/digest.ts";
 import type { JobState } from "../../../plugins/tasks/index.ts";
 import { type JobsReplica, MAX_EACH, testJobs } from "../../fixtures/jobs.ts";
-import { until } from "../../fixtures/until.ts";
-import { gate, type Reply, start } from "./kit.ts";
+import { type Deferred, deferred } from "../../kit/deferred.ts";
+import { until } from "../../kit/until.ts";
+import { type Reply, start } from "./kit.ts";
 
 const KEYS = new Map(["alice", "bob"].map((id) => [id, createKey("caller")]));
 const keys = Object.fromEntries(
@@ -20,15 +21,15 @@ const stateOf = ({ status, stop_reason: reason }: Told): JobState => {
 };
 
 testJobs("agents of lifecycle", async (kept, { bounded = false } = {}): Promise<JobsReplica> => {
-  const gates = new Map<string, ReturnType<typeof gate<Reply>>>();
+  const gates = new Map<string, Deferred<Reply>>();
   const gateOf = (id: string) => {
-    const known = gates.get(id) ?? gate<Reply>();
+    const known = gates.get(id) ?? deferred<Reply>();
     gates.set(id, known);
     return known;
   };
   // One runs, and the others wait for its place.
   const options = bounded ? { concurrency: 1, maxWaitingEach: MAX_EACH - 1 } : {};
-  const { url, agents } = await start(({ id }) => gateOf(id).opened, options, {
+  const { url, agents } = await start(({ id }) => gateOf(id).promise, options, {
     kept,
     client: false,
     config: { auth: { keys } },
@@ -49,7 +50,7 @@ testJobs("agents of lifecycle", async (kept, { bounded = false } = {}): Promise<
       if (!bounded) await until(() => agents.asked.some((asked) => asked.id === id));
       return id!;
     },
-    finish: (id) => gateOf(id).open({ text: "All done. [CONTRACT COMPLETE]" }),
+    finish: (id) => gateOf(id).resolve({ text: "All done. [CONTRACT COMPLETE]" }),
     state: (id, who) =>
       ask(who, "GET", `/${id}`).then(stateOf, (error: GatewayError) => {
         if (error.code === "not_found") return undefined;

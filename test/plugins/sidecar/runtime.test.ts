@@ -105,7 +105,7 @@ describe("readiness", () => {
 });
 
 it("a runtime that does not end at SIGTERM is killed after its stopTimeout", async () => {
-  const folder = await makeFolder();
+  const folder = makeFolder();
   const file = join(folder, "pid");
   const script = `
     process.on("SIGTERM", () => {});
