@@ -22,7 +22,7 @@ const stateOf = ({ status, stop_reason: reason }: Told): JobState => {
 testJobs("agents of lifecycle", async (kept, { bounded = false } = {}): Promise<JobsReplica> => {
   const gates = new Map<string, ReturnType<typeof gate<Reply>>>();
   const gateOf = (id: string) => {
-    const known = gates.get(id) ?? gate<Reply>();
+    const known = gates.get(id) ?? gate();
     gates.set(id, known);
     return known;
   };
