@@ -25,12 +25,12 @@ const viewSchema = z.object({
 });
 
 /** How a task at work is, beyond what is stored of it. */
-export type TaskView = z.output<typeof viewSchema>;
+export type ReplicaView = z.output<typeof viewSchema>;
 
 const bodySchema = z.object({ kind: z.string(), responses: jsonSchema.optional() });
 
 /** Questions between replicas about tasks at work. */
-export type TaskQuestions = JobQuestions<TaskView>;
+export type TaskQuestions = JobQuestions<ReplicaView>;
 
 export function taskQuestions(store: Store): TaskQuestions {
   return new JobQuestions(store, viewSchema);
@@ -40,14 +40,14 @@ export function taskQuestions(store: Store): TaskQuestions {
 export async function answerQuestion(
   { id, asker, verb, body }: JobQuestion,
   find: (kind: string, id: string, owner: string) => SharedTask | undefined,
-): Promise<TaskView | undefined> {
+): Promise<ReplicaView | undefined> {
   const { kind, responses } = bodySchema.parse(body, FIRST_PROBLEM);
   const task = find(kind, id, asker.ref);
   if (verb === "cancel") await task?.cancel();
   if (verb === "answer") await task?.answer(responses ?? {});
   if (!task) return undefined;
   const { state, updatedAt, progress, questions } = task;
-  return { state, updatedAt, progress, questions: [...questions] as TaskView["questions"] };
+  return { state, updatedAt, progress, questions: [...questions] as ReplicaView["questions"] };
 }
 
 /**
@@ -61,7 +61,7 @@ export async function showReplicaTask(
   { kind, ttl, watch }: Pick<SharedTask, "kind" | "ttl" | "watch">,
   questions: TaskQuestions,
 ): Promise<SharedTask | undefined> {
-  let view = undefined as TaskView | undefined;
+  let view = undefined as ReplicaView | undefined;
   const asker = { ref: owner, roles: [] };
   const ask = async (verb: JobQuestion["verb"], responses?: Json): Promise<void> =>
     void (view = await questions.ask(replica, { id, asker, verb, body: { kind, responses } }));

@@ -25,7 +25,7 @@ export interface JobRecordsOptions<J, R> {
   isUnderWay(record: R): boolean;
 }
 
-/** The jobs in the store. With a store that keeps nothing it does nothing. */
+/** The jobs in the store. Where the store forgets with the process it does nothing. */
 export class JobRecords<J extends JobRef, R extends JobRecord> {
   readonly kv: Kv<R>;
   readonly #store: Store;

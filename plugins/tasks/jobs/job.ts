@@ -64,15 +64,16 @@ export class Job<F extends JobEnd, N, O extends { readonly ref: string }> {
 
   /** Does what leads to its end, and what else would end it waits. @param next the end, while that is written */
   async endBy<T>(work: () => Promise<T>, next?: F): Promise<T> {
-    const before = this.ending;
     this.#next = next;
     const working = work();
-    this.ending = working.catch(() => {});
+    const ending = working.catch(() => {});
+    this.ending = ending;
     try {
       return await working;
     } finally {
-      this.#next = undefined;
-      this.ending = before;
+      // What it led to in turn, or what came over it, stays.
+      if (this.#next === next) this.#next = undefined;
+      if (this.ending === ending) this.ending = undefined;
     }
   }
 
