@@ -56,7 +56,7 @@ export const PLACES: readonly Place[] = [
     page: AccessPage,
     key: "x",
     needs: {
-      routes: ["GET /_meta/access/explain", "GET /_meta/team-auth/libraries"],
+      routes: ["GET /_meta/access/explain", "GET /_meta/team-auth/audit"],
       plugins: ["access", "team-auth"],
     },
   },

@@ -7,18 +7,11 @@ import { useUrlState } from "../kit/url-state.ts";
 import { Explain, EXPLAIN } from "./access/explain.tsx";
 
 /** Most visits only ask why something is refused. */
-const Administration = lazy(() => import("./access/administration.tsx"));
+const Audit = lazy(() => import("./access/audit.tsx"));
 
 /** Views of the page, and the route without which there is nothing to show. */
 const VIEWS = [
   ["explain", "Explain", EXPLAIN],
-  ["users", "Users", "GET /_meta/team-auth/users"],
-  ["libraries", "Libraries", "GET /_meta/team-auth/libraries"],
-  ["memberships", "Memberships", "GET /_meta/team-auth/memberships"],
-  ["tokens", "Tokens", "GET /_meta/team-auth/tokens"],
-  ["teams", "Teams", "GET /_meta/team-auth/teams"],
-  ["keys", "Keys", "GET /_meta/team-auth/keys"],
-  ["accounts", "Accounts", "GET /_meta/team-auth/accounts"],
   ["audit", "Audit", "GET /_meta/team-auth/audit"],
 ] as const satisfies readonly (readonly [id: string, title: string, route: Route])[];
 
@@ -36,7 +29,7 @@ export function AccessPage(): ReactNode {
         <Tabs tabs={views.map(([name, title]) => [name, title])} current={id} path="/access" />
       )}
       {reason !== undefined && <p className="note">{reason}</p>}
-      {reason === undefined && (id === "explain" ? <Explain /> : <Administration view={id} />)}
+      {reason === undefined && (id === "explain" ? <Explain /> : <Audit />)}
     </Page>
   );
 }

@@ -17,7 +17,7 @@ export interface Action {
   /** Names the object and the effect; asked before the request. */
   readonly confirm?: ReactNode;
   /** A sentence for when it worked. */
-  readonly done?: string | ((answer: never) => string) | undefined;
+  readonly done?: string | ((answer: never) => string | undefined) | undefined;
   readonly onDone?: (answer: never) => void;
 }
 
@@ -32,7 +32,8 @@ export function useAction(action: Action): { readonly run: () => void; readonly 
     onError: (error) => notify(error, action.what),
     onSuccess: (answer) => {
       const { done } = action;
-      if (done !== undefined) notify(typeof done === "string" ? done : done(answer));
+      const said = typeof done === "function" ? done(answer) : done;
+      if (said !== undefined) notify(said);
       action.onDone?.(answer);
     },
     onSettled: () => client.invalidateQueries(),

@@ -26,7 +26,7 @@ interface Entry {
 }
 
 /** What was changed, by whom, the newest first. */
-export function Audit(): ReactNode {
+export default function Audit(): ReactNode {
   const params = { newest: NEWEST };
   const query = useQuery<readonly Entry[], RequestFailure>({
     queryKey: [AUDIT, params],
