@@ -11,7 +11,7 @@ type Route = Table["from"];
 
 /** Who may see what, in a web interface: one page for each list, and what can be done with its rows. */
 export function registerPanels(gateway: Pick<PluginContext, "add">): void {
-  for (const panel of [users, libraries, memberships, tokens, teams, keys, accounts])
+  for (const panel of [users, libraries, memberships, tokens, teams, keys, accounts, audit])
     gateway.add(Panels, panel);
 }
 
@@ -19,7 +19,7 @@ export function registerPanels(gateway: Pick<PluginContext, "add">): void {
 function page(id: string, from: Operation, table: Omit<Table, "from" | "rows" | "live">): Panel {
   const title = id[0]!.toUpperCase() + id.slice(1);
   // Of users with a token of their own the route decides what they see.
-  const access = from.access === "principal" ? "viewer" : "admin";
+  const access = from.access === "principal" ? "viewer" : (from.access as Panel["access"]);
   const view = { table: { from: routeOf(from), rows: `/${id}`, live: "audit", ...table } };
   return { id, title, place: "page", access, view };
 }
@@ -390,5 +390,22 @@ const accounts = page("accounts", PAGES.accounts, {
       ...hits("account enable"),
       ...ON_NAME,
     },
+  ],
+});
+
+const audit = page("audit", PAGES.audit, {
+  columns: [
+    { label: "Row", value: "/seq" },
+    { label: "At", value: "/at", as: "time" },
+    { label: "Who", value: "/actor" },
+    { label: "Did", value: "/action" },
+    { label: "To", value: "/target" },
+    { label: "Details", value: "/details" },
+  ],
+  key: "{/seq}",
+  search: ["/actor", "/action", "/target", "/details"],
+  empty: "Nothing was changed yet.",
+  add: [
+    { label: "Check the chain", route: routeOf(PAGES.verdict), mutates: false, done: "{/said}" },
   ],
 });

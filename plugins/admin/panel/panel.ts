@@ -129,6 +129,8 @@ export interface PanelAction<Input = ZodType> extends PanelRequest {
   readonly name?: PanelText;
   /** What is done, for the question before and for the sentence after; default: {@link name}. */
   readonly what?: PanelText;
+  /** What is said when it worked; default: what it ended, where its answer says so. */
+  readonly done?: PanelText;
   /** Default: quiet. */
   readonly tone?: "primary" | "danger";
   /** Label of the button below its form; default: {@link label}. */

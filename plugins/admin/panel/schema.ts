@@ -55,6 +55,7 @@ const action = z.strictObject({
   when: when.optional(),
   name: text.optional(),
   what: text.optional(),
+  done: text.optional(),
   tone: z.enum(["primary", "danger"]).optional(),
   submit: label.optional(),
   defaults: z.record(z.string(), pointer).optional(),

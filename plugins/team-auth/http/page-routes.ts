@@ -1,11 +1,17 @@
 import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { isObject, parseJson, pathParameter } from "propylon/kit";
+import { type AuditVerdict, verifyAudit } from "../audit/audit-check.ts";
+import type { AuditRow } from "../audit/audit.ts";
 import type { Directory } from "../directory/directory.ts";
 import type { Token } from "../directory/tokens.ts";
 import { PAGES } from "../operations/page-operations.ts";
 import { askingUser, reachOf } from "./asker.ts";
+import { newest } from "./audit-routes.ts";
 import { HITS } from "./hits.ts";
 import { Sight } from "./sight.ts";
+
+/** Rows of the audit that are shown; a shell exports all. */
+const NEWEST = 500;
 
 /** What the pages of the web interface read. */
 export function registerPages(gateway: PluginContext, open: () => Directory): void {
@@ -40,6 +46,12 @@ export function registerPages(gateway: PluginContext, open: () => Directory): vo
   PAGES.accounts.serve(gateway, async () => ({
     accounts: (await open().accounts.list()).map((row) => ({ ...row, state: stateOf(row.active) })),
   }));
+  PAGES.audit.serve(gateway, async () => {
+    const audit: AuditRow[] = [];
+    for await (const row of newest(open().db, NEWEST)) audit.push(row);
+    return { audit };
+  });
+  PAGES.verdict.serve(gateway, async () => ({ said: sentenceOf(await verifyAudit(open().db)) }));
   PAGES.hits.serve(gateway, async (event, read) => {
     const { of, value = "{}", ...params } = await read();
     const sight = await sightOf(event);
@@ -51,6 +63,11 @@ export function registerPages(gateway: PluginContext, open: () => Directory): vo
     const row = params as Readonly<Record<string, string>>;
     return HITS[of]!({ sight, row, value: isObject(filled) ? filled : {}, directory: open() });
   });
+}
+
+function sentenceOf(verdict: AuditVerdict): string {
+  if (!verdict.ok) return `Row ${verdict.seq} is ${verdict.problem}. Compare it with an export.`;
+  return `The chain is whole: ${verdict.rows} ${verdict.rows === 1 ? "row" : "rows"}.`;
 }
 
 function stateOf(active: boolean): string {

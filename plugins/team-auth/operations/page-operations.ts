@@ -36,6 +36,18 @@ export const PAGES = {
     path: "/pages/accounts",
     words: "Service accounts with their states.",
   }),
+  audit: administration({
+    method: "GET",
+    path: "/pages/audit",
+    access: "operator",
+    words: "The newest rows of the audit.",
+  }),
+  verdict: administration({
+    method: "GET",
+    path: "/pages/audit/verdict",
+    access: "operator",
+    words: "Say whether the chain of the audit is whole.",
+  }),
   hits: administration({
     method: "GET",
     path: "/pages/hits",

@@ -40,6 +40,7 @@ it("19: lists of team-auth are panels of it, whose forms are the inputs of its o
     "teams admin",
     "keys admin",
     "accounts admin",
+    "audit operator",
   ]);
   const { view } = panels.find(({ id }) => id === "teams")!;
   // The owner of a team is for programs to say.
@@ -80,7 +81,17 @@ it("19: what a page reads of a user with a token is that user's part", async () 
   const all = (await ask("tokens")).body as { tokens: { id: string; user: string }[] };
   const ofBob = all.tokens.find(({ user }) => user === "bob")!.id;
 
-  for (const path of ["users", "teams", "accounts", `tokens/${ofBob}/libraries`])
+  const audit = (await names("audit")) as { seq: number }[];
+  expect(audit.map(({ seq }) => seq)).toEqual([10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  expect((await ask("audit/verdict")).body).toEqual({ said: "The chain is whole: 10 rows." });
+  for (const path of [
+    "users",
+    "teams",
+    "accounts",
+    "audit",
+    "audit/verdict",
+    `tokens/${ofBob}/libraries`,
+  ])
     expect([403, 404]).toContain((await ask(path, ada)).status);
   expect((await ask("libraries", read)).status).toBe(403);
   expect((await ask("hits?of=key+create", null)).status).toBe(401);

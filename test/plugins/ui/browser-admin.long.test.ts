@@ -1,7 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { PATIENCE } from "../../fixtures/ci.ts";
-import { pathOf, startDirectory } from "./pages.ts";
+import { startDirectory } from "./pages.ts";
 import { FOCUS, walkerOf } from "./walk.ts";
 
 const TEAM = "a3f10000-0000-4000-8000-00000000000a";
@@ -94,7 +94,7 @@ it("T040, T052, T143, T144, 14, 19: a token is minted for exactly the libraries 
 it("19: users, roles, libraries, teams, keys and accounts are changed, and each change says whom it hits", async () => {
   const { url, ask, page, complaints } = await startDirectory();
   const open = async (view: string): Promise<void> => {
-    await page.goto(`${url}/ui${pathOf(view)}`);
+    await page.goto(`${url}/ui/panels/team-auth/${view}`);
     await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
   };
   const press = (name: string): Promise<void> =>
@@ -231,7 +231,7 @@ it("M021: what another admin changes is on the page Access at once", async () =>
     await ask("POST", "users", { id });
     await rowOf(page, id).waitFor({ timeout: PATIENCE * 2_000 });
   }
-  await page.goto(`${url}/ui/access?view=audit`);
+  await page.goto(`${url}/ui/panels/team-auth/audit`);
   await page.getByText("live", { exact: true }).waitFor();
   await page.getByText("user:kai").waitFor();
   for (const id of ["lea", "mia", "nia", "ola", "pia", "ray"]) {

@@ -47,12 +47,7 @@ export const ACCESS_PAGES = [
   "keys",
   "accounts",
   "audit",
-].map(pathOf);
-
-/** Where a list of team-auth stands. */
-export function pathOf(view: string): string {
-  return view === "audit" ? "/access?view=audit" : `/panels/team-auth/${view}`;
-}
+].map((view) => `/panels/team-auth/${view}`);
 
 /** The whole of team-auth, and an admin who is signed in. */
 export async function startDirectory(options: BrowserContextOptions = {}) {

@@ -5,13 +5,13 @@ import { digestOf } from "../../../core/kit/digest.ts";
 import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { openPage } from "./kit.ts";
 import { openView, problemsInAllLooks } from "./looks.ts";
-import { ALL_PAGES, pathOf, startShop } from "./pages.ts";
+import { ALL_PAGES, startShop } from "./pages.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 
 const DIRECTORY = ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"];
 const VIEWS = [
   ...ALL_PAGES.map((path) => (path === "/config" ? "/config?q=timeouts" : path)),
-  ...[...DIRECTORY, "audit"].map(pathOf),
+  ...[...DIRECTORY, "audit"].map((view) => `/panels/team-auth/${view}`),
   "/try/shop/price",
   "/servers?add=1",
 ];

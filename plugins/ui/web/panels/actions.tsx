@@ -74,7 +74,9 @@ function PlainAction({ action, row, request, onDone }: DoneRowAction): ReactNode
       what={done}
       tone={tone}
       onDone={onDone}
-      done={(answer) => endedBy(answer, done)}
+      done={(answer) =>
+        action.done === undefined ? endedBy(answer, done) : fillIn(action.done, answer, row)
+      }
       {...(called !== undefined && { label: called })}
       {...(asksFirst(action) && {
         confirm: (
