@@ -54,7 +54,10 @@ export function takesQuery(method: RouteMethod): boolean {
   return method === "GET" || method === "DELETE";
 }
 
-/** JSON Schema of what a form asks for. Several patterns of one text are left out: the gateway checks them in any case. */
+/**
+ * JSON Schema of what a form asks for, without what is hidden. Several patterns of one text are left out: the gateway checks them in
+ * any case.
+ */
 export function formSchema(input: z.ZodType): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(input, {
     io: "input",
@@ -68,5 +71,10 @@ export function formSchema(input: z.ZodType): Json {
         delete jsonSchema.allOf;
     },
   });
-  return schema;
+  const { properties } = schema;
+  if (!properties) return schema;
+  const shown = Object.entries(properties).filter(
+    ([, member]) => (member as Json)["hidden"] !== true,
+  );
+  return { ...schema, properties: Object.fromEntries(shown) };
 }

@@ -8,6 +8,7 @@ import { Issuer } from "./bearer/issuer.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { CONSOLES } from "./http/rest-routes.ts";
+import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Libraries } from "./service.ts";
 
@@ -31,6 +32,7 @@ export default definePlugin({
       return next(call);
     });
     registerRoutes(gateway, issuer);
+    registerPanels(gateway);
     gateway.add(Authenticators, {
       name: "team-auth",
       authenticate: (credentials) => issuer.authenticate(credentials),

@@ -6,6 +6,7 @@ import { registerIntrospection } from "./http/introspection.ts";
 import type { Issuer } from "./bearer/issuer.ts";
 import { registerJwks } from "./http/jwks-route.ts";
 import type { TeamAuthOptions } from "./options.ts";
+import { registerPages } from "./http/page-routes.ts";
 import { registerRest } from "./http/rest-routes.ts";
 import { LoggedTeams } from "./http/team-log.ts";
 import { registerAccounts, registerSigningKeys, registerTeams } from "./http/team-routes.ts";
@@ -34,4 +35,5 @@ export function registerRoutes(
   registerSigningKeys(gateway, open);
   registerAccounts(gateway, open);
   registerAudit(gateway, open);
+  registerPages(gateway, open);
 }

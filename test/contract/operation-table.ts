@@ -1,4 +1,5 @@
-import { formSchema, type Operation } from "../../core/plugin/operation.ts";
+import type { ZodType } from "zod";
+import type { Operation } from "../../core/index.ts";
 import { table } from "./page.ts";
 
 /** What a page says of operations; one that is a part of another stands with its command alone. */
@@ -18,13 +19,12 @@ export function operationTable(operations: readonly Operation[]): string {
 }
 
 function inputOf({ method, input }: Operation): string {
-  const { properties = {}, required = [] } = formSchema(input) as {
-    properties?: object;
-    required?: string[];
-  };
-  const names = Object.keys(properties);
-  if (names.length === 0) return "";
+  const members = Object.entries(input.shape);
+  if (members.length === 0) return "";
   if (method === "GET" || method === "DELETE")
-    return names.map((name) => `\`?${name}=\``).join(" ");
-  return `\`{${names.map((name) => (required.includes(name) ? name : `${name}?`)).join(", ")}}\``;
+    return members.map(([name]) => `\`?${name}=\``).join(" ");
+  const names = members.map(([name, schema]) =>
+    (schema as ZodType).isOptional() ? `${name}?` : name,
+  );
+  return `\`{${names.join(", ")}}\``;
 }

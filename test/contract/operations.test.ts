@@ -5,6 +5,7 @@ import { formSchema } from "../../core/plugin/operation.ts";
 import { definePlugin, operation, type Operation } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import * as audit from "../../plugins/team-auth/operations/audit-operations.ts";
+import * as pages from "../../plugins/team-auth/operations/page-operations.ts";
 import * as teams from "../../plugins/team-auth/operations/team-operations.ts";
 import * as tokens from "../../plugins/team-auth/operations/token-operations.ts";
 import * as users from "../../plugins/team-auth/operations/user-operations.ts";
@@ -13,7 +14,7 @@ import { expectText } from "./page.ts";
 
 /** Operations by the plugin on whose page they stand. */
 const OPERATIONS: Readonly<Record<string, readonly Operation[]>> = {
-  "team-auth": [users, tokens, teams, audit]
+  "team-auth": [users, tokens, teams, audit, pages]
     .flatMap((part) => Object.values<Readonly<Record<string, Operation>>>(part))
     .flatMap((group) => Object.values(group)),
 };

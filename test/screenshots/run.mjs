@@ -27,7 +27,7 @@ const PAGES = {
   access: "/access?server=everything&tool=get-sum",
 };
 /** Pages of a gateway that issues tokens; its admin signs in. */
-const ISSUER_PAGES = { tokens: "/access?view=tokens", teams: "/access?view=teams" };
+const ISSUER_PAGES = { tokens: "/panels/team-auth/tokens", teams: "/panels/team-auth/teams" };
 const KEY = "ppk_screenshots_of_an_administrator";
 
 const server = (name) =>

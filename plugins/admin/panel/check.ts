@@ -55,9 +55,12 @@ function requestsOf(view: PanelView, access: PersonRole): readonly Request[] {
   if ("form" in view) return sentBy("its form", view.form, access);
   const reading = Object.values(view)[0] as { readonly from: string };
   const { actions = [] } = "table" in view ? view.table : "fields" in view ? view.fields : {};
+  const { add = [] } = "table" in view ? view.table : {};
   return [
     { by: "its data", route: reading.from, params: [], access, mutates: false, isRead: true },
-    ...actions.flatMap((action) => sentBy(`its action "${action.label}"`, action, access)),
+    ...[...actions, ...add].flatMap((action) =>
+      sentBy(`its action "${action.label}"`, action, access),
+    ),
   ];
 }
 

@@ -9,6 +9,7 @@ export type {
   PanelChoices,
   PanelColumn,
   PanelNotice,
+  PanelText,
   PanelTools,
   PanelView,
   Pointer,

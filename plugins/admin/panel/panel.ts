@@ -73,6 +73,13 @@ export interface PanelChoices {
   readonly with?: Readonly<Record<string, string>>;
 }
 
+/**
+ * A text with values in it: `Rotate {/name}` has what the JSON pointer leads to, in the answer first where there is one, then in the row.
+ *
+ * @example const name: PanelText = "Rotate {/name}";
+ */
+export type PanelText = string;
+
 /** A request that a panel can make. */
 interface PanelRequest {
   readonly route: RouteReference;
@@ -91,6 +98,8 @@ interface PanelRequest {
   readonly choices?: Readonly<Record<string, PanelChoices>>;
   /** Where its answer holds a secret: the page shows that until it is closed, and nowhere else. */
   readonly secret?: Pointer;
+  /** What that secret is. */
+  readonly secretTitle?: PanelText;
 }
 
 /**
@@ -116,6 +125,18 @@ export interface PanelAction<Input = ZodType> extends PanelRequest {
    * @example { "/state": ["open", "half-open"] }
    */
   readonly when?: Readonly<Record<Pointer, readonly (string | number | boolean | null)[]>>;
+  /** Says more than the label, for rows of equal buttons: `Rotate {/name}`. */
+  readonly name?: PanelText;
+  /** What is done, for the question before and for the sentence after; default: {@link name}. */
+  readonly what?: PanelText;
+  /** What is said when it worked; default: what it ended, where its answer says so. */
+  readonly done?: PanelText;
+  /** Default: quiet. */
+  readonly tone?: "primary" | "danger";
+  /** Label of the button below its form; default: {@link label}. */
+  readonly submit?: string;
+  /** Members of `input` that begin with a value of the row. */
+  readonly defaults?: Readonly<Record<string, Pointer>>;
   /** What is always sent. */
   readonly body?: Json;
   /** What is asked for and sent, as a zod object. */
@@ -146,6 +167,12 @@ export type PanelView<Input = ZodType> =
         readonly rows: Pointer;
         readonly columns: readonly PanelColumn[];
         readonly actions?: readonly PanelAction<Input>[];
+        /** What can be done without a row, such as to make one. */
+        readonly add?: readonly PanelAction<Input>[];
+        /** Names a row among the others; default: its `id`, `_key` or `name`. */
+        readonly key?: PanelText;
+        /** Values of a row that a search looks at; default: there is no search. */
+        readonly search?: readonly Pointer[];
         /** What is said where there are no rows. */
         readonly empty?: string;
       };

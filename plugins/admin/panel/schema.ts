@@ -11,6 +11,7 @@ const reference = z
   );
 const accessSchema = z.enum(PERSON_ROLES);
 const label = z.string().min(1).max(100);
+const text = z.string().min(1).max(200);
 
 const zodSchema = z.custom<ZodType>(isZodSchema, "must be a zod schema");
 
@@ -37,6 +38,7 @@ const request = {
   access: accessSchema.optional(),
   mutates: z.boolean().optional(),
   secret: pointer.optional(),
+  secretTitle: text.optional(),
 };
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
@@ -51,6 +53,12 @@ const action = z.strictObject({
   label,
   params: z.record(z.string(), pointer).optional(),
   when: when.optional(),
+  name: text.optional(),
+  what: text.optional(),
+  done: text.optional(),
+  tone: z.enum(["primary", "danger"]).optional(),
+  submit: label.optional(),
+  defaults: z.record(z.string(), pointer).optional(),
   body: z.record(z.string(), z.unknown()).optional(),
   input: zodSchema.optional(),
 });
@@ -70,6 +78,9 @@ const VIEWS = {
     rows: pointer,
     columns,
     actions,
+    add: actions,
+    key: text.optional(),
+    search: z.array(pointer).min(1).max(10).optional(),
     empty: z.string().max(500).optional(),
   }),
   fields: z.strictObject({ ...source, fields: columns, actions }),

@@ -27,7 +27,8 @@ export function registerAudit(gateway: PluginContext, open: () => Directory): vo
   });
 }
 
-async function* newest(db: Database, rows: number): AsyncIterable<AuditRow> {
+/** The newest rows, the last one first. */
+export async function* newest(db: Database, rows: number): AsyncIterable<AuditRow> {
   let left = rows;
   for await (const row of newestFirst(db, (await readEnds(db)).last)) {
     if (left-- === 0) return;

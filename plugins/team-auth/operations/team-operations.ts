@@ -142,4 +142,10 @@ export const ACCOUNTS = {
     words: "Refuse a service account from now on.",
     body: { active: false },
   }),
+  enable: administration({
+    method: "PATCH",
+    path: "/accounts/:name",
+    words: "Let a service account in again.",
+    body: { active: true },
+  }),
 };

@@ -10,7 +10,7 @@ import { administration } from "./administration.ts";
 
 const libraries = { flag: "--library <uid>", title: "Libraries" } as const;
 const tokenSchema = z.strictObject({
-  user: idSchema,
+  user: idSchema.meta({ title: "User" }),
   name: nameSchema.meta({ description: "what it is for: a laptop, a program" }),
   kind: z.enum(["access", "admin"]).optional().meta({
     flag: "--admin",

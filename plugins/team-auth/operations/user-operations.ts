@@ -83,6 +83,13 @@ export const LIBRARIES = {
     words: "Change a library; for its owners.",
     input: libraryChange,
   }),
+  take: administration({
+    method: "PATCH",
+    path: "/libraries/:uid",
+    access: "principal",
+    words: "Take a library from its workspace.",
+    body: { workspace_id: null },
+  }),
   remove: administration({
     method: "DELETE",
     path: "/libraries/:uid",

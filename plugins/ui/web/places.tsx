@@ -55,10 +55,7 @@ export const PLACES: readonly Place[] = [
     title: "Access",
     page: AccessPage,
     key: "x",
-    needs: {
-      routes: ["GET /_meta/access/explain", "GET /_meta/team-auth/libraries"],
-      plugins: ["access", "team-auth"],
-    },
+    needs: { routes: ["GET /_meta/access/explain"], plugins: ["access"] },
   },
   { path: "/config", title: "Config", page: ConfigPage, key: "c" },
   { path: "/clients", title: "Clients", page: ClientsPage, key: "k" },

@@ -47,7 +47,7 @@ it("T040, T052, T143, T144, 14, 19: a token is minted for exactly the libraries 
   await dialogOf(page).getByLabel("name").fill("laptop");
   // Whom it hits, before it does.
   const hits = dialogOf(page).getByRole("status");
-  await hits.getByText("Whoever has it is ada, and sees:").waitFor();
+  await hits.getByText("Its holder is ada, and sees:").waitFor();
   expect(await hits.getByRole("listitem").allInnerTexts()).toEqual(["owned", "managed"]);
   await dialogOf(page).getByRole("button", { name: "Mint", exact: true }).click();
 
@@ -59,10 +59,10 @@ it("T040, T052, T143, T144, 14, 19: a token is minted for exactly the libraries 
 
   // Neither a second page, nor the page after a reload, nor the way back and forth has it.
   const second = await page.context().newPage();
-  await second.goto(`${url}/ui/access?view=tokens`);
+  await second.goto(`${url}/ui/panels/team-auth/tokens`);
   await second.getByText("laptop").waitFor();
   expect(await everything(second)).not.toContain(secret);
-  await page.goto(`${url}/ui/access?view=users`);
+  await page.goto(`${url}/ui/panels/team-auth/users`);
   await page.goBack();
   await page.getByText("laptop").waitFor();
   expect(await everything(page)).not.toContain(secret);
@@ -94,7 +94,7 @@ it("T040, T052, T143, T144, 14, 19: a token is minted for exactly the libraries 
 it("19: users, roles, libraries, teams, keys and accounts are changed, and each change says whom it hits", async () => {
   const { url, ask, page, complaints } = await startDirectory();
   const open = async (view: string): Promise<void> => {
-    await page.goto(`${url}/ui/access?view=${view}`);
+    await page.goto(`${url}/ui/panels/team-auth/${view}`);
     await page.locator('main [aria-busy="true"]').first().waitFor({ state: "detached" });
   };
   const press = (name: string): Promise<void> =>
@@ -224,14 +224,14 @@ it("19: users, roles, libraries, teams, keys and accounts are changed, and each 
 
 it("M021: what another admin changes is on the page Access at once", async () => {
   const { url, ask, page, complaints } = await startDirectory();
-  await page.goto(`${url}/ui/access?view=users`);
+  await page.goto(`${url}/ui/panels/team-auth/users`);
   await page.getByText("live", { exact: true }).waitFor();
   // Six times in a row: a page that asks every 8 s would be in time for each of them by chance alone.
   for (const id of ["ada", "bob", "eve", "ida", "joe", "kai"]) {
     await ask("POST", "users", { id });
     await rowOf(page, id).waitFor({ timeout: PATIENCE * 2_000 });
   }
-  await page.goto(`${url}/ui/access?view=audit`);
+  await page.goto(`${url}/ui/panels/team-auth/audit`);
   await page.getByText("live", { exact: true }).waitFor();
   await page.getByText("user:kai").waitFor();
   for (const id of ["lea", "mia", "nia", "ola", "pia", "ray"]) {

@@ -74,7 +74,7 @@ it(
     await ask("POST", "accounts", { name: "console", password: "a password of a console" });
     expect(await tooWide(page, url, ACCESS_PAGES)).toEqual([]);
 
-    await openView(page, `${url}/ui/access?view=tokens`);
+    await openView(page, `${url}/ui/panels/team-auth/tokens`);
     const labels = (await page.evaluate(LABELS)) as string[];
     expect(labels).toEqual(
       ["Name", "User", "Libraries", "State", "Expires", "Last used"].map((label) => `"${label}"`),

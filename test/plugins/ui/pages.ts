@@ -38,7 +38,7 @@ export const TEAM_PAGES = [
   "/panels/console/chat?workspace=ws_work&settings=1",
 ] as const;
 
-/** Every tab of the page Access in {@link startDirectory}, as its path. */
+/** Every page of team-auth in {@link startDirectory}, as its path. */
 export const ACCESS_PAGES = [
   "users",
   "libraries",
@@ -48,7 +48,7 @@ export const ACCESS_PAGES = [
   "keys",
   "accounts",
   "audit",
-].map((view) => `/access?view=${view}`);
+].map((view) => `/panels/team-auth/${view}`);
 
 /** The whole of team-auth, and an admin who is signed in. */
 export async function startDirectory(options: BrowserContextOptions = {}) {
@@ -72,7 +72,7 @@ auth:
     expect(reply.ok, `${method} ${path}: ${reply.status}`).toBe(true);
     return reply.json();
   };
-  const opened = await openPage(`${url}/ui/access?view=tokens`, options);
+  const opened = await openPage(`${url}/ui/panels/team-auth/tokens`, options);
   await opened.page.getByLabel("Key or token").fill(key);
   await opened.page.getByRole("button", { name: "Sign in" }).click();
   await opened.page.getByText("live", { exact: true }).waitFor();

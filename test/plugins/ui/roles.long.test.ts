@@ -11,7 +11,7 @@ import { PATIENCE } from "../../fixtures/ci.ts";
 const DIRECTORY = ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"];
 const VIEWS = [
   ...ALL_PAGES.map((path) => (path === "/config" ? "/config?q=timeouts" : path)),
-  ...[...DIRECTORY, "audit"].map((view) => `/access?view=${view}`),
+  ...[...DIRECTORY, "audit"].map((view) => `/panels/team-auth/${view}`),
   "/try/shop/price",
   "/servers?add=1",
 ];
@@ -78,9 +78,9 @@ it("2, 20: axe finds nothing in what asks before a change, in any look", async (
   await signIn(page, "admin");
   const found: string[] = [];
   for (const [view, button, said] of [
-    ["/access?view=tokens", "Mint a token", "sees no library"],
-    ["/access?view=tokens", "Revoke laptop", "No call of theirs"],
-    ["/access?view=teams", "Rotate Kottos", "Refused at once"],
+    ["/panels/team-auth/tokens", "Mint a token", "sees no library"],
+    ["/panels/team-auth/tokens", "Revoke laptop", "No call of theirs"],
+    ["/panels/team-auth/teams", "Rotate Kottos", "Refused at once"],
     ["/config?q=timeouts.default", "Change timeouts.default", "Remove it from the file"],
   ] as const) {
     await openView(page, `${url}/ui${view}`);

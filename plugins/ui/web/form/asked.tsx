@@ -7,6 +7,8 @@ import { Asking, type AskingProps } from "./asking.tsx";
 /** A button that asks for something first, in a dialog, and then makes one request. */
 export function Asked(
   props: Omit<AskingProps, "submit"> & {
+    /** Label of the button that sends it; default: {@link label}. */
+    readonly submit?: string;
     /** Names the button, the dialog and what is done. */
     readonly label: string;
     /** Says more than the label, for rows of equal buttons. */
@@ -14,7 +16,7 @@ export function Asked(
     readonly tone?: "primary" | "quiet";
   },
 ): ReactNode {
-  const { label, name, tone = "quiet", onDone, ...asking } = props;
+  const { label, name, submit = label, tone = "quiet", onDone, ...asking } = props;
   const [isOpen, setOpen] = useState(false);
   const right = useRight(props.route);
   if (!right.isThere) return null;
@@ -36,7 +38,7 @@ export function Asked(
         <Dialog title={name ?? label} onClose={() => setOpen(false)}>
           <Asking
             {...asking}
-            submit={label}
+            submit={submit}
             onDone={(answer) => {
               setOpen(false);
               onDone?.(answer);

@@ -8,7 +8,7 @@ import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
 import { useChange } from "../query.ts";
 import type { Params, Route } from "../request.ts";
-import { useChosen } from "./choices.ts";
+import { useChosen, withoutStale } from "./choices.ts";
 import { Members } from "./fields.tsx";
 import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
 
@@ -53,6 +53,8 @@ export function Asking(props: AskingProps): ReactNode {
     ...(props.body as object),
     ...(given as object),
   });
+  // What was chosen for another is not offered any more.
+  const change = (next: unknown): void => setFilled(withoutStale(next, filled, props.choices));
   const isOff = right.reason !== undefined;
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
@@ -64,7 +66,7 @@ export function Asking(props: AskingProps): ReactNode {
     return <p className="note">There is no form for what it takes; ask {route} by hand.</p>;
   return (
     <form className="fields" onSubmit={onSubmit}>
-      <Members members={form.members} value={filled} onChange={setFilled} />
+      <Members members={form.members} value={filled} onChange={change} />
       {props.about?.(shown as Readonly<Record<string, unknown>>)}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}

@@ -56,3 +56,16 @@ function withValues(schema: unknown, member: string, values: readonly unknown[])
       : { ...common, enum: values, ...(initial !== undefined && { default: initial }) };
   return { ...schema, properties: { ...properties, [member]: one } };
 }
+
+/** What is filled in, without values that a route answered for other ones of these members. */
+export function withoutStale(
+  next: unknown,
+  before: unknown,
+  choices: Readonly<Record<string, PanelChoices>> = {},
+): unknown {
+  if (!isObject(next) || !isObject(before)) return next;
+  const stale = Object.entries(choices).flatMap(([name, { with: needed = {} }]) =>
+    Object.values(needed).some((member) => next[member] !== before[member]) ? [name] : [],
+  );
+  return Object.fromEntries(Object.entries(next).filter(([name]) => !stale.includes(name)));
+}

@@ -1,3 +1,5 @@
+import { toText } from "./words.ts";
+
 /** The steps of a JSON Pointer (RFC 6901), unescaped. */
 function stepsOf(pointer: string): readonly string[] {
   return pointer
@@ -14,4 +16,11 @@ export function valueAt(value: unknown, pointer: string): unknown {
     at = (at as Readonly<Record<string, unknown>>)[step];
   }
   return at;
+}
+
+/** A text with the values that pointers in braces lead to, in the first of some places that has one. */
+export function fillIn(text: string, ...places: readonly unknown[]): string {
+  return text.replaceAll(/\{(\/[^}]*)\}/g, (_, pointer: string) =>
+    toText(places.map((place) => valueAt(place, pointer)).find((value) => value !== undefined)),
+  );
 }

@@ -8,9 +8,9 @@ import { commandFor, type ShownRequest } from "../parts/curl.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
-import { valueAt } from "../kit/pointer.ts";
+import { fillIn, valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
-import { toText } from "../kit/words.ts";
+import { countOf, toText } from "../kit/words.ts";
 import { Notice, noticeOf } from "./notice.tsx";
 import { splitRoute, type Context } from "./view.ts";
 
@@ -22,23 +22,29 @@ export function Actions(props: {
   readonly row: unknown;
   readonly context: Context;
 }): ReactNode {
+  const { row } = props;
   // Not in the button: the row may be in another state afterwards, and has another one.
-  const [secret, setSecret] = useState<string>();
+  const [secret, setSecret] = useState<{ readonly text: string; readonly title: string }>();
   const offered = props.actions
-    .filter(({ when }) => fits(when, props.row))
-    .map((action) => ({ action, request: requestOf(action, props.row, props.context) }));
+    .filter(({ when }) => fits(when, row))
+    .map((action) => ({ action, row, request: requestOf(action, row, props.context) }));
   return (
     <>
-      {offered.map(({ action, request }) => {
-        const onDone = (answer: unknown): void => setSecret(secretAt(answer, action.secret));
-        const shared = { action, request, onDone };
-        if (action.input === undefined) return <PlainAction key={action.label} {...shared} />;
-        return <AskedAction key={action.label} {...shared} />;
+      {offered.map((each) => {
+        const { label, input, secret: at, secretTitle = "Secret" } = each.action;
+        const onDone = (answer: unknown): void => {
+          const text = secretAt(answer, at);
+          setSecret(
+            text === undefined ? undefined : { text, title: fillIn(secretTitle, answer, row) },
+          );
+        };
+        const Button = input === undefined ? PlainAction : AskedAction;
+        return <Button key={label} {...each} onDone={onDone} />;
       })}
       <Commands
         of={offered.filter(({ action }) => action.input === undefined && !asksFirst(action))}
       />
-      {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
+      {secret && <Secret {...secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }
@@ -46,31 +52,53 @@ export function Actions(props: {
 /** An action of one row, and what it asks the gateway. */
 interface RowAction {
   readonly action: Action;
+  readonly row: unknown;
   readonly request: ShownRequest;
 }
 
 type DoneRowAction = RowAction & { readonly onDone: (answer: unknown) => void };
 
+/** How a button is called, and what it does is. */
+function namesOf({ label, name, what }: Action, row: unknown) {
+  const called = name === undefined ? undefined : fillIn(name, row);
+  return { called, done: what === undefined ? (called ?? label) : fillIn(what, row) };
+}
+
 /** An action that is one request. */
-function PlainAction({ action, request, onDone }: DoneRowAction): ReactNode {
+function PlainAction({ action, row, request, onDone }: DoneRowAction): ReactNode {
+  const { label, tone = "quiet", confirm, about } = action;
+  const { called, done } = namesOf(action, row);
   return (
     <Act
       {...request}
-      what={action.label}
-      tone="quiet"
+      what={done}
+      tone={tone}
       onDone={onDone}
+      done={(answer) =>
+        action.done === undefined ? endedBy(answer, done) : fillIn(action.done, answer, row)
+      }
+      {...(called !== undefined && { label: called })}
       {...(asksFirst(action) && {
         confirm: (
           <>
-            {action.confirm !== undefined && <Words>{action.confirm}</Words>}
-            {action.about && <Notice about={action.about} params={request.params} />}
+            {confirm !== undefined && <Words>{confirm}</Words>}
+            {about && <Notice about={about} params={request.params} />}
           </>
         ),
       })}
     >
-      <Words>{action.label}</Words>
+      <Words>{label}</Words>
     </Act>
   );
+}
+
+/** What a change ended, where its answer says it. */
+function endedBy(answer: unknown, what: string): string | undefined {
+  const { ended } = answer as { ended?: { sessions: number; streams: number; calls: number } };
+  if (!ended) return undefined;
+  const { sessions, streams, calls } = ended;
+  if (sessions + streams + calls === 0) return `${what}: done.`;
+  return `${what}: done. It ended ${countOf(sessions, "session")}, ${countOf(streams, "stream")} and ${countOf(calls, "call")}.`;
 }
 
 /** Actions that ask nothing first, for a shell. The dialogs of the others copy theirs. */
@@ -130,17 +158,32 @@ function paramsOf(
 }
 
 /** An action that asks for something first. */
-function AskedAction({ action, request, onDone }: DoneRowAction): ReactNode {
-  const { label, input, confirm, choices, about } = action;
+function AskedAction({ action, row, request, onDone }: DoneRowAction): ReactNode {
+  const { label, input, confirm, choices, about, tone, submit = label, defaults } = action;
+  const { called, done } = namesOf(action, row);
   return (
     <Asked
       {...request}
       label={label}
-      input={input}
+      name={called}
+      submit={submit}
+      {...(tone === "primary" && { tone })}
+      input={withDefaults(input, defaults, row)}
       confirm={confirm}
       choices={choices}
       about={noticeOf(about, request.params)}
+      done={(answer) => endedBy(answer, done) ?? `${submit}: done.`}
       onDone={onDone}
     />
   );
+}
+
+/** A form that begins with values of the row. */
+function withDefaults(input: unknown, defaults: Action["defaults"] = {}, row: unknown): unknown {
+  const schema = input as { readonly properties?: Readonly<Record<string, object>> };
+  const begun = Object.entries(defaults)
+    .map(([name, pointer]) => [name, valueAt(row, pointer)] as const)
+    .filter(([, value]) => value !== undefined && value !== null)
+    .map(([name, value]) => [name, { ...schema.properties?.[name], default: value }] as const);
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(begun) } };
 }

@@ -2,32 +2,53 @@ import type { ValueForm } from "propylon/panels";
 import type { ReactNode } from "react";
 import { Loaded } from "../parts/loaded.tsx";
 import { Table, type Column } from "../parts/table.tsx";
-import { valueAt } from "../kit/pointer.ts";
+import { Search } from "../parts/search.tsx";
+import { fillIn, valueAt } from "../kit/pointer.ts";
+import { useUrlState } from "../kit/url-state.ts";
+import { toText } from "../kit/words.ts";
+import { matches } from "../model.ts";
 import { Actions } from "./actions.tsx";
 import { Cell } from "./cell.tsx";
 import { useFrom } from "./use-from.ts";
 import type { Context, ViewOf } from "./view.ts";
 
-/** Rows with their actions. */
+/** Rows with their actions, those that are searched for, and what can be done without one. */
 export function TableView(props: {
   readonly view: ViewOf<"table">;
   readonly title: string;
   readonly context: Context;
 }): ReactNode {
   const { view, title, context } = props;
+  const { search, add, key } = view;
   const query = useFrom(view.from, view.live, context);
+  const [sought, setSought] = useUrlState("q");
   return (
-    <Loaded query={query} what="The list">
-      {(data) => (
-        <Table
-          label={title}
-          rows={toRows(valueAt(data, view.rows))}
-          keyOf={keyOf}
-          columns={columnsOf(view, context)}
-          empty={view.empty ?? "There is nothing yet."}
-        />
+    <>
+      {(search ?? add) && (
+        <div className="row tools">
+          {search && (
+            <Search label={`Search ${title.toLowerCase()}`} value={sought} onChange={setSought} />
+          )}
+          {add && <Actions actions={add} row={undefined} context={context} />}
+        </div>
       )}
-    </Loaded>
+      <Loaded query={query} what="The list">
+        {(data) => {
+          const all = toRows(valueAt(data, view.rows));
+          const isSought = (row: unknown): boolean =>
+            matches(sought, ...search!.map((pointer) => toText(valueAt(row, pointer))));
+          return (
+            <Table
+              label={title}
+              rows={search ? all.filter(isSought) : all}
+              keyOf={key === undefined ? keyOf : (row) => fillIn(key, row)}
+              columns={columnsOf(view, context)}
+              empty={all.length > 0 ? "No row fits." : (view.empty ?? "There is nothing yet.")}
+            />
+          );
+        }}
+      </Loaded>
+    </>
   );
 }
 

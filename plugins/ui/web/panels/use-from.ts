@@ -1,15 +1,15 @@
-import { POLL_MS } from "../events.ts";
-import { useAsk } from "../query.ts";
+import { useAsk, useIntervalWithout } from "../query.ts";
 import type { Route } from "../request.ts";
 import { splitRoute, type Context } from "./view.ts";
 
-/** What a panel reads, again after events of its kind; without a kind, every 8 s. */
+/** What a panel reads, again after events of its kind; without a kind, or for who does not get its events, every 8 s. */
 export function useFrom(
   from: Route,
   live: string | undefined,
   context: Context,
 ): ReturnType<typeof useAsk<unknown>> {
   const { route, query } = splitRoute(from);
-  const again = live === undefined ? { every: POLL_MS } : { live };
+  const every = useIntervalWithout(live ?? "");
+  const again = { live, ...(every !== undefined && { every }) };
   return useAsk<unknown>(route, { ...context, ...query }, { ...again, panel: true });
 }

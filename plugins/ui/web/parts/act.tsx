@@ -17,7 +17,7 @@ export interface Action {
   /** Names the object and the effect; asked before the request. */
   readonly confirm?: ReactNode;
   /** A sentence for when it worked. */
-  readonly done?: string | ((answer: never) => string) | undefined;
+  readonly done?: string | ((answer: never) => string | undefined) | undefined;
   readonly onDone?: (answer: never) => void;
 }
 
@@ -28,7 +28,8 @@ export function useAction(action: Action): { readonly run: () => void; readonly 
   const { mutate, isPending } = useChange<never>(route, () => ({ params, body }), {
     onError: (error) => notify(error, what),
     onSuccess: (answer) => {
-      if (done !== undefined) notify(typeof done === "string" ? done : done(answer));
+      const said = typeof done === "function" ? done(answer) : done;
+      if (said !== undefined) notify(said);
       action.onDone?.(answer);
     },
   });

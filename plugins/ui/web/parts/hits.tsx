@@ -37,28 +37,6 @@ export function Hits(props: {
   );
 }
 
-/** What somebody loses and gains by a change of the libraries that they see. */
-export function Difference(props: {
-  readonly who: string;
-  readonly before: readonly string[];
-  readonly after: readonly string[];
-  readonly principals?: readonly string[];
-}): ReactNode {
-  const { who, before, after, principals = [] } = props;
-  const lost = before.filter((uid) => !after.includes(uid)).map((uid) => `loses ${uid}`);
-  const won = after.filter((uid) => !before.includes(uid)).map((uid) => `sees ${uid}`);
-  return (
-    <Hits names={[...lost, ...won]} principals={principals}>
-      {lost.length + won.length === 0 ? `${who} sees what it saw.` : who}
-    </Hits>
-  );
-}
-
-/** A list that is filled in; none before. */
-export function toNames(value: unknown): readonly string[] {
-  return Array.isArray(value) ? (value as readonly string[]) : [];
-}
-
 function Running({ principals }: { readonly principals: readonly string[] }): ReactNode {
   const { data } = useAsk<{ calls: readonly RunningRow[] }>("GET /_meta/calls", {
     limit: MAX_CALLS,

@@ -1,0 +1,58 @@
+import type { Directory } from "../directory/directory.ts";
+import type { Library } from "../directory/libraries.ts";
+import type { Membership } from "../directory/memberships.ts";
+import type { Reach } from "../directory/reach.ts";
+import type { TeamDetails } from "../directory/teams.ts";
+import type { Token } from "../directory/tokens.ts";
+import type { User } from "../directory/users.ts";
+
+/** What somebody sees of the directory: an admin all of it, a user their own part. */
+export class Sight {
+  readonly #directory: Directory;
+  readonly #reach: Reach;
+
+  constructor(directory: Directory, reach: Reach) {
+    this.#directory = directory;
+    this.#reach = reach;
+  }
+
+  async users(): Promise<readonly User[]> {
+    return this.#reach ? [] : this.#directory.users.list();
+  }
+
+  async libraries(): Promise<readonly Library[]> {
+    const { libraries } = this.#directory;
+    return this.#reach ? libraries.scopable(this.#reach.user) : libraries.list();
+  }
+
+  async memberships(): Promise<readonly Membership[]> {
+    return this.#directory.memberships.list({ user: this.#reach?.user });
+  }
+
+  async tokens(): Promise<readonly Token[]> {
+    return this.#directory.tokens.list({ user: this.#reach?.user, reach: this.#reach });
+  }
+
+  /** Tokens that count. */
+  async active(): Promise<readonly Token[]> {
+    return (await this.tokens()).filter(({ active }) => active === 1);
+  }
+
+  async teams(): Promise<readonly TeamDetails[]> {
+    return this.#reach ? [] : this.#directory.teams.list();
+  }
+
+  /** Libraries of some workspaces. */
+  async seenIn(workspaces: readonly string[]): Promise<readonly string[]> {
+    return (await this.libraries())
+      .filter(({ workspace_id }) => workspace_id !== null && workspaces.includes(workspace_id))
+      .map(({ uid }) => uid);
+  }
+
+  /** Names of the teams of a workspace. */
+  async teamsOf(workspace: string | null | undefined): Promise<readonly string[]> {
+    return (await this.teams())
+      .filter(({ workspaces }) => workspace != null && workspaces.includes(workspace))
+      .map(({ name }) => `team ${name}`);
+  }
+}
