@@ -6,6 +6,7 @@ import {
 } from "../../../plugins/oauth-client/provider/challenge.ts";
 import { findMetadata } from "../../../plugins/oauth-client/provider/metadata.ts";
 import { Mismatch } from "../../../plugins/oauth-client/provider/faults.ts";
+import { isBrowsable } from "../../../plugins/oauth-client/provider/provider.ts";
 import { readTokenAnswer } from "../../../plugins/oauth-client/provider/token-answer.ts";
 
 const GOOD = { access_token: "token-of-ada", token_type: "Bearer" };
@@ -103,4 +104,16 @@ it("metadata are passed over where a place refuses, and the first page of data c
   expect(found!.url).toBe("https://a.example/3");
   expect(tried).toEqual(["499 at https://a.example/1", "200 at https://a.example/2"]);
   expect(await findMetadata([], "its", fetch as never)).toBeUndefined();
+});
+
+it.each([
+  ["https://login.example/authorize", true],
+  ["http://127.0.0.1:8080/authorize", true],
+  ["http://localhost/authorize", true],
+  ["http://login.example/authorize", false],
+  ["javascript:alert(1)", false],
+  ["data:text/html,x", false],
+  ["/authorize", false],
+])("%s can be shown to a browser: %s", (url, expected) => {
+  expect(isBrowsable(url)).toBe(expected);
 });

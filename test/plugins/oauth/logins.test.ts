@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { decodeJwt } from "jose";
 import { pino } from "pino";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { Fernet } from "../../../core/kit.ts";
@@ -186,6 +187,12 @@ it("a browser is in the middle of three logins: the oldest makes room", async ()
   expect(given).toContain("propylon_login_a=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
   const own = /^propylon_login_[\w-]{22}=[\w=-]+; Path=\/; Max-Age=600; HttpOnly/;
   expect(given.filter((each) => own.test(each))).toHaveLength(1);
+});
+
+it("an access token names its resource as a text", async () => {
+  const { url, endpoint } = await setupLogin();
+  const { access_token: token = "" } = await new Program(url).tokens();
+  expect(decodeJwt(token).aud).toBe(endpoint);
 });
 
 it("of the scopes that a program asks for, 50 count", async () => {
