@@ -85,7 +85,7 @@ it.each([500, 503])(
   "metadata that are answered with %i may be there, and are not passed over",
   async (status) => {
     const fetch = async () => new Response("{}", { status });
-    await expect(findMetadata(["https://a.example/m"], "its", fetch as never)).rejects.toThrow(
+    await expect(findMetadata(["https://a.example/m"], "its", fetch)).rejects.toThrow(
       `its metadata answer with HTTP ${status}`,
     );
   },
@@ -100,10 +100,10 @@ it("metadata are passed over where a place refuses, and the first page of data c
   };
   const tried: string[] = [];
   const fetch = async (url: string) => answers[url]!;
-  const found = await findMetadata(Object.keys(answers), "its", fetch as never, tried);
+  const found = await findMetadata(Object.keys(answers), "its", fetch, tried);
   expect(found!.url).toBe("https://a.example/3");
   expect(tried).toEqual(["499 at https://a.example/1", "200 at https://a.example/2"]);
-  expect(await findMetadata([], "its", fetch as never)).toBeUndefined();
+  expect(await findMetadata([], "its", fetch)).toBeUndefined();
 });
 
 it.each([

@@ -144,7 +144,7 @@ it("a call waits ten minutes for its person, and then says that nobody logged in
       tell: (method: string) => void told.push(method),
     },
   } as unknown as Call;
-  const ended = vi.fn();
+  const ended = vi.fn<(message: string) => void>();
   const asked = asking
     .ask(call, "guarded", new GatewayError("forbidden", "Connect first."))
     .catch((error: Error) => ended(error.message));

@@ -29,12 +29,12 @@ describe("a token of an issuer", () => {
           "GET",
           "/claims",
           { access: "principal", mutates: false },
-          ({ context }) => context.principal.claims as object,
+          ({ context }) => context.principal.claims,
         ),
     });
     const { url, sign } = await setupRig({ plugins: [claims] });
-    const claimsOf = async (more: object): Promise<object> =>
-      (await ask(`${url}/claims`, await sign({ aud: url, ...more }))).body as object;
+    const claimsOf = async (more: object) =>
+      (await ask(`${url}/claims`, await sign({ aud: url, ...more }))).body;
     expect(await claimsOf({ client_id: "desk" })).toMatchObject({ subject: "ada", client: "desk" });
     expect(await claimsOf({ azp: "tool" })).toMatchObject({ client: "tool" });
     expect(await claimsOf({ client_id: undefined })).not.toHaveProperty("client");

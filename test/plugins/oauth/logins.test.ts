@@ -84,12 +84,12 @@ it("an administrator ends one login, with its tokens, and no other", async () =>
   const statuses = await Promise.all(
     [ada, again].map(async ({ access_token: token }) => (await ask(endpoint, token)).status),
   );
-  expect(statuses.toSorted()).toEqual([200, 401]);
+  expect(new Set(statuses)).toEqual(new Set([200, 401]));
   expect((await asAdmin("GET", "logins?subject=ada")).body).toMatchObject({
     logins: [{ id: second!.id }],
     total: 2,
   });
-  for (const id of [first!.id, "nothing", `${"x".repeat(65)}`, "a.b"])
+  for (const id of [first!.id, "nothing", "x".repeat(65), "a.b"])
     expect((await asAdmin("DELETE", `logins/${id}`)).status).toBe(404);
 });
 

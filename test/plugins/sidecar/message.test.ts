@@ -127,7 +127,7 @@ it.each([
 ])(
   "of a shutdown of %s, and a grace of %i ms, tasks get what a child leaves: %j, %i ms",
   (process, grace, command, left) => {
-    const end = vi.fn(async (_grace: number) => {});
+    const end = vi.fn<(ms: number) => Promise<void>>(async () => {});
     let drain = (): void => {};
     const gateway = {
       keep: (_name: string, make: () => unknown) => make(),
