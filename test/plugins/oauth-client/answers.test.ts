@@ -6,6 +6,7 @@ import {
 } from "../../../plugins/oauth-client/provider/challenge.ts";
 import { findMetadata } from "../../../plugins/oauth-client/provider/metadata.ts";
 import { Mismatch } from "../../../plugins/oauth-client/provider/faults.ts";
+import { isBrowsable } from "../../../plugins/oauth-client/provider/provider.ts";
 import { readTokenAnswer } from "../../../plugins/oauth-client/provider/token-answer.ts";
 
 const GOOD = { access_token: "token-of-ada", token_type: "Bearer" };
@@ -84,7 +85,7 @@ it.each([500, 503])(
   "metadata that are answered with %i may be there, and are not passed over",
   async (status) => {
     const fetch = async () => new Response("{}", { status });
-    await expect(findMetadata(["https://a.example/m"], "its", fetch as never)).rejects.toThrow(
+    await expect(findMetadata(["https://a.example/m"], "its", fetch)).rejects.toThrow(
       `its metadata answer with HTTP ${status}`,
     );
   },
@@ -99,8 +100,20 @@ it("metadata are passed over where a place refuses, and the first page of data c
   };
   const tried: string[] = [];
   const fetch = async (url: string) => answers[url]!;
-  const found = await findMetadata(Object.keys(answers), "its", fetch as never, tried);
+  const found = await findMetadata(Object.keys(answers), "its", fetch, tried);
   expect(found!.url).toBe("https://a.example/3");
   expect(tried).toEqual(["499 at https://a.example/1", "200 at https://a.example/2"]);
-  expect(await findMetadata([], "its", fetch as never)).toBeUndefined();
+  expect(await findMetadata([], "its", fetch)).toBeUndefined();
+});
+
+it.each([
+  ["https://login.example/authorize", true],
+  ["http://127.0.0.1:8080/authorize", true],
+  ["http://localhost/authorize", true],
+  ["http://login.example/authorize", false],
+  ["javascript:alert(1)", false],
+  ["data:text/html,x", false],
+  ["/authorize", false],
+])("%s can be shown to a browser: %s", (url, expected) => {
+  expect(isBrowsable(url)).toBe(expected);
 });

@@ -56,6 +56,59 @@ it("a refresh that gives the refused token again is not tried with it", async ()
   expect(count(odd.visits, "POST /mcp") - before).toBe(1);
 });
 
+it.each([
+  ["invalid_client", 2],
+  ["invalid_grant", 1],
+])(
+  "a client that is refused with %s has registered %i times at the next login",
+  async (error, times) => {
+    const odd = await OddLogin.start(() => ({ "POST /token": { status: 400, body: { error } } }));
+    const { logIn } = await setupOdd(odd);
+    expect((await logIn()).told).toContain(error);
+    await logIn();
+    expect(count(odd.visits, "POST /register")).toBe(times);
+  },
+);
+
+it("where to log in is asked for once by logins of ten minutes", async () => {
+  const odd = await OddLogin.start();
+  const { url, logIn } = await setupOdd(odd);
+  const place = "GET /.well-known/oauth-protected-resource/mcp";
+  const begin = () => fetch(`${url}/_meta/oauth-client/servers/odd/login`, { method: "POST" });
+  await begin();
+  const before = count(odd.visits, place);
+  await begin();
+  await logIn();
+  expect(count(odd.visits, place)).toBe(before);
+});
+
+it.each(["http://login.example/authorize", "javascript:alert(1)", undefined])(
+  "nobody is sent to %s to log in",
+  async (authorization_endpoint) => {
+    const odd = await OddLogin.start((made) => ({
+      "GET /.well-known/oauth-authorization-server": made.metadata({ authorization_endpoint }),
+    }));
+    const { told, location } = await (await setupOdd(odd)).logIn();
+    expect(told).toContain("The login cannot be used");
+    expect(location).toBeUndefined();
+  },
+);
+
+it("the audit has who began and ended a login, at which server, and nothing of its secrets", async () => {
+  const odd = await OddLogin.start();
+  const { logIn, lines } = await setupOdd(odd);
+  await logIn();
+  const mutations = lines
+    .map((line) => JSON.parse(line) as { msg: string; action?: string; target?: object })
+    .filter(({ msg }) => msg === "mutation");
+  expect(mutations.map(({ action }) => action)).toEqual([
+    "POST /_meta/oauth-client/servers/:server/login",
+    "POST /oauth-client/connect/:ticket",
+    "GET /oauth-client/callback/:login",
+  ]);
+  expect(mutations.at(-1)!.target).toMatchObject({ server: "odd", account: "gateway" });
+});
+
 it("the document of the gateway as a client is for those who have its address, and for its logins", async () => {
   const login = "l".repeat(32);
   const { url } = await setupRig({ config: { publicUrl: "https://tools.example.org/gw" } });
@@ -91,7 +144,7 @@ it("a call waits ten minutes for its person, and then says that nobody logged in
       tell: (method: string) => void told.push(method),
     },
   } as unknown as Call;
-  const ended = vi.fn();
+  const ended = vi.fn<(message: string) => void>();
   const asked = asking
     .ask(call, "guarded", new GatewayError("forbidden", "Connect first."))
     .catch((error: Error) => ended(error.message));

@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
+import { definePlugin } from "../../../core/index.ts";
 import type { PluginEntry } from "../../../core/testing/index.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import teamAuth from "../../../plugins/team-auth/index.ts";
@@ -18,6 +19,25 @@ describe("a token of an issuer", () => {
     const root = await sign({ aud: [url, "other"] });
     expect((await ask(`${url}/who`, root)).body).toEqual({ ref: "user:ada" });
     expect((await ask(`${url}/who`, await sign({ aud: `${url}/` }))).status).toBe(200);
+  });
+
+  it("names its program where it has one", async () => {
+    const claims = definePlugin({
+      name: "claims",
+      setup: (gateway) =>
+        gateway.route(
+          "GET",
+          "/claims",
+          { access: "principal", mutates: false },
+          ({ context }) => context.principal.claims,
+        ),
+    });
+    const { url, sign } = await setupRig({ plugins: [claims] });
+    const claimsOf = async (more: object) =>
+      (await ask(`${url}/claims`, await sign({ aud: url, ...more }))).body;
+    expect(await claimsOf({ client_id: "desk" })).toMatchObject({ subject: "ada", client: "desk" });
+    expect(await claimsOf({ azp: "tool" })).toMatchObject({ client: "tool" });
+    expect(await claimsOf({ client_id: undefined })).not.toHaveProperty("client");
   });
 
   it("opens nothing that it is not for (RFC 8707)", async () => {

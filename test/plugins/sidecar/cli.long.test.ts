@@ -146,6 +146,18 @@ describe("propylon sidecar", () => {
     expect(starts.length).toBeGreaterThanOrEqual(2);
   });
 
+  it("asks for the key that it was given, and logs from the level that it was given", async () => {
+    const key = "a-key-of-the-sidecar";
+    const running = await run({}, ["--api-key", key, "--log-level", "warn"]);
+    await until(() => isReady(running.url), 15_000);
+    const statusWith = async (headers: Record<string, string>): Promise<number> =>
+      (await fetch(`${running.url}/_meta/sidecar`, { headers })).status;
+    expect(await statusWith({})).toBe(401);
+    expect(await statusWith({ authorization: `Bearer ${key}` })).toBe(200);
+    expect(running.output()).not.toMatch(/"level":[1-3]0\b/);
+    expect(running.output()).not.toContain(key);
+  });
+
   it("leaves nothing behind when it is killed itself", async () => {
     const running = await run();
     await until(() => isReady(running.url), 15_000);

@@ -1,5 +1,6 @@
 import { Registry } from "prom-client";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { run } from "../../../plugins/sidecar/life.ts";
 import { Failure, type Reason } from "../../../plugins/sidecar/message/failure.ts";
 import { sizeOf } from "../../../plugins/sidecar/message/headers.ts";
 import { Limit } from "../../../plugins/sidecar/message/limit.ts";
@@ -117,3 +118,26 @@ it("the queue of one process holds 10,000 tasks, of 256 MiB, and counts none twi
   expect(() => large.submit("desk", parcel("more", Buffer.alloc(1)))).toThrow("holds 4 tasks");
   await large.submit("desk", parcel("empty"));
 });
+
+it.each([
+  ["10s", 30_000, undefined, 10_000],
+  ["10s", 30_000, ["runtime"], 7_000],
+  ["2s", 30_000, ["runtime"], 0],
+  ["60s", 30_000, ["runtime"], 30_000],
+])(
+  "of a shutdown of %s, and a grace of %i ms, tasks get what a child leaves: %j, %i ms",
+  (process, grace, command, left) => {
+    const end = vi.fn<(ms: number) => Promise<void>>(async () => {});
+    let drain = (): void => {};
+    const gateway = {
+      keep: (_name: string, make: () => unknown) => make(),
+      hook: (_name: string, told: () => void) => void (drain = told),
+      onStart: () => {},
+      info: { effectiveConfig: () => ({ timeouts: { grace: process } }) },
+    };
+    const settings = { grace, runtime: { command, stopTimeout: 3_000 } };
+    run(gateway as never, { settings, worker: { end } } as never);
+    drain();
+    expect(end.mock.calls).toEqual([[left]]);
+  },
+);

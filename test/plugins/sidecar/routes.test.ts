@@ -1,3 +1,4 @@
+import { pino } from "pino";
 import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
@@ -88,7 +89,11 @@ it("tells what waits and runs, and to operators what failed", async () => {
   await expect
     .poll(queue)
     .toMatchObject({ ok: true, tasks: { waiting: 1, running: 1 }, running: ["slow"] });
-  const { failed } = (await (await look("operator", "/failed")).json()) as { failed: unknown[] };
+  const { ok, failed } = (await (await look("operator", "/failed")).json()) as {
+    ok: unknown;
+    failed: unknown[];
+  };
+  expect(ok).toBe(true);
   const why = { reason: "refused", message: "The runtime refuses the task (400).", attempt: 1 };
   expect(failed).toEqual([
     {
@@ -110,8 +115,10 @@ it("tells what waits and runs, and to operators what failed", async () => {
 
 it("is a pair of tools for agents", async () => {
   const runtime = await startRuntime();
+  const lines: string[] = [];
   const { client } = await setupGateway({
     plugins: [[sidecar, { runtime: { url: runtime.url } }]],
+    log: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
   });
   const submitted = await client.callTool({ name: "task_submit", arguments: { text: "do" } });
   const { id } = submitted.structuredContent as { id: string };
@@ -120,6 +127,35 @@ it("is a pair of tools for agents", async () => {
     arguments: { id, wait_seconds: 10 },
   });
   expect(result.structuredContent).toEqual(completed(id));
+  const further = { text: "go on", context_id: "talk-1" };
+  const { structuredContent } = await client.callTool({ name: "task_submit", arguments: further });
+  const next = structuredContent as { id: string };
+  await client.callTool({ name: "task_result", arguments: { ...next, wait_seconds: 10 } });
+  const messages = runtime.tasks.map(({ body }) => body!.message as { contextId?: string });
+  const named = messages.map(({ contextId = "" }) => contextId.startsWith("talk-1-"));
+  expect(named).toEqual([false, true]);
+  // What went well warns of nothing.
+  const told = () => lines.map((line) => JSON.parse(line) as { msg: string; level: number });
+  const levels = () => told().flatMap(({ msg, level }) => (msg === "task" ? [level] : []));
+  await expect.poll(levels).toEqual([30, 30]);
+});
+
+it("says to the runtime of a task that goes on, and of no other, that it does", async () => {
+  const { runtime, ask, submit } = await start({
+    "/": (asked, res) => {
+      const state = runtime.tasks.length === 1 ? "input-required" : "completed";
+      sendJson(res, { id: idOf(asked), status: { state } });
+    },
+  });
+  for (const messageId of ["m-1", "m-2"]) {
+    await submit("alice", user("a", { taskId: "t", messageId }));
+    await until(() => runtime.tasks.length === Number(messageId.slice(2)));
+    expect((await ask("alice", "/tasks/t?wait=10s")).status).toBe(200);
+  }
+  expect(runtime.tasks.map(({ headers }) => headers["a2a-task-continues"])).toEqual([
+    undefined,
+    "true",
+  ]);
 });
 
 it("leaves a running task its end when a reload changes the options", async () => {

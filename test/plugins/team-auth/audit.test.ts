@@ -7,7 +7,7 @@ import {
   type AuditRow,
 } from "../../../plugins/team-auth/audit/audit.ts";
 import { verifyAudit } from "../../../plugins/team-auth/audit/audit-check.ts";
-import { oldestFirst, pruneAudit } from "../../../plugins/team-auth/audit/audit-rows.ts";
+import { oldestFirst, pruneAudit, readEnds } from "../../../plugins/team-auth/audit/audit-rows.ts";
 import { type Database, timestamp } from "../../../plugins/team-auth/tables/tables.ts";
 import { PLACES } from "./places.ts";
 
@@ -165,6 +165,15 @@ describe.each(PLACES)("the audit in %s", (_name, isHere, createPlace) => {
     await fill(db, 3);
     await append(db, "team:other");
     expect(await verifyAudit(db, known)).toMatchObject({ ok: false, seq: 4, problem: "rewritten" });
+  });
+
+  it.runIf(isHere)("has no end where somebody removed the row that says it", async () => {
+    const db = await (await createPlace())();
+    await fill(db, 2);
+    expect(await readEnds(db)).toMatchObject({ head: { seq: 2 }, base: { seq: 0 }, last: 2 });
+    await db.deleteFrom("audit_end").where("name", "=", "base").execute();
+    const { head, base } = await readEnds(db);
+    expect([head.seq, base]).toEqual([2, { seq: 0, hash: "" }]);
   });
 
   it.runIf(isHere)("stays verifiable after old rows went, and says that they went", async () => {

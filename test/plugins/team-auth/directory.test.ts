@@ -111,6 +111,32 @@ describe.each(["sqlite", "postgres"])("the directory in %s", (kind) => {
     expect(JSON.stringify([token, entries])).not.toContain(row.hash);
   });
 
+  it("notes what of a user was changed, and nothing else", async () => {
+    const { directory, entries } = openDirectory(await open());
+    await directory.users.create(ADMIN, { id: "ada" });
+    await directory.users.update(ADMIN, "ada", { active: false });
+    expect(entries.at(-1)!.details).toEqual({ active: false });
+    await directory.users.update(ADMIN, "ada", { name: "Ada" });
+    expect(entries.at(-1)!.details).toEqual({ name: "Ada" });
+    expect(await directory.users.get("ada")).toMatchObject({ name: "Ada", active: 0 });
+  });
+
+  it("takes what is inserted by hand as active", async () => {
+    const { db } = openDirectory(await open()).directory;
+    const at = "2026-01-01T00:00:00.000Z";
+    for (const statement of [
+      sql`INSERT INTO ${sql.table("user")} (id, name, created_at) VALUES ('u', 'U', ${at})`,
+      sql`INSERT INTO ${sql.table("team")} (id, name, created_at, updated_at) VALUES ('t', 'T', ${at}, ${at})`,
+      sql`INSERT INTO ${sql.table("service_account")} (name, password, created_at) VALUES ('s', 'p', ${at})`,
+      sql`INSERT INTO ${sql.table("token")} (id, "user", name, prefix, hash, created_at) VALUES ('k', 'u', 'K', 'ppt', ${"0".repeat(64)}, ${at})`,
+    ])
+      await statement.execute(db);
+    for (const table of ["user", "team", "service_account", "token"] as const) {
+      const { active } = await db.selectFrom(table).select("active").executeTakeFirstOrThrow();
+      expect([table, active]).toEqual([table, 1]);
+    }
+  });
+
   it("notes with whom a library begins, and where", async () => {
     const { directory, entries } = openDirectory(await open());
     await directory.users.create(ADMIN, { id: "ada" });

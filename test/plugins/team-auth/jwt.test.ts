@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { expect, it, onTestFinished, vi } from "vitest";
 import { GatewayError } from "../../../core/index.ts";
 import { registerMetrics } from "../../../plugins/team-auth/metrics.ts";
-import { REASONS } from "../../../plugins/team-auth/refusals.ts";
+import { isGuess, REASONS } from "../../../plugins/team-auth/refusals.ts";
 import { explainAccount } from "../../../plugins/team-auth/bearer/explain-account.ts";
 import { type JwtRules, readJwtHead, verifyJwt } from "../../../plugins/team-auth/bearer/jwt.ts";
 import { KOTTOS } from "./kit.ts";
@@ -113,6 +113,17 @@ it("an account that cannot be looked up is told as that, and not as unknown", as
   await expect(explainAccount("user:ada", failing("unavailable"))).rejects.toMatchObject({
     code: "unavailable",
   });
+});
+
+it("what was good once, or is good for something else, is not a guess", () => {
+  expect(REASONS.filter(isGuess)).toEqual([
+    "unknown_token",
+    "malformed",
+    "unknown_key",
+    "bad_signature",
+    "invalid_claims",
+    "wrong_password",
+  ]);
 });
 
 it("refusals of every reason are counted from nothing on", async () => {

@@ -44,6 +44,15 @@ const later = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const statusOf = ({ status, body }: Received): string =>
   `${status} ${String(body.error?.code ?? "ok")}`;
 
+it("the user and the kind of a token stay what they were", async () => {
+  const { admin, make } = await startPeople();
+  const { id } = await make({ libraries: ["lib-a"] });
+  for (const change of [{ user: "otto" }, { kind: "admin" }, { name: "u", user: "otto" }])
+    expect((await admin("PATCH", `/tokens/${id}`, { body: change })).status).toBe(422);
+  const listed = await admin("GET", "/tokens?user=ada");
+  expect(JSON.stringify(listed.body)).toContain(id);
+});
+
 describe("attacks S1-6: a token that reads", () => {
   it("T1: makes no token, whatever it would see and however long", async () => {
     const { make } = await startPeople();
