@@ -183,7 +183,7 @@ async function startProvider() {
   const jwk = { ...(await exportJWK(publicKey)), kid: "1", alg: "ES256", use: "sig" };
   const nonces = new Map();
   let people = 0;
-  const server = createServer(async (req, res) => {
+  const answer = async (req, res) => {
     const url = new URL(req.url, issuerUrl);
     const send = (value) => res.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(value)); // prettier-ignore
     if (url.pathname === "/.well-known/openid-configuration") return send(metadata);
@@ -209,7 +209,8 @@ async function startProvider() {
       .setExpirationTime("5m")
       .sign(privateKey);
     return send({ access_token: "x", token_type: "Bearer", expires_in: 300, id_token });
-  });
+  };
+  const server = createServer((req, res) => void answer(req, res));
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   const issuerUrl = `http://127.0.0.1:${server.address().port}`;
   const metadata = {

@@ -83,7 +83,7 @@ async function openTheirs(url, folder) {
     async list() {
       const keys = [];
       for await (const key of await bucket.keys()) keys.push(key);
-      keys.sort();
+      keys.sort((one, other) => (one < other ? -1 : 1));
       let count = 0;
       for (let at = 0; at < keys.length; at += AT_ONCE)
         count += (await Promise.all(keys.slice(at, at + AT_ONCE).map((key) => bucket.get(key))))
