@@ -10,5 +10,5 @@ export const optionsSchema = z.strictObject({
     ),
 });
 
-/** How servers with a `url` are asked. */
-export type HttpClientOption = z.output<typeof optionsSchema>["httpClient"];
+/** {@link optionsSchema} filled in. */
+export type ServersOptions = z.output<typeof optionsSchema>;

@@ -6,7 +6,7 @@ import { Semaphore, setTimer } from "propylon/kit";
 import { type Era, abortError } from "propylon/internal";
 import type { RingBuffer } from "propylon/process";
 import type { HttpServerConfig, StdioServerConfig } from "../entry.ts";
-import type { HttpClientOption } from "../options.ts";
+import type { ServersOptions } from "../options.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "../wire/dropped.ts";
 import type { ClientInfo } from "../wire/envelope.ts";
@@ -46,7 +46,7 @@ export interface DialOptions {
   /** Keeps what a child writes to stderr, of one after the other. */
   readonly stderr?: RingBuffer | undefined;
   /** Default: our own. */
-  readonly httpClient?: HttpClientOption | undefined;
+  readonly httpClient?: ServersOptions["httpClient"] | undefined;
   /** Kills a child, whatever it does, when it aborts. */
   readonly kill?: AbortSignal | undefined;
   /** How long it may take, in milliseconds; a second child has this time again. */

@@ -3,7 +3,7 @@ import { GatewayError, type ServerStatus, toGatewayError } from "propylon";
 import { type ProbeReport, Semaphore, type ProbeRung } from "propylon/kit";
 import { type Era, abortError, amendError } from "propylon/internal";
 import type { HttpServerConfig } from "../entry.ts";
-import type { HttpClientOption } from "../options.ts";
+import type { ServersOptions } from "../options.ts";
 import type { UpstreamConfig } from "./dial.ts";
 import { Connection, type ConnectionHost } from "./connection.ts";
 import type { Dropped } from "../wire/dropped.ts";
@@ -31,7 +31,7 @@ export interface ProbeOptions {
   readonly dropped: Dropped;
   readonly maxDepth: number;
   /** Default: our own. */
-  readonly httpClient?: HttpClientOption | undefined;
+  readonly httpClient?: ServersOptions["httpClient"] | undefined;
   /** Of the connection that carries calls. */
   readonly status: () => ServerStatus;
   /** That connection, once it is there. */

@@ -1,7 +1,8 @@
 import { GatewayError } from "propylon";
 import { AllowedAddresses } from "propylon/kit";
 import { connectTimeoutOf, type HttpServerConfig } from "../entry.ts";
-import type { HttpWireOptions } from "./http.ts";
+import type { ServersOptions } from "../options.ts";
+import type { SecureContext } from "node:tls";
 import { HttpPool, type HttpPoolOptions, type Pool } from "../pool/http-pool.ts";
 import { UndiciPool } from "../pool/undici-pool.ts";
 
@@ -10,12 +11,12 @@ const OWN_HEADERS =
   /^(?:accept|accept-encoding|connection|content-length|content-type|transfer-encoding|mcp-.*|last-event-id|traceparent|tracestate|propylon-identity)$/i;
 
 /** Connections to a server, in the way that its entry says. @throws {GatewayError} as {@link connectOptions} */
-export function openPool({
-  name,
-  config,
-  secureContext,
-  httpClient,
-}: Pick<HttpWireOptions, "name" | "config" | "secureContext" | "httpClient">): Pool {
+export function openPool(
+  name: string,
+  config: HttpServerConfig,
+  secureContext: SecureContext | undefined,
+  httpClient: ServersOptions["httpClient"] | undefined,
+): Pool {
   const url = new URL(config.url);
   const options = { ...connectOptions(name, config), secureContext };
   const isOwn = config.proxy === undefined && httpClient !== "undici";

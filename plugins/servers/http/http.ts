@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
 import { InFlightSet } from "propylon/internal";
 import { connectTimeoutOf, type HttpServerConfig } from "../entry.ts";
-import type { HttpClientOption } from "../options.ts";
+import type { ServersOptions } from "../options.ts";
 import { Discard } from "../pool/discard.ts";
 import type { Exchange } from "../wire/exchange.ts";
 import { Faults } from "../wire/faults.ts";
@@ -30,7 +30,7 @@ export interface HttpWireOptions {
   readonly credentials?: Credentials | undefined;
   readonly secureContext?: SecureContext | undefined;
   /** Default: our own. */
-  readonly httpClient?: HttpClientOption | undefined;
+  readonly httpClient?: ServersOptions["httpClient"] | undefined;
 }
 
 /** How often a request is sent again with other credentials. */
@@ -67,7 +67,8 @@ export class HttpWire implements Wire {
   #authorization: string | undefined;
 
   constructor(options: HttpWireOptions) {
-    const { name, config, userAgent, log, receiver, credentials } = options;
+    const { name, config, userAgent, log, receiver, credentials, secureContext, httpClient } =
+      options;
     const url = new URL(config.url);
     this.receiver = receiver;
     this.faults = new Faults(name);
@@ -79,7 +80,7 @@ export class HttpWire implements Wire {
     this.#path = `${url.pathname}${url.search}`;
     this.#base = baseHeaders(url, credentials?.headers ?? config.headers, userAgent);
     this.#account = credentials?.account;
-    this.#pool = openPool(options);
+    this.#pool = openPool(name, config, secureContext, httpClient);
     this.#rebuild();
   }
 

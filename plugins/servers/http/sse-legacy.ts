@@ -45,7 +45,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
     this.#faults = new Faults(name);
     this.#url = new URL(config.url);
     this.#base = baseHeaders(this.#url, credentials?.headers ?? config.headers, userAgent);
-    this.#pool = openPool(options);
+    this.#pool = openPool(name, config, options.secureContext, options.httpClient);
     this.#parser = new SseParser(this, config.maxResult);
     let ready!: Settle;
     this.#opened = new Promise((resolve, reject) => (ready = { resolve, reject }));

@@ -44,7 +44,7 @@ import { callWithLogin } from "./call-with-login.ts";
 import type { Endings } from "./endings.ts";
 import { boundsOf, credentialsOf, type ServerCredentials } from "../http/personal.ts";
 import type { OwnServer, ServerAccount } from "../service.ts";
-import type { HttpClientOption } from "../options.ts";
+import type { ServersOptions } from "../options.ts";
 import { Probe } from "../connection/probe.ts";
 import { isWatching, Subscriptions, type Watching } from "./subscriptions.ts";
 import { readSecureContext } from "../tls-files.ts";
@@ -79,7 +79,7 @@ export interface UpstreamOptions {
   /** Tells of sessions and principals that are gone. */
   readonly endings?: Endings;
   /** Default: our own. */
-  readonly httpClient?: HttpClientOption | undefined;
+  readonly httpClient?: ServersOptions["httpClient"] | undefined;
   /** Kills its children, at once, when it aborts. */
   readonly kill?: AbortSignal;
 }
