@@ -14,7 +14,11 @@ export interface LogLine {
 }
 
 /** A gateway before an {@link OddLogin}. */
-export async function setupOdd(odd: OddLogin, auth: object = {}, options: Record<string, unknown> = {}) {
+export async function setupOdd(
+  odd: OddLogin,
+  auth: object = {},
+  options: Record<string, unknown> = {},
+) {
   const lines: string[] = [];
   const { gateway, url } = await setupGateway({
     plugins: [[oauthClient, options]],
