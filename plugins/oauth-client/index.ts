@@ -3,7 +3,7 @@ import { Filters, Lists, Metrics } from "propylon/kit";
 import { Store } from "propylon/store";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
-import { createLoginFlow } from "./create-desk.ts";
+import { createLoginFlow } from "./create-login-flow.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerTools } from "./tools.ts";

@@ -1,6 +1,6 @@
 import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter } from "propylon/kit";
-import type { LoginFlow } from "./login/login-desk.ts";
+import type { LoginFlow } from "./login/login-flow.ts";
 import { connectPage, endPage } from "./login/pages.ts";
 import {
   type ClientWish,

@@ -2,7 +2,7 @@ import type { Call, PluginContext } from "propylon";
 import { GatewayError } from "propylon";
 import { z } from "zod";
 import type { LoginAccounts, FoundAccount } from "./login/accounts.ts";
-import type { LoginFlow } from "./login/login-desk.ts";
+import type { LoginFlow } from "./login/login-flow.ts";
 import type { McpServersService } from "propylon/plugins/servers";
 import { loginNeeded } from "./provider/faults.ts";
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { escapeHtml } from "propylon/kit";
-import type { LinkView } from "./login-desk.ts";
+import type { LinkView } from "./login-flow.ts";
 
 /** What a page shows. */
 interface Page {

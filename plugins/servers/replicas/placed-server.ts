@@ -26,7 +26,7 @@ import type { Placements } from "./placements.ts";
 import { isNotThere, RemoteServer } from "./remote-server.ts";
 import { isWatching, type Watching } from "../upstream/subscriptions.ts";
 import type { Upstream, UpstreamOptions } from "../upstream/upstream.ts";
-import { ClientInterests } from "./wants.ts";
+import { ClientInterests } from "./client-interests.ts";
 
 /** How soon a replica that did not run the server is asked again, in milliseconds. */
 const RETRY_MS = 250;

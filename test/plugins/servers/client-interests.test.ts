@@ -5,7 +5,7 @@ import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import { RELAY_TOPIC, type RelayQuestion } from "../../../plugins/servers/replicas/relay.ts";
 import { RemoteServer } from "../../../plugins/servers/replicas/remote-server.ts";
-import { ClientInterests } from "../../../plugins/servers/replicas/wants.ts";
+import { ClientInterests } from "../../../plugins/servers/replicas/client-interests.ts";
 
 it("thousands of watched resources are all told to the gateway that runs the server after a move", async () => {
   const driver = new MemoryDriver();

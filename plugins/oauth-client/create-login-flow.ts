@@ -9,7 +9,7 @@ import { Asking, ticketSchema } from "./login/asking.ts";
 import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./login/pending-logins.ts";
 import { providerFault } from "./provider/faults.ts";
 import { FailedLogins } from "./login/failed-logins.ts";
-import { LoginFlow, type LoginNews } from "./login/login-desk.ts";
+import { LoginFlow, type LoginNews } from "./login/login-flow.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
 import { type Introduction, ClientRegistrations, redirectOf } from "./provider/registration.ts";
