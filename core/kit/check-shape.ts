@@ -35,18 +35,18 @@ export function checkShape<T>(
 /**
  * Whether a value holds at most so many values, itself included; looks no further than that.
  *
- * @param most default: so few that a list of all its problems is short
+ * @param max default: so few that a list of all its problems is short
  *
  * @example if (!isSmall(edits, 2_000)) throw new GatewayError("invalid", "These are too many values.");
  */
-export function isSmall(value: unknown, most = SMALL): boolean {
+export function isSmall(value: unknown, max = SMALL): boolean {
   const open = [value];
   for (let seen = 0; open.length > 0; seen++) {
-    if (seen + open.length > most) return false;
+    if (seen + open.length > max) return false;
     const next = open.pop();
     if (typeof next !== "object" || next === null) continue;
-    if (Array.isArray(next) && next.length > most) return false;
-    for (const key in next) if (open.push((next as never)[key]) > most) return false;
+    if (Array.isArray(next) && next.length > max) return false;
+    for (const key in next) if (open.push((next as never)[key]) > max) return false;
   }
   return true;
 }

@@ -133,8 +133,8 @@ function hasByteOrderMark(body: Buffer): boolean {
  *
  * @example if (hasBrackets(text, 64) && !isWithinDepth(bytes, 64)) throw new GatewayError("invalid", "It nests too deep.");
  */
-export function hasBrackets(text: string, most: number): boolean {
-  let left = most;
+export function hasBrackets(text: string, max: number): boolean {
+  let left = max;
   for (const bracket of "{[")
     for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1))
       if (--left < 0) return true;

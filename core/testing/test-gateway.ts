@@ -81,12 +81,12 @@ function keyHeaders({ config }: Gateway): Record<string, string> {
   return apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
 }
 
-type Wish = Omit<GatewaySetup, "client" | "as"> & {
+type SetupUnderTest = Omit<GatewaySetup, "client" | "as"> & {
   /** Plugins that join a config {@link GatewaySetup.file}. */
   readonly joins?: readonly string[];
 };
 
-function withPlugin(wish: Wish, plugin: AnyPlugin): Wish {
+function withPlugin(wish: SetupUnderTest, plugin: AnyPlugin): SetupUnderTest {
   return { ...wish, plugins: [...(wish.plugins ?? []), plugin], joins: [plugin.name] };
 }
 
@@ -98,7 +98,7 @@ function createUnderTest({
   ports = "free",
   joins = [],
   ...options
-}: Wish): Promise<Gateway> {
+}: SetupUnderTest): Promise<Gateway> {
   const named = toRecords(plugins);
   const log = options.log ?? errors;
   if (file !== undefined) {

@@ -102,13 +102,13 @@ export class Channel {
   /**
    * Takes a stream in. It shows nothing before it is greeted, as long as nothing is waited for in between.
    *
-   * @param most streams there may be
+   * @param max streams there may be
    * @throws {GatewayError} `rate_limited` when there are as many, `draining` when the channel is closed
    */
-  join(stream: Stream, heartbeat: number, most: number): void {
+  join(stream: Stream, heartbeat: number, max: number): void {
     if (this.#isClosed) throw new GatewayError("draining", "The gateway is shutting down.");
-    if (this.#streams.size >= most)
-      throw new GatewayError("rate_limited", `There are ${most} event streams already.`, {
+    if (this.#streams.size >= max)
+      throw new GatewayError("rate_limited", `There are ${max} event streams already.`, {
         hint: "Close some, or raise plugins.events.maxStreams.",
         headers: { "retry-after": "5" },
       });

@@ -12,7 +12,7 @@ export type {
   LinkOptions,
   LinkStatus,
   Opened,
-  Said,
+  LinkLog,
 } from "./link/linking.ts";
 export { natsAccess, type NatsAccess } from "./access.ts";
 export { installedPackages, PACKAGES } from "./link/packages.ts";

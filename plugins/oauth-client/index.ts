@@ -3,7 +3,7 @@ import { Filters, Lists, Metrics } from "propylon/kit";
 import { Store } from "propylon/store";
 import { McpServers } from "propylon/plugins/servers";
 import { commands } from "./commands.ts";
-import { createDesk } from "./create-desk.ts";
+import { createLoginFlow } from "./create-login-flow.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { registerTools } from "./tools.ts";
@@ -17,15 +17,15 @@ export default definePlugin({
   inject: { lists: Lists, metrics: Metrics, servers: McpServers, store: Store },
   setup(gateway) {
     const { lists, servers, store } = gateway.services;
-    const parts = createDesk(gateway);
-    const { accounts, desk, introduction } = parts;
-    registerTools(gateway, { accounts, desk, servers });
+    const parts = createLoginFlow(gateway);
+    const { accounts, flow, introduction } = parts;
+    registerTools(gateway, { accounts, flow, servers });
     gateway.add(Filters, {
       shows: ({ server }) =>
         server !== "oauth-client" || accounts.servers.some((each) => each.isPersonal),
     });
     warnOfPassingLogins(gateway, store, parts.isSealLasting);
-    registerRoutes(gateway, desk, introduction);
+    registerRoutes(gateway, flow, introduction);
     gateway.hook("reload:done", () => lists.changed());
     gateway.hook("gateway:ready", () => lists.changed());
     gateway.onStart(async () => {

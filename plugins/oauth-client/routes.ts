@@ -1,6 +1,6 @@
 import { GatewayError, isGatewayError, type PluginContext, type RouteEvent } from "propylon";
 import { pathParameter } from "propylon/kit";
-import type { LoginDesk } from "./login/login-desk.ts";
+import type { LoginFlow } from "./login/login-flow.ts";
 import { connectPage, endPage } from "./login/pages.ts";
 import {
   type ClientWish,
@@ -18,7 +18,7 @@ const COOKIE = "propylon-login";
 /** Serves the pages that people log in with, and what operators do for the gateway's own accounts. */
 export function registerRoutes(
   gateway: Pick<PluginContext, "route">,
-  desk: LoginDesk,
+  flow: LoginFlow,
   introduction: () => Introduction,
 ): void {
   const open = { access: "public", mutates: false } as const;
@@ -27,41 +27,41 @@ export function registerRoutes(
     clientDocument({ introduction: introduction(), login: pathParameter(event, "login") }),
   );
   gateway.route("GET", `${LOGIN_PAGES}/connect/:ticket`, open, async (event) =>
-    connectPage(await desk.visit(pathParameter(event, "ticket"), event.context.principal)),
+    connectPage(await flow.visit(pathParameter(event, "ticket"), event.context.principal)),
   );
   gateway.route("POST", `${LOGIN_PAGES}/connect/:ticket`, change, async (event) => {
     const ticket = pathParameter(event, "ticket");
-    const { location, browser } = await desk.start(ticket, event.context.principal);
+    const { location, browser } = await flow.start(ticket, event.context.principal);
     return Response.json(
       { location },
       { headers: { "set-cookie": cookie(browser, introduction()) } },
     );
   });
   gateway.route("GET", `${LOGIN_PAGES}/callback/:login`, change, (event) =>
-    endLogin(desk, event, introduction()),
+    endLogin(flow, event, introduction()),
   );
-  registerAdmin(gateway, desk);
+  registerAdmin(gateway, flow);
 }
 
-function registerAdmin(gateway: Pick<PluginContext, "route">, desk: LoginDesk): void {
+function registerAdmin(gateway: Pick<PluginContext, "route">, flow: LoginFlow): void {
   const read = { access: "operator", mutates: false, management: true } as const;
   const write = { access: "operator", mutates: true, management: true } as const;
   gateway.route("GET", ADMIN, read, async () => ({
     ok: true,
-    servers: await desk.view(undefined),
+    servers: await flow.view(undefined),
   }));
   gateway.route("POST", `${ADMIN}/:server/login`, write, async (event) => {
     const server = targetOf(event);
-    return { ok: true, ...(await desk.startForGateway(server)) };
+    return { ok: true, ...(await flow.startForGateway(server)) };
   });
   gateway.route("GET", `${ADMIN}/:server/login/:id`, read, async (event) => {
-    const outcome = await desk.outcome(pathParameter(event, "id"));
+    const outcome = await flow.outcome(pathParameter(event, "id"));
     const state = outcome === undefined ? "pending" : outcome.isDone ? "done" : "failed";
     return { ok: true, state, ...(outcome?.reason !== undefined && { reason: outcome.reason }) };
   });
   gateway.route("DELETE", `${ADMIN}/:server/login`, write, async (event) => {
     const server = targetOf(event);
-    return { ok: true, was: await desk.logOut(server, undefined) };
+    return { ok: true, was: await flow.logOut(server, undefined) };
   });
 }
 
@@ -72,13 +72,13 @@ function targetOf(event: RouteEvent): string {
 }
 
 async function endLogin(
-  desk: LoginDesk,
+  flow: LoginFlow,
   event: RouteEvent,
   introduction: Introduction,
 ): Promise<Response> {
   try {
     const browser = readCookie(event.req.headers.get("cookie") ?? "", introduction);
-    const { server, ref, outcome } = await desk.end(
+    const { server, ref, outcome } = await flow.end(
       pathParameter(event, "login"),
       event.url.searchParams,
       browser,

@@ -2,14 +2,14 @@ import type { Call, PluginContext } from "propylon";
 import { GatewayError } from "propylon";
 import { z } from "zod";
 import type { LoginAccounts, FoundAccount } from "./login/accounts.ts";
-import type { LoginDesk } from "./login/login-desk.ts";
+import type { LoginFlow } from "./login/login-flow.ts";
 import type { McpServersService } from "propylon/plugins/servers";
 import { loginNeeded } from "./provider/faults.ts";
 
 /** What the tools work with. */
 export interface ToolParts {
   readonly accounts: LoginAccounts;
-  readonly desk: LoginDesk;
+  readonly flow: LoginFlow;
   readonly servers: McpServersService;
 }
 
@@ -18,13 +18,13 @@ const one = z.object({ server: z.string().describe("Name of the server.") });
 /** Tools with which people connect accounts of their own. */
 export function registerTools(
   gateway: Pick<PluginContext, "tool">,
-  { accounts, desk, servers }: ToolParts,
+  { accounts, flow, servers }: ToolParts,
 ): void {
   gateway.tool("list_accounts", {
     description:
       "Lists the servers at which you use an account of your own, and whether it is connected.",
     annotations: { readOnlyHint: true },
-    run: async (_args, { principal }) => ({ accounts: await desk.view(principal) }),
+    run: async (_args, { principal }) => ({ accounts: await flow.view(principal) }),
   });
   gateway.tool("connect_account", {
     description: "Connects your account at a server, so that its tools work for you.",
@@ -44,7 +44,7 @@ export function registerTools(
     input: one,
     async run({ server }, call) {
       personal(accounts, server, call);
-      const was = await desk.logOut(server, call.principal);
+      const was = await flow.logOut(server, call.principal);
       return was
         ? `Your account at "${server}" is disconnected.`
         : `You had no account connected at "${server}".`;

@@ -13,7 +13,7 @@ import type { Extra, Template } from "./template.ts";
 import { fitWorkers } from "./workers.ts";
 
 /** What a project is made from. */
-export interface Order {
+export interface ProjectSettings {
   /** Absolute path. */
   readonly directory: string;
   readonly name: string;
@@ -57,17 +57,17 @@ const IMPLIED: Readonly<Partial<Record<Extra, readonly Extra[]>>> = {
 };
 
 /** A project in memory: nothing is written unless everything can be. */
-export function makeProject(root: string, order: Order): Project {
-  const isCluster = order.extras.includes("cluster");
-  const usesPostgres = isCluster || order.extras.includes("postgres");
-  const own = readTemplate(root, order);
-  const shared = order.extras.includes("workers") ? fitWorkers(own) : own;
+export function makeProject(root: string, settings: ProjectSettings): Project {
+  const isCluster = settings.extras.includes("cluster");
+  const usesPostgres = isCluster || settings.extras.includes("postgres");
+  const own = readTemplate(root, settings);
+  const shared = settings.extras.includes("workers") ? fitWorkers(own) : own;
   const single = fitStore(shared, usesPostgres);
   const template = isCluster ? fitCluster(single, readTree(join(root, "cluster"))) : single;
-  const imported = importServers(order.imports, surroundings(template, order));
-  const made = template.map((file) => ({ ...file, content: fill(file, order, imported) }));
-  const { files, blanks } = environment(template, order, imported);
-  const all = [...made, ...files, ...order.propylon.files].toSorted((left, right) =>
+  const imported = importServers(settings.imports, surroundings(template, settings));
+  const made = template.map((file) => ({ ...file, content: fill(file, settings, imported) }));
+  const { files, blanks } = environment(template, settings, imported);
+  const all = [...made, ...files, ...settings.propylon.files].toSorted((left, right) =>
     left.path < right.path ? -1 : 1,
   );
   const services = usesPostgres ? ["postgres"] : [];
@@ -75,7 +75,7 @@ export function makeProject(root: string, order: Order): Project {
 }
 
 /** What gateways share is useless to a package; a template's own file takes the place of the shared one. */
-function readTemplate(root: string, { template, extras }: Order): readonly ProjectFile[] {
+function readTemplate(root: string, { template, extras }: ProjectSettings): readonly ProjectFile[] {
   const folders = template.name === "plugin" ? ["plugin"] : ["shared", template.name];
   const files = folders.flatMap((folder) => readTree(join(root, folder)));
   const wanted = new Map(files.map((file) => [file.path, file]));
@@ -105,7 +105,7 @@ function textOf(files: readonly ProjectFile[], path: string): string {
 }
 
 /** What the template has that servers which are taken over must not collide with. */
-function surroundings(template: readonly ProjectFile[], { directory }: Order) {
+function surroundings(template: readonly ProjectFile[], { directory }: ProjectSettings) {
   const [config, example] = [textOf(template, "gateway.yaml"), textOf(template, ".env.example")];
   const top = (parse(config) ?? {}) as Record<string, unknown>;
   const keys = ["servers", "mcpServers", "agents", "plugins"].flatMap((section) =>
@@ -120,16 +120,24 @@ function surroundings(template: readonly ProjectFile[], { directory }: Order) {
   };
 }
 
-function fill({ path, content }: ProjectFile, order: Order, imported: Imported): Buffer {
-  const text = content.toString("utf8").replaceAll(NAME, order.name);
-  if (path === "package.json") return Buffer.from(fillManifest(text, order, imported));
-  if (path === "gateway.yaml") return Buffer.from(fillConfig(text, order, imported));
+function fill(
+  { path, content }: ProjectFile,
+  settings: ProjectSettings,
+  imported: Imported,
+): Buffer {
+  const text = content.toString("utf8").replaceAll(NAME, settings.name);
+  if (path === "package.json") return Buffer.from(fillManifest(text, settings, imported));
+  if (path === "gateway.yaml") return Buffer.from(fillConfig(text, settings, imported));
   if (path === ".env.example") return Buffer.from(makeExample(text, imported));
   return Buffer.from(text);
 }
 
 /** @throws {Failure} for the name of something that the project installs: npm would refuse it */
-function fillManifest(text: string, { propylon, name }: Order, { packages }: Imported): string {
+function fillManifest(
+  text: string,
+  { propylon, name }: ProjectSettings,
+  { packages }: Imported,
+): string {
   const { dependencies, devDependencies, peerDependencies } = JSON.parse(text) as Manifest;
   if (name in { ...dependencies, ...devDependencies, ...peerDependencies })
     throw new Failure(`A project that installs ${name} cannot be called ${name}. Add --name.`);
@@ -160,7 +168,7 @@ type Manifest = Readonly<Partial<Record<`${"" | "dev" | "peer"}${string}`, objec
 /** Every template lets its config be changed while it runs, by exactly this line. */
 const MUTABLE = "management: { mutations: true }";
 
-function fillConfig(text: string, { production }: Order, { yaml }: Imported): string {
+function fillConfig(text: string, { production }: ProjectSettings, { yaml }: Imported): string {
   const config = production ? text.replace(MUTABLE, "management: { readOnly: true }") : text;
   if (yaml === "") return config;
   return `${config.trimEnd()}\n\n# Imported; the secrets are in .env now.\n${yaml}`;
@@ -169,7 +177,7 @@ function fillConfig(text: string, { production }: Order, { yaml }: Imported): st
 /** `.env`, for gateways. Only its owner may read it. */
 function environment(
   template: readonly ProjectFile[],
-  { directory }: Order,
+  { directory }: ProjectSettings,
   imported: Imported,
 ): { readonly files: readonly ProjectFile[]; readonly blanks: readonly string[] } {
   if (!template.some(({ path }) => path === ".env.example")) return { files: [], blanks: [] };

@@ -127,12 +127,12 @@ export class RingBuffer {
   }
 
   /** The last whole lines, oldest first. */
-  lines(most: number): readonly string[] {
+  lines(max: number): readonly string[] {
     const lines = this.text.split(/\r?\n|\r/);
     if (lines.at(-1) === "") lines.pop();
     // The first one is what is left of a line.
     if (this.#written > this.#size) lines.shift();
-    return most > 0 ? lines.slice(-most) : [];
+    return max > 0 ? lines.slice(-max) : [];
   }
 
   /** The last line with anything on it, at most `limit` characters. */

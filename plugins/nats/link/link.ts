@@ -2,7 +2,7 @@ import type { NatsConnection } from "@nats-io/transport-node";
 import { GatewayError } from "propylon";
 import { backoffDelay, pause, within } from "propylon/kit";
 import { connectionOptions } from "./authentication.ts";
-import type { Followers, Jetstream, LinkOptions, LinkStatus, Said } from "./linking.ts";
+import type { Followers, Jetstream, LinkOptions, LinkStatus, LinkLog } from "./linking.ts";
 import { loadPackages, type Packages } from "./packages.ts";
 import { forbiddenOf, refusedConnection, refusedProvision, type Refusal } from "./refusal.ts";
 
@@ -33,7 +33,7 @@ const DRAIN_MS = 2_000;
  */
 export class Link {
   readonly #options: LinkOptions;
-  readonly #said: Said;
+  readonly #log: LinkLog;
   readonly #followers: Followers;
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
@@ -48,9 +48,9 @@ export class Link {
   #verify: (() => Promise<void>) | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  constructor(options: LinkOptions, said: Said, followers: Followers) {
+  constructor(options: LinkOptions, log: LinkLog, followers: Followers) {
     this.#options = options;
-    this.#said = said;
+    this.#log = log;
     this.#followers = followers;
   }
 
@@ -114,7 +114,7 @@ export class Link {
     const { isConnected, server, reason: before } = this.#status;
     if (!isConnected || reason === before) return;
     if (reason !== undefined) {
-      this.#said.error({}, reason);
+      this.#log.error({}, reason);
       this.#followers.interrupted();
     }
     this.#set({
@@ -164,7 +164,7 @@ export class Link {
   /** What was right once is not a fault of the config when it fails later: it is waited for, and what runs goes on. */
   #refuse({ reason, hint, fault }: Refusal, isFault = !this.#hasConnected): void {
     if (reason !== this.#status.reason)
-      this.#said[fault ? "error" : "warn"]({ hint }, `${this.#options.lacking}: ${reason}`);
+      this.#log[fault ? "error" : "warn"]({ hint }, `${this.#options.lacking}: ${reason}`);
     if (hint !== undefined) this.#hint = hint;
     this.#set({ isConnected: false, reason, ...(fault && isFault && { fault }) });
   }
@@ -219,7 +219,7 @@ export class Link {
   async #follow(connection: NatsConnection): Promise<void> {
     for await (const status of connection.status()) {
       if (status.type === "disconnect") {
-        this.#said.warn({}, "the connection to NATS is lost");
+        this.#log.warn({}, "the connection to NATS is lost");
         this.#set({ isConnected: false, reason: "The connection to NATS is lost." });
         this.#followers.interrupted();
       } else if (status.type === "reconnect") {
@@ -254,7 +254,7 @@ export class Link {
     const server = `${info?.host}:${info?.port} ${info?.version}`;
     const { isConnected, reason } = this.#status;
     this.#hasConnected = true;
-    if (!isConnected) this.#said.info({ server }, "connected to NATS");
+    if (!isConnected) this.#log.info({ server }, "connected to NATS");
     this.#set({
       isConnected: true,
       server,
@@ -265,7 +265,7 @@ export class Link {
   #checkVersion({ info }: NatsConnection): void {
     const version = info?.version ?? "0";
     if (!isOlder(version)) return;
-    this.#said.warn(
+    this.#log.warn(
       { version },
       `nats-server ${version} is older than ${FLOOR}: a crash may lose streams. Update it.`,
     );

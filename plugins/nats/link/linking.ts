@@ -17,8 +17,8 @@ export interface Opened extends Jetstream {
   readonly createInbox: () => string;
 }
 
-/** Where a link tells what happens to it. @example const said: Said = gateway.log; */
-export interface Said {
+/** Where a link tells what happens to it. @example const log: LinkLog = gateway.log; */
+export interface LinkLog {
   info(data: object, message: string): void;
   warn(data: object, message: string): void;
   error(data: object, message: string): void;

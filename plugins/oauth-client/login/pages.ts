@@ -1,5 +1,5 @@
 import { htmlPage, markup, type PageContent } from "propylon/internal";
-import type { LinkView } from "./login-desk.ts";
+import type { LinkView } from "./login-flow.ts";
 
 /** The page that begins a login. */
 export function connectPage({ server, ref, asks }: LinkView): Response {

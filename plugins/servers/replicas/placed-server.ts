@@ -26,7 +26,7 @@ import type { Placements } from "./placements.ts";
 import { isNotThere, RemoteServer } from "./remote-server.ts";
 import { isWatching, type Watching } from "../upstream/subscriptions.ts";
 import type { Upstream, UpstreamOptions } from "../upstream/upstream.ts";
-import { Wants } from "./wants.ts";
+import { ClientInterests } from "./client-interests.ts";
 
 /** How soon a replica that did not run the server is asked again, in milliseconds. */
 const RETRY_MS = 250;
@@ -62,7 +62,7 @@ export class PlacedServer implements Placed, Watching {
   readonly #options: PlacedServerOptions;
   readonly #tracker: StatusTracker;
   readonly #placement;
-  readonly #wants = new Wants();
+  readonly #interests = new ClientInterests();
   #local: Upstream | undefined;
   #remote: RemoteServer | undefined;
   #catalogue: Catalogue;
@@ -108,7 +108,7 @@ export class PlacedServer implements Placed, Watching {
   }
 
   get watched(): ReadonlyMap<string, number> {
-    return this.#wants.watched;
+    return this.#interests.watched;
   }
 
   start(): void {
@@ -136,7 +136,7 @@ export class PlacedServer implements Placed, Watching {
       if (event.type === "state") this.#show();
       else this.#tracker.emit(event);
     });
-    this.#wants.tell(local);
+    this.#interests.tell(local);
     local.start();
     this.#changed();
   }
@@ -165,7 +165,7 @@ export class PlacedServer implements Placed, Watching {
         replica,
         fence,
         hear: (message) => this.#hear(message),
-        followed: () => this.#remote && this.#wants.tell(this.#remote),
+        followed: () => this.#remote && this.#interests.tell(this.#remote),
         lost: () => this.#tell(undefined),
       });
     this.#changed();
@@ -194,23 +194,23 @@ export class PlacedServer implements Placed, Watching {
   }
 
   async subscribe(uri: string): Promise<void> {
-    await this.#wants.subscribe(uri, this.#target);
+    await this.#interests.subscribe(uri, this.#target);
   }
 
   async unsubscribe(uri: string): Promise<void> {
-    await this.#wants.unsubscribe(uri, this.#target);
+    await this.#interests.unsubscribe(uri, this.#target);
   }
 
   setLogLevel(level: string | undefined, asker: object): void {
-    this.#wants.setLogLevel(level, asker, this.#target);
+    this.#interests.setLogLevel(level, asker, this.#target);
   }
 
   rootsChanged(): void {
-    this.#wants.rootsChanged(this.#target);
+    this.#interests.rootsChanged(this.#target);
   }
 
   inherit(before: Server): void {
-    if (isWatching(before)) this.#wants.inherit(before.watched, this.#target);
+    if (isWatching(before)) this.#interests.inherit(before.watched, this.#target);
   }
 
   on(listener: (event: ServerEvent) => void): () => void {

@@ -15,9 +15,9 @@ import {
   failedTask,
   keyOf,
   unreadName,
-  readOrder,
+  readSubmittedTask,
   statusEvent,
-  type Order,
+  type SubmittedTask,
 } from "../message/task.ts";
 import { SpanKind, Step } from "../message/trace.ts";
 import type { Delivery, LedgerEntry, Transport } from "../message/transport.ts";
@@ -68,7 +68,7 @@ export class Execution {
   #name: TaskName;
   /** What it is everywhere but for its owner. */
   #key: string;
-  #order: Order | undefined;
+  #submitted: SubmittedTask | undefined;
   #replaces: LedgerEntry | undefined;
   #hasClaim = false;
   #acked: Promise<void> = Promise.resolve();
@@ -132,8 +132,8 @@ export class Execution {
 
   async #perform(onAnswer: () => void): Promise<Ending> {
     const { attempt } = this.#delivery;
-    this.#order = readOrder(this.#delivery);
-    this.#name = { id: this.#order.id, owner: this.#order.owner };
+    this.#submitted = readSubmittedTask(this.#delivery);
+    this.#name = { id: this.#submitted.id, owner: this.#submitted.owner };
     this.#key = scopedId(this.#name);
     this.#claim(this.#key);
     const before = await this.#persist(() => this.#dependencies.transport.find(this.#key));
@@ -141,7 +141,7 @@ export class Execution {
     this.#replaces = before;
     if (attempt > this.#dependencies.settings.maxDeliver)
       throw new Failure("lost", "The sidecar that ran it ended without a result.");
-    const task = await this.#forward(this.#order);
+    const task = await this.#forward(this.#submitted);
     const stored = this.#publish(task);
     onAnswer();
     await stored;
@@ -159,22 +159,22 @@ export class Execution {
 
   /** Whether the message goes on with a task that waits for somebody, and is not the one that made it wait. */
   #goesOn({ task, message }: LedgerEntry): boolean {
-    return task.status.state.endsWith("-required") && message !== messageToken(this.#order);
+    return task.status.state.endsWith("-required") && message !== messageToken(this.#submitted);
   }
 
-  async #forward(order: Order): Promise<Task> {
+  async #forward(submitted: SubmittedTask): Promise<Task> {
     const { transport, settings } = this.#dependencies;
     const step = this.#step.next("SendMessage", SpanKind.CLIENT, {
       "a2a.method.name": "SendMessage",
-      "a2a.task.id": order.id,
+      "a2a.task.id": submitted.id,
     });
     const limit = new Limit(this.#stop, settings.timeout);
     const { signal } = limit;
     const { headers } = step;
-    const alias = new Alias(order, this.#replaces?.task);
+    const alias = new Alias(submitted, this.#replaces?.task);
     transport.tell(
       this.#key,
-      statusEvent(order, "working", { attempt: this.#delivery.attempt }),
+      statusEvent(submitted, "working", { attempt: this.#delivery.attempt }),
       headers,
     );
     try {
@@ -214,7 +214,7 @@ export class Execution {
   async #publish(task: Task): Promise<void> {
     const { transport } = this.#dependencies;
     const { id, owner } = this.#name;
-    const message = messageToken(this.#order);
+    const message = messageToken(this.#submitted);
     const step = this.#step.next(`publish ${id}`, SpanKind.PRODUCER, {
       "messaging.operation.type": "send",
       "a2a.task.id": id,
@@ -236,7 +236,7 @@ export class Execution {
       { statusUpdate: { taskId: id, ...(contextId !== undefined && { contextId }), status } },
       headers,
     );
-    const key = keyOf("result", this.#name, this.#order?.messageId);
+    const key = keyOf("result", this.#name, this.#submitted?.messageId);
     const entry = { task, headers, key, replaces: this.#replaces };
     try {
       await this.#persist(() => transport.record(this.#key, entry));
@@ -296,7 +296,7 @@ export class Execution {
       if (!isTooLarge(error)) throw error;
       await this.#persist(() => transport.bury(bare));
     }
-    const { contextId } = this.#order?.request.message ?? {};
+    const { contextId } = this.#submitted?.request.message ?? {};
     await this.#publish(failedTask(this.id, failure, attempt, contextId));
     this.#acknowledge();
   }
@@ -308,8 +308,8 @@ export class Execution {
 }
 
 /** Ids come from anybody, and a header has one line. */
-function messageToken(order: Order | undefined): string | undefined {
-  return order?.messageId === undefined ? undefined : tokenOf(order.messageId);
+function messageToken(submitted: SubmittedTask | undefined): string | undefined {
+  return submitted?.messageId === undefined ? undefined : tokenOf(submitted.messageId);
 }
 
 function isTooLarge(error: unknown): boolean {

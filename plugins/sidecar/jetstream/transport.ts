@@ -7,7 +7,7 @@ import {
   readHeaders,
   type Jetstream,
   type Opened,
-  type Said,
+  type LinkLog,
   forbiddenOf,
   apiErrorOf,
 } from "propylon/plugins/nats";
@@ -99,18 +99,18 @@ interface OpenQueue extends Opened {
 /** A queue in NATS JetStream. */
 export class JetstreamTransport implements Transport {
   readonly #settings: Settings;
-  readonly #said: Said;
+  readonly #log: LinkLog;
   readonly #link: Link;
   readonly #watchers = new Map<object, (opened: Opened) => void>();
   #open: OpenQueue | undefined;
   #limit = 1_048_576;
 
-  constructor(settings: Settings, said: Said) {
+  constructor(settings: Settings, log: LinkLog) {
     this.#settings = settings;
-    this.#said = said;
+    this.#log = log;
     const { name, nats } = settings;
     const options = { ...LINK, nats: nats!, name: `propylon-sidecar ${name}` };
-    this.#link = new Link(options, said, {
+    this.#link = new Link(options, log, {
       provide: (jetstream) => this.#provide(jetstream),
       opened: (opened) => this.#adopt(opened),
       interrupted: () => this.#open?.puller.interrupt(),
@@ -245,7 +245,7 @@ export class JetstreamTransport implements Transport {
       },
       stream: this.#settings.streams.tasks,
       consumer: this.#settings.name,
-      onRefusal: (words) => this.#said.warn({ words }, "NATS refuses a request for a task"),
+      onRefusal: (words) => this.#log.warn({ words }, "NATS refuses a request for a task"),
       createInbox: opened.createInbox,
     });
     this.#open = { ...opened, puller };
@@ -290,7 +290,7 @@ export class JetstreamTransport implements Transport {
     if (/^\$JS\.(?:ACK|API\.CONSUMER\.MSG\.NEXT)\./.test(subject)) {
       this.#open?.puller.interrupt();
       void this.#link.forbid(error);
-    } else this.#said.warn({ hint: error.hint }, error.message);
+    } else this.#log.warn({ hint: error.hint }, error.message);
   }
 
   /** What fails may fail because a stream is gone. */

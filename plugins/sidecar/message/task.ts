@@ -13,7 +13,7 @@ import { tokenOf } from "./subjects.ts";
 import type { Delivery } from "./transport.ts";
 
 /** A task as handed in. */
-export interface Order extends TaskName {
+export interface SubmittedTask extends TaskName {
   readonly request: SendMessageRequest;
   readonly messageId: string | undefined;
 }
@@ -22,7 +22,7 @@ export interface Order extends TaskName {
  * The task in a delivery.
  * @throws {Failure} for what is not a task, and never will be
  */
-export function readOrder({ data, ...delivery }: Delivery): Order {
+export function readSubmittedTask({ data, ...delivery }: Delivery): SubmittedTask {
   const request = parseRequest(data);
   const { taskId, messageId } = request.message;
   const owner = readOwner(delivery.headers);
@@ -104,7 +104,7 @@ export function failedTask(
 
 /** An event that says where a task is. */
 export function statusEvent(
-  { id, request }: Pick<Order, "id" | "request">,
+  { id, request }: Pick<SubmittedTask, "id" | "request">,
   state: TaskState,
   metadata?: Record<string, unknown>,
 ): StreamEvent {

@@ -1,6 +1,6 @@
 import type { Message, SendMessageRequest, StreamEvent, Task } from "propylon/contract";
 import { scopedId } from "../message/owner.ts";
-import type { Order } from "../message/task.ts";
+import type { SubmittedTask } from "../message/task.ts";
 
 type Ids = Readonly<Record<string, unknown>>;
 
@@ -17,7 +17,7 @@ export class Alias {
   readonly #names: ReadonlyMap<string, string>;
 
   /** @param before the task that it goes on with */
-  constructor({ id, owner, request }: Order, before: Task | undefined) {
+  constructor({ id, owner, request }: SubmittedTask, before: Task | undefined) {
     const { contextId, referenceTaskIds = [] } = request.message;
     const scope = (each: string): string => scopedId({ id: each, owner });
     const known = [id, contextId, before?.contextId, ...referenceTaskIds];

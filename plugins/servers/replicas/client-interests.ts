@@ -4,7 +4,7 @@ import { WantedLevels } from "../upstream/wanted-levels.ts";
 import { WatchCounts } from "../upstream/watch-counts.ts";
 
 /** What clients want to hear of a server, whichever replica runs it. */
-export class Wants {
+export class ClientInterests {
   readonly #counts = new WatchCounts();
   readonly #levels = new WantedLevels();
 

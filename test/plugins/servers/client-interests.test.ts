@@ -5,7 +5,7 @@ import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import { RELAY_TOPIC, type RelayQuestion } from "../../../plugins/servers/replicas/relay.ts";
 import { RemoteServer } from "../../../plugins/servers/replicas/remote-server.ts";
-import { Wants } from "../../../plugins/servers/replicas/wants.ts";
+import { ClientInterests } from "../../../plugins/servers/replicas/client-interests.ts";
 
 it("thousands of watched resources are all told to the gateway that runs the server after a move", async () => {
   const driver = new MemoryDriver();
@@ -27,7 +27,7 @@ it("thousands of watched resources are all told to the gateway that runs the ser
     yield { status: {} };
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
   });
-  const wants = new Wants();
+  const wants = new ClientInterests();
   for (let each = 0; each < 3_000; each++) await wants.subscribe(`res://${each}`, undefined);
   const remote: RemoteServer = new RemoteServer({
     name: "placed",

@@ -16,8 +16,8 @@ export interface LoginNews {
   readonly outcome: ConsentOutcome;
 }
 
-/** What {@link LoginDesk} works with. */
-export interface LoginDeskParts {
+/** What {@link LoginFlow} works with. */
+export interface LoginFlowParts {
   readonly accounts: LoginAccounts;
   readonly consents: PendingLogins;
   readonly tickets: Vault<Ticket>;
@@ -61,10 +61,10 @@ export interface AccountView {
 }
 
 /** Begins and ends logins: of people on a page, of operators for the gateway. */
-export class LoginDesk {
-  readonly #parts: LoginDeskParts;
+export class LoginFlow {
+  readonly #parts: LoginFlowParts;
 
-  constructor(parts: LoginDeskParts) {
+  constructor(parts: LoginFlowParts) {
     this.#parts = parts;
   }
 

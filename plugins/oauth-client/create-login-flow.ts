@@ -9,7 +9,7 @@ import { Asking, ticketSchema } from "./login/asking.ts";
 import { PendingLogins, PENDING_MS, pendingSchema, outcomeSchema } from "./login/pending-logins.ts";
 import { providerFault } from "./provider/faults.ts";
 import { FailedLogins } from "./login/failed-logins.ts";
-import { LoginDesk, type LoginNews } from "./login/login-desk.ts";
+import { LoginFlow, type LoginNews } from "./login/login-flow.ts";
 import { registerMetrics } from "./metrics.ts";
 import type { OauthClientOptions } from "./options.ts";
 import { type Introduction, ClientRegistrations, redirectOf } from "./provider/registration.ts";
@@ -21,9 +21,9 @@ import { findSeal, Vault } from "./provider/vault.ts";
 const LEASE_MS = 30_000;
 
 /** The parts of the plugin. */
-export interface DeskParts {
+export interface OauthClientParts {
   readonly accounts: LoginAccounts;
-  readonly desk: LoginDesk;
+  readonly flow: LoginFlow;
   readonly introduction: () => Introduction;
   /** Whether what is stored can be read after a restart. */
   readonly isSealLasting: boolean;
@@ -33,7 +33,7 @@ export interface DeskParts {
 }
 
 /** Puts the parts together. */
-export function createDesk(
+export function createLoginFlow(
   gateway: PluginContext<
     OauthClientOptions,
     {
@@ -42,7 +42,7 @@ export function createDesk(
       readonly store: typeof Store;
     }
   >,
-): DeskParts {
+): OauthClientParts {
   const { config, log } = gateway;
   const { metrics, servers, store } = gateway.services;
   const found = findSeal(config.secretKeys);
@@ -77,7 +77,7 @@ export function createDesk(
     failed,
   );
   const topic = store.topic<LoginNews>("logins");
-  const desk = new LoginDesk({
+  const flow = new LoginFlow({
     accounts,
     consents,
     tickets,
@@ -91,10 +91,10 @@ export function createDesk(
   });
   return {
     accounts,
-    desk,
+    flow,
     introduction,
     isSealLasting: found.isLasting,
-    listen: () => topic.subscribe((news, from) => desk.heard(news, from === store.replica)),
+    listen: () => topic.subscribe((news, from) => flow.heard(news, from === store.replica)),
     close: () => http.close(),
   };
 }
