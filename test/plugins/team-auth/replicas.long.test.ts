@@ -1,8 +1,8 @@
+import { digestOf } from "propylon/kit";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { sql } from "kysely";
 import { freePort } from "../../../core/testing/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
