@@ -384,10 +384,7 @@ describe("changes by hand", () => {
     const { db } = issuer.directory;
     await sql`DELETE FROM ${sql.table("team_workspace")}`.execute(db);
     await sql`UPDATE ${sql.table("user")} SET active = 0`.execute(db);
-    await vi.waitFor(async () => expect(await sees(jwt)).toEqual([]), {
-      timeout: PATIENCE * 1_000,
-      interval: 20,
-    });
+    await expect.poll(() => sees(jwt), { timeout: PATIENCE * 1_000 }).toEqual([]);
     expect(await sees(opaque)).toBe("401 User account is disabled.");
   });
 
@@ -398,10 +395,7 @@ describe("changes by hand", () => {
     await sql`UPDATE ${sql.table("team")} SET active_jti = NULL`.execute(db);
     await sql`DELETE FROM ${sql.table("change")}`.execute(db);
     await sql`UPDATE ${sql.table("meta")} SET value = 2 WHERE name = 'epoch'`.execute(db);
-    await vi.waitFor(async () => expect(await sees(jwt)).toBe(INVALID), {
-      timeout: PATIENCE * 1_000,
-      interval: 20,
-    });
+    await expect.poll(() => sees(jwt), { timeout: PATIENCE * 1_000 }).toBe(INVALID);
   });
 });
 
