@@ -1,7 +1,7 @@
 import { pino } from "pino";
+import { definePlugin, GatewayError } from "propylon";
 import { expect, it } from "vitest";
-import { definePlugin } from "../../core/plugin/define-plugin.ts";
-import { ERROR_STATUS, GatewayError } from "../../core/kit/errors.ts";
+import { ERROR_STATUS } from "../../core/kit/errors.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import { send, startGateway, startRevocable, whenState } from "./kit.ts";
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { definePlugin, toGatewayError } from "propylon";
 import { beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -12,8 +13,6 @@ import type { PluginResolver } from "../../core/gateway/check/plugin-module.ts";
 import { FIRST_PARTY } from "../../core/gateway/check/first-party.ts";
 import { PluginSource } from "../../core/gateway/check/resolve.ts";
 import { isCoreKey } from "../../core/gateway/check/sections.ts";
-import { toGatewayError } from "../../core/kit/errors.ts";
-import { definePlugin } from "../../core/index.ts";
 import { LEGACY_CLIENT_VERSIONS, MODERN_VERSIONS } from "../../plugins/mcp/message/protocol.ts";
 import { dryRun } from "../../core/gateway/management/dry-run.ts";
 import { makeFolder } from "../kit/folder.ts";

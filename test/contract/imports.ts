@@ -27,7 +27,8 @@ export function importGraph(
   );
 }
 
-function sourcesIn(folder: string): readonly string[] {
+/** Sources below a folder. */
+export function sourcesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
     .filter((name) => !name.includes("node_modules"))

@@ -1,9 +1,5 @@
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { expect, it } from "vitest";
-import { composition } from "../../core/gateway/management/composition.ts";
-import { createResolver } from "../../core/gateway/gateway-options.ts";
-import { Gateway } from "../../core/gateway/gateway.ts";
 import {
   type AnyPlugin,
   createGateway,
@@ -11,7 +7,11 @@ import {
   GatewayError,
   optional,
   type Service,
-} from "../../core/index.ts";
+  Gateway,
+} from "propylon";
+import { expect, it } from "vitest";
+import { composition } from "../../core/gateway/management/composition.ts";
+import { createResolver } from "../../core/gateway/gateway-options.ts";
 import { Audit, Management } from "../../core/kit.ts";
 import { check } from "../../core/gateway/check/check.ts";
 import { parseConfig } from "../../core/gateway/check/parse.ts";

@@ -1,8 +1,8 @@
 import { request } from "node:http";
+import type { Server, ServerState } from "propylon";
 import { onTestFinished } from "vitest";
 import { z } from "zod";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
-import type { Server, ServerState } from "../../core/call/server.ts";
 import { rpc, serveHttp, serveOld, type Running } from "../plugins/servers/support/servers.ts";
 
 /** A real old server with an `echo` tool; remembers every request with its headers. Closed when the test ends. */

@@ -1,11 +1,9 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { createGateway, createLogger, definePlugin } from "propylon";
 import { expect, it } from "vitest";
 import type { Upstream } from "../../plugins/servers/upstream/upstream.ts";
-import { createLogger } from "../../core/config/log.ts";
-import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 import { messagesIn, OBSERVED_CLIENTS } from "../fixtures/exchanges.ts";
 import { deferred } from "../kit/deferred.ts";

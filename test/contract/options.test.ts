@@ -1,8 +1,9 @@
 import { readFile } from "node:fs/promises";
+import { parseDuration } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { type PluginOption } from "../../core/cli/plugin-options.ts";
 import { FIRST_PARTY, firstPartyPlugins } from "../../core/gateway/check/first-party.ts";
-import { parseDuration, parseSize } from "../../core/kit/units.ts";
+import { parseSize } from "../../core/kit/units.ts";
 import { expectText } from "./page.ts";
 import { optionsOfPage, optionTable } from "./reference-config.ts";
 

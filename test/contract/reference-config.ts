@@ -1,8 +1,7 @@
-import { configSchema } from "../../core/config/schema.ts";
+import { type AnyPlugin, configSchema } from "propylon";
 import { joinOptions, listOptions, type PluginOption } from "../../core/cli/plugin-options.ts";
 import { isCoreKey, sectionOf } from "../../core/gateway/check/sections.ts";
 import type { Shape } from "../../core/config/shape.ts";
-import type { AnyPlugin } from "../../core/index.ts";
 import { page, table } from "./page.ts";
 
 const HEAD = ["option", "type", "default", "meaning"];

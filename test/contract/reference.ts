@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { ERROR_STATUS, GatewayError, toRpcError, type ErrorCode } from "../../core/kit/errors.ts";
-import { STAGES, type Stage } from "../../core/call/stages.ts";
+import { GatewayError, type ErrorCode, STAGES, type Stage } from "propylon";
+import { ERROR_STATUS, toRpcError } from "../../core/kit/errors.ts";
 import { page, table } from "./page.ts";
 
 const root = new URL("../../", import.meta.url);

@@ -60,19 +60,23 @@ async function start() {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, text: await firstWordsOf(response) };
+    return { status: response.status, text: await textOf(response, last ? OPENED : HELLO) };
   };
   return { gateway, ask };
 }
 
-async function firstWordsOf(response: Response): Promise<string> {
+/** The last words of an event stream that are waited for: it has said all that was before. */
+const HELLO = /event: hello\ndata: .*\n\n/;
+const OPENED = /"tool":"open","enabled":true.*\n\n/;
+
+async function textOf(response: Response, last: RegExp): Promise<string> {
   if (!response.headers.get("content-type")?.includes("event-stream")) return response.text();
   let text = "";
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  const timer = setTimeout(() => void reader.cancel(), 500);
-  for (let piece = await reader.read(); !piece.done; piece = await reader.read())
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
     text += piece.value;
-  clearTimeout(timer);
+    if (last.test(text)) void reader.cancel();
+  }
   return text;
 }
 
@@ -85,6 +89,11 @@ it("attacks S3-3, S3-7: no route tells a viewer or caller of a tool that is rese
   expect((await ask("caller", "POST", "/lib/open", {})).status).toBe(200);
   expect((await ask("operator", "POST", `${at}/disable`, {})).status).toBe(200);
   expect((await ask("operator", "POST", `${at}/enable`, {})).status).toBe(200);
+  // Everybody is told of it, after all that only operators are told.
+  for (const action of ["disable", "enable"])
+    expect(
+      (await ask("operator", "POST", `/_meta/servers/lib/tools/open/${action}`, {})).status,
+    ).toBe(200);
   const paths = gateway
     .describe()
     .routes.filter(({ method }) => method === "GET")

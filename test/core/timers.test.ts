@@ -1,11 +1,10 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import { createGateway, configSchema, type GatewayConfigInput } from "propylon";
 import { afterEach, expect, it, onTestFinished, vi } from "vitest";
 import { setTicker, setTimer, timeoutSignal } from "../../core/kit.ts";
 import { MAX_DELAY_MS } from "../../core/kit/timers.ts";
 import { limitsSchema, timeoutsSchema } from "../../core/config/bounds.ts";
-import { configSchema, type GatewayConfigInput } from "../../core/config/schema.ts";
 import { until } from "../kit/until.ts";
 
 const SCRIPT = fileURLToPath(new URL("../fixtures/process/scripted-server.mjs", import.meta.url));

@@ -1,6 +1,7 @@
 import fc from "fast-check";
+import { traceOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { adoptTrace, cleanTrace, traceHeaders, traceOf } from "../../core/call/trace.ts";
+import { adoptTrace, cleanTrace, traceHeaders } from "../../core/call/trace.ts";
 
 const TRACEPARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const OTHER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";

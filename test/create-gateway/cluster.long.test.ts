@@ -1,17 +1,14 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { requirePresent } from "../fixtures/programs.ts";
-import { create, listFiles, openCreator, openFolder, type Creator } from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { create, listFiles, openCreator } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 /** The queue of a2a-runtime shares the work of its gateways. */
 const CLUSTERS = TEMPLATES.map(({ name }) => name).filter(
@@ -30,7 +27,7 @@ function at(tree: unknown, path: string): unknown {
 
 /** The files of a project for a cluster. */
 async function look(template: string) {
-  const folder = openFolder();
+  const folder = makeFolder();
   const made = await create(creator, folder, ["gw", "-t", template, "--with", "cluster", "--yes"]);
   expect([made.code, made.stderr]).toEqual([0, ""]);
   const directory = join(folder, "gw");
@@ -170,7 +167,7 @@ describe("--with cluster", () => {
     [["-t", "minimal", "--start"], /^--start cannot start the database of --with cluster/],
   ])("%j is refused", async (words, said) => {
     const all = ["gw", "--yes", "--with", "cluster", ...words];
-    const { code, stderr } = await create(creator, openFolder(), all);
+    const { code, stderr } = await create(creator, makeFolder(), all);
     expect(code).toBe(1);
     expect(stderr).toMatch(said);
   });

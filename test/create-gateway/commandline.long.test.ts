@@ -2,22 +2,11 @@ import { chmodSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSyn
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  cleanEnvironment,
-  create,
-  listFiles,
-  openCreator,
-  openFolder,
-  run,
-  type Creator,
-} from "./creator.ts";
+import { describe, expect, it } from "vitest";
+import { makeFolder } from "../kit/folder.ts";
+import { cleanEnvironment, create, listFiles, openCreator, run } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 /** Every sentence on standard error, and no trace of where it came from. */
 function expectSentence(stderr: string): void {
@@ -57,7 +46,7 @@ describe("wrong use", () => {
     [["p", "-t", "plugin", "--production"], /^--production is for gateways/],
     [["p", "-t", "plugin", "--import", "x.json"], /^--import is for gateways/],
   ])("%j: a sentence, exit code 1, nothing written", async (words, sentence) => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const { code, stdout, stderr } = await create(creator, folder, words);
     expect(stderr.trim()).toMatch(sentence);
     expectSentence(stderr);
@@ -66,13 +55,13 @@ describe("wrong use", () => {
   });
 
   it("is told as JSON where JSON is asked for", async () => {
-    const { code, stdout, stderr } = await create(creator, openFolder(), ["X", "--json"]);
+    const { code, stdout, stderr } = await create(creator, makeFolder(), ["X", "--json"]);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toEqual({ error: stderr.trim() });
   });
 
   it("a bug is called one, and shows where it is only with DEBUG", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const broken = { ...creator, program: join(folder, "dist/create-gateway.mjs") };
     mkdirSync(join(folder, "dist"));
     writeFileSync(join(folder, "package.json"), '{ "version": "1.0.0" }');
@@ -89,7 +78,7 @@ describe("wrong use", () => {
 
 describe("a place", () => {
   it("that is not empty is refused, and overwritten when asked", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     mkdirSync(join(folder, "gw"));
     writeFileSync(join(folder, "gw/README.md"), "mine");
     const refused = await create(creator, folder, ["gw", "--yes"]);
@@ -105,7 +94,7 @@ describe("a place", () => {
   });
 
   it("that is empty, has only .git, or is where one stands, is used", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     mkdirSync(join(folder, "empty"));
     mkdirSync(join(folder, "cloned/.git"), { recursive: true });
     mkdirSync(join(folder, "My Folder"));
@@ -125,7 +114,7 @@ describe("a place", () => {
   });
 
   it("that is a file, below a file, a link to nowhere or not ours to write is refused", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     writeFileSync(join(folder, "file"), "");
     symlinkSync(join(folder, "gone"), join(folder, "link"));
     const ends = await Promise.all(
@@ -140,7 +129,7 @@ describe("a place", () => {
   });
 
   it("with links or folders where files belong is left alone: a link could lead out of it", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     mkdirSync(join(folder, "gw/package.json"), { recursive: true });
     mkdirSync(join(folder, "out"));
     symlinkSync("../out", join(folder, "gw/plugins"));
@@ -150,7 +139,7 @@ describe("a place", () => {
       expect.stringMatching(/package\.json is in the way: it is a folder\. Remove it/),
     ]);
     expect(listFiles(folder)).toEqual([]);
-    const other = openFolder();
+    const other = makeFolder();
     mkdirSync(join(other, "gw"));
     writeFileSync(join(other, "secret"), "as it was");
     symlinkSync("../secret", join(other, "gw/.env"));
@@ -160,7 +149,7 @@ describe("a place", () => {
   });
 
   it("on a disk that is full half-way is as it was before", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     mkdirSync(join(folder, "gw"));
     writeFileSync(join(folder, "gw/.gitignore"), "mine");
     chmodSync(join(folder, "gw/.gitignore"), 0o640);
@@ -180,7 +169,7 @@ describe("a place", () => {
 
 describe("without a terminal", () => {
   it("asks nothing, whether standard input is closed, empty or open for ever", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
     const closed = await run(
       "sh",
@@ -205,12 +194,12 @@ describe("without a terminal", () => {
   it("whoever reads only the beginning sees no error", async () => {
     const command = `'${process.execPath}' '${creator.program}' --help | true; '${process.execPath}' '${creator.program}' gw --yes | true`;
     const env = cleanEnvironment() as NodeJS.ProcessEnv;
-    const { stderr } = await run("sh", ["-c", command], { cwd: openFolder(), env });
+    const { stderr } = await run("sh", ["-c", command], { cwd: makeFolder(), env });
     expect(stderr).toBe("");
   });
 
   it("--json prints one JSON object and nothing else", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const { code, stdout, stderr } = await create(creator, folder, [
       "gw",
       "--json",
@@ -235,7 +224,7 @@ describe("without a terminal", () => {
   });
 
   it("--dry-run writes nothing and names every file", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const words = ["gw", "--yes", "--with", "none"];
     const text = await create(creator, folder, [...words, "--dry-run"]);
     const json = await create(creator, folder, [...words, "--dry-run", "--json"]);
@@ -248,7 +237,7 @@ describe("without a terminal", () => {
   });
 
   it("the steps it prints can be copied, wherever it is", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const place = "it's a place/$HOME/-x/gw";
     const { stdout } = await create(creator, folder, [place, "--yes"]);
     const step = /^ {2}(cd .*)$/m.exec(stdout)![1]!;
@@ -263,7 +252,7 @@ describe("without a terminal", () => {
     ["bun/1.2.0 npm/? node/v24", "plugin", ["bun install", "bun run test"]],
     ["deno/2.0.0", "minimal", ["npm install", "npm start"]],
   ])("speaks of the package manager that runs it: %s", async (agent, template, steps) => {
-    const { stdout } = await create(creator, openFolder(), ["gw", "-t", template, "--json"], {
+    const { stdout } = await create(creator, makeFolder(), ["gw", "-t", template, "--json"], {
       npm_config_user_agent: agent,
     });
     expect((JSON.parse(stdout) as { next: string[] }).next).toEqual(["cd gw", ...steps]);

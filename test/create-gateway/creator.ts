@@ -1,11 +1,10 @@
 import { spawn, spawnSync, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
 import { unpack } from "../fixtures/untar.ts";
 
 /** Folder of the repository. */
@@ -21,12 +20,18 @@ export interface Creator {
   readonly folder: string;
   /** Its program. */
   readonly program: string;
-  close(): void;
 }
 
-/** Builds, packs and unpacks create-gateway, somewhere else: other tests build it too. */
+let shared: Creator | undefined;
+
+/** The files of a process share one; nothing writes into its folder. */
 export function openCreator(): Creator {
-  const folder = mkdtempSync(join(tmpdir(), "create-gateway-"));
+  return (shared ??= makeCreator());
+}
+
+/** Builds, packs and unpacks create-gateway, somewhere else: other tests build it too. It goes with the run. */
+function makeCreator(): Creator {
+  const folder = mkdtempSync(join(process.env["RUN_FOLDER"] ?? tmpdir(), "create-gateway-"));
   const source = join(folder, "source");
   const made = /[/\\](?:node_modules|templates[/\\](?:dist|src|build\.mjs))$/;
   cpSync(join(ROOT, "templates"), source, { recursive: true, filter: (path) => !made.test(path) });
@@ -43,7 +48,6 @@ export function openCreator(): Creator {
     files: listFiles(unpacked),
     folder: unpacked,
     program: join(unpacked, "dist/create-gateway.mjs"),
-    close: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
@@ -60,13 +64,6 @@ export function listFiles(folder: string): string[] {
     .map((path) => relative(folder, join(folder, path)))
     .filter((path) => !path.startsWith(".git/"))
     .toSorted();
-}
-
-/** A folder of the running test. */
-export function openFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), "create-gateway-test-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** How a program ended, and what it printed. */

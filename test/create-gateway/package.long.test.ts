@@ -1,24 +1,12 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
-import {
-  cleanEnvironment,
-  create,
-  listFiles,
-  openCreator,
-  openFolder,
-  ROOT,
-  run,
-  type Creator,
-} from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { cleanEnvironment, create, listFiles, openCreator, ROOT, run } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 const read = (path: string): string => readFileSync(join(creator.folder, path), "utf8");
 
@@ -98,7 +86,7 @@ describe("the package", () => {
 
   it("its page names every template and every option, and --help does", async () => {
     const page = read("README.md");
-    const { code, stdout: help } = await create(creator, openFolder(), ["--help"]);
+    const { code, stdout: help } = await create(creator, makeFolder(), ["--help"]);
     const options = [...help.matchAll(/--(?:\[no-\])?([a-z-]+)(?= |$)/gm)].map(([, name]) => name!);
     expect(code).toBe(0);
     expect(options).toEqual(
@@ -110,7 +98,7 @@ describe("the package", () => {
     }
     const shown = options.filter((name) => !["help", "version"].includes(name));
     for (const name of shown) expect(page).toMatch(new RegExp(`--(?:\\[no-\\])?${name}\\b`));
-    const version = await create(creator, openFolder(), ["-v"]);
+    const version = await create(creator, makeFolder(), ["-v"]);
     expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\S*\n$/);
   });
 
@@ -118,7 +106,7 @@ describe("the package", () => {
     "npm exec runs the tarball where nothing else can be reached",
     { timeout: PATIENCE * 60_000 },
     async () => {
-      const folder = openFolder();
+      const folder = makeFolder();
       const words = [
         `--package=${creator.tarball}`,
         "--",
@@ -137,7 +125,7 @@ describe("the package", () => {
   );
 
   it("npm init gateway and npm create gateway find it", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = offline(folder);
     const npm = (...words: string[]) => run("npm", words, { cwd: folder, env });
     await npm("install", "--no-save", "--no-audit", "--no-fund", creator.tarball);

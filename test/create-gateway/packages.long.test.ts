@@ -1,20 +1,17 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { create, listFiles, openCreator, openFolder, type Creator } from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { create, listFiles, openCreator } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 const npx = (...args: string[]) => ({ command: "npx", args });
 
 /** Makes a project out of servers: what it depends on, what starts them, and what is said. */
 async function takeOver(mcpServers: object, template = "minimal") {
-  const folder = openFolder();
+  const folder = makeFolder();
   writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
   const words = ["gw", "--yes", "-t", template, "--import", "mcp.json"];
   const { stdout } = await create(creator, folder, words);
@@ -67,7 +64,7 @@ describe("servers that npx starts", () => {
 
 describe("--with", () => {
   it.each(["compose", "kubernetes"])("26: %s brings the image that it runs", async (extra) => {
-    const folder = openFolder();
+    const folder = makeFolder();
     await create(creator, folder, ["gw", "--yes", "--with", extra]);
     expect(listFiles(join(folder, "gw"))).toEqual(
       expect.arrayContaining([".dockerignore", "Dockerfile"]),

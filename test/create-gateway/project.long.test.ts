@@ -1,29 +1,18 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { TEMPLATES } from "../../templates/src/template.ts";
 import { lowest } from "../fixtures/lowest.ts";
-import {
-  cleanEnvironment,
-  create,
-  listFiles,
-  openCreator,
-  openFolder,
-  run,
-  type Creator,
-} from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { cleanEnvironment, create, listFiles, openCreator, run } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 describe("a project", () => {
   it.each(TEMPLATES.map(({ name }) => name))(
     "%s: bears its name everywhere, and --production lets nobody change it",
     async (template) => {
-      const folder = openFolder();
+      const folder = makeFolder();
       const flags = template === "plugin" ? [] : ["--production"];
       const { code, stderr } = await create(creator, folder, ["mine", "-t", template, ...flags]);
       expect([code, stderr]).toEqual([0, ""]);
@@ -38,7 +27,7 @@ describe("a project", () => {
 
   it("is there in less than two seconds", async () => {
     const timed = async (): Promise<number> => {
-      const folder = openFolder();
+      const folder = makeFolder();
       const started = performance.now();
       await create(creator, folder, ["gw", "--yes"]);
       return performance.now() - started;
@@ -47,7 +36,7 @@ describe("a project", () => {
   });
 
   it("git has all of it but the secrets, unless nobody wants git", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     await create(creator, folder, ["gw", "--yes"]);
     const { stdout } = await run("git", ["ls-files"], { cwd: join(folder, "gw") });
     const staged = stdout.trim().split("\n");
@@ -58,7 +47,7 @@ describe("a project", () => {
   });
 
   it(".env is its owner's alone whatever the umask, with a key of its own, and stays when the rest is overwritten", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const file = join(folder, "gw/.env");
     const open = `umask 0; exec '${process.execPath}' '${creator.program}' gw --yes`;
     const env = cleanEnvironment() as NodeJS.ProcessEnv;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { openFolder } from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
 import { takeOver } from "./takeover.ts";
 
 describe("any servers", () => {
@@ -40,7 +40,7 @@ describe("any servers", () => {
   });
 
   it("load back as they were, with no secret in gateway.yaml and no warning", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     await fc.assert(
       fc.asyncProperty(servers, async (given) => {
         const result = await takeOver("mcp.json", JSON.stringify({ mcpServers: given }), folder);

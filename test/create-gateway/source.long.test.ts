@@ -1,19 +1,16 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { create, openCreator, openFolder, type Creator } from "./creator.ts";
+import { describe, expect, it } from "vitest";
+import { makeFolder } from "../kit/folder.ts";
+import { create, openCreator } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 const CONTENT = gzipSync("a tarball");
 
 async function make(spec: string, template = "minimal") {
-  const folder = openFolder();
+  const folder = makeFolder();
   writeFileSync(join(folder, "propylon-0.1.0.tgz"), CONTENT);
   writeFileSync(join(folder, "text.tgz"), "text");
   const words = ["gw", "--yes", "--template", template, "--propylon", spec];

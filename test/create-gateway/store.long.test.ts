@@ -1,15 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { TEMPLATES } from "../../templates/src/template.ts";
-import { create, listFiles, openCreator, openFolder, ROOT, type Creator } from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { create, listFiles, openCreator, ROOT } from "./creator.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 const GATEWAYS = TEMPLATES.map(({ name }) => name).filter((name) => name !== "plugin");
 /** Templates that keep their state in a file. */
@@ -29,7 +26,7 @@ function at(tree: unknown, path: string): unknown {
 
 /** What a project says of its store. */
 async function look(template: string, words: readonly string[]) {
-  const folder = openFolder();
+  const folder = makeFolder();
   const { stdout } = await create(creator, folder, ["gw", "-t", template, "--json", ...words]);
   const text = (name: string): string => readFileSync(join(folder, "gw", name), "utf8");
   const { services, volumes } = parse(text("compose.yaml")) as Record<string, Tree>;
@@ -212,7 +209,7 @@ describe("--with postgres", () => {
   });
 
   it("leaves its variables to no server that is taken over", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = { URL: "${POSTGRES_PASSWORD}", STORE: "${STORE}" };
     const mcpServers = { one: { command: "one", env } };
     writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));

@@ -6,7 +6,8 @@ import { writeProject } from "../../templates/src/directory.ts";
 import { makeProject, type Project } from "../../templates/src/project.ts";
 import { readSource } from "../../templates/src/source.ts";
 import { findTemplate } from "../../templates/src/template.ts";
-import { openFolder, ROOT } from "./creator.ts";
+import { makeFolder } from "../kit/folder.ts";
+import { ROOT } from "./creator.ts";
 
 const TEMPLATES = join(ROOT, "templates");
 
@@ -20,7 +21,7 @@ export interface Taken {
 }
 
 /** Makes a project from a file of another program, and loads it as a gateway would in a bare environment. */
-export async function takeOver(file: string, text: string, folder = openFolder()): Promise<Taken> {
+export async function takeOver(file: string, text: string, folder = makeFolder()): Promise<Taken> {
   const source = join(folder, file);
   mkdirSync(dirname(source), { recursive: true });
   writeFileSync(source, text);

@@ -1,21 +1,11 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  cleanEnvironment,
-  listFiles,
-  openCreator,
-  openFolder,
-  run,
-  type Creator,
-} from "./creator.ts";
+import { describe, expect, it } from "vitest";
+import { makeFolder } from "../kit/folder.ts";
+import { cleanEnvironment, listFiles, openCreator, run } from "./creator.ts";
 import { KEYS, openTerminal } from "./terminal.ts";
 
-let creator: Creator;
-beforeAll(() => {
-  creator = openCreator();
-});
-afterAll(() => creator.close());
+const creator = openCreator();
 
 const QUESTIONS = [
   "What is it for?",
@@ -27,7 +17,7 @@ const QUESTIONS = [
 
 /** A folder with servers to take over, so that every question is asked. */
 function openFull(): string {
-  const folder = openFolder();
+  const folder = makeFolder();
   const servers = { files: { command: "npx", args: ["server-files"] } };
   writeFileSync(join(folder, ".mcp.json"), JSON.stringify({ mcpServers: servers }));
   return folder;
@@ -77,7 +67,7 @@ describe("questions", () => {
   });
 
   it("who chooses PostgreSQL starts the database first", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const terminal = openTerminal(creator, folder, ["gw", "-t", "minimal"]);
     await terminal.see("Which deployment files do you want?");
     terminal.press(KEYS.down.repeat(3));
@@ -128,8 +118,8 @@ describe("questions", () => {
 
   it("programs that write code are told the one line they need, people are not", async () => {
     const hint = "To create in one go, run: create-gateway <directory> --yes --template <template>";
-    const program = openTerminal(creator, openFolder(), [], { CLAUDECODE: "1" });
-    const person = openTerminal(creator, openFolder());
+    const program = openTerminal(creator, makeFolder(), [], { CLAUDECODE: "1" });
+    const person = openTerminal(creator, makeFolder());
     await Promise.all([program.see("What is it for?"), person.see("What is it for?")]);
     expect(program.output()).toContain(hint);
     expect(person.output()).not.toContain(hint);
@@ -203,7 +193,7 @@ describe("cancelled", () => {
     ["SIGTERM", 143],
     ["SIGHUP", 129],
   ])("%s while files are written: nothing is there", async (signal, exit) => {
-    const folder = openFolder();
+    const folder = makeFolder();
     // What is preloaded sends the signal right after the third file.
     writeFileSync(
       join(folder, "signal.cjs"),
@@ -229,7 +219,7 @@ describe("cancelled", () => {
   });
 
   it("SIGTERM reaches what was started", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const script = `[ "$1" = install ] && exit; trap 'echo told > "${folder}/told"; exit' TERM; kill -TERM $PPID; while :; do sleep 0.05; done`;
     const env = cleanEnvironment(replaceNpm(folder, script)) as NodeJS.ProcessEnv;
     const words = [creator.program, "gw", "--yes", "--start"];
@@ -240,7 +230,7 @@ describe("cancelled", () => {
 
 describe("installation", () => {
   it("with the real npm and no network: the project is complete, exit code 1, and it says what to run", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = cleanEnvironment({
       npm_config_registry: "http://127.0.0.1:1/",
       npm_config_fetch_retries: "0",
@@ -262,7 +252,7 @@ describe("installation", () => {
   });
 
   it("with a package manager that is not there", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = cleanEnvironment({ PATH: join(folder, "nothing") }) as NodeJS.ProcessEnv;
     const words = [creator.program, "gw", "--yes", "--install", "--pm", "pnpm"];
     const { code, stdout, stderr } = await run(process.execPath, words, { cwd: folder, env });
@@ -273,7 +263,7 @@ describe("installation", () => {
   });
 
   it("what npm prints is not among the JSON", async () => {
-    const folder = openFolder();
+    const folder = makeFolder();
     const env = cleanEnvironment(replaceNpm(folder, "echo chatter")) as NodeJS.ProcessEnv;
     const words = [creator.program, "gw", "--json", "--install"];
     const { code, stdout, stderr } = await run(process.execPath, words, { cwd: folder, env });

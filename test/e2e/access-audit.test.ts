@@ -1,3 +1,4 @@
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import {
   configSchema,
@@ -7,7 +8,6 @@ import {
   type Mutation,
 } from "../../core/index.ts";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 
 const VIEWER = createKey("viewer");

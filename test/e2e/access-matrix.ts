@@ -1,6 +1,6 @@
 import { SignJWT } from "jose";
+import { digestOf } from "propylon/kit";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import type { Access, GatewayConfigInput, GatewayDescription } from "../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../core/testing/index.ts";
 

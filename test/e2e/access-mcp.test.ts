@@ -3,9 +3,8 @@ import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type Identity, type Principal, type Role } from "../../core/index.ts";
-import { Authenticators } from "propylon/kit";
+import { Authenticators, digestOf } from "propylon/kit";
 import { connectClient, setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 
 const KEYS = {

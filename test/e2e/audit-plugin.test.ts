@@ -1,9 +1,8 @@
-import { Audit } from "propylon/kit";
+import { createPrincipal, Audit, digestOf } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { boundDetails } from "../../core/gateway/management/plugin-audit.ts";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import {
   definePlugin,
   type Call,
@@ -14,7 +13,6 @@ import {
   type RouteEvent,
   type Service,
 } from "../../core/index.ts";
-import { createPrincipal } from "../../core/kit.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";
 
 const KEYS = { ann: createKey("operator"), bob: createKey("caller") };

@@ -1,15 +1,15 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import { createGateway } from "propylon";
+import { digestOf } from "propylon/kit";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";
 import type { KitClient } from "../../plugins/conformance/mcp/client.ts";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import type { Era } from "../../core/kit/types.ts";
 import { until } from "../kit/until.ts";
 import { textOf } from "./relay/features.ts";

@@ -1,9 +1,9 @@
 import { request } from "node:http";
 import { Client } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";
 

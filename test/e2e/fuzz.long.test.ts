@@ -1,11 +1,9 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
+import { createGateway, type Gateway, definePlugin } from "propylon";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Gateway } from "../../core/gateway/gateway.ts";
-import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { rawRequest, shot, type Shot } from "./nonsense.ts";
 import { Speaker, type Era, type Message, type Reply } from "./speaker.ts";
 import { PATIENCE } from "../fixtures/ci.ts";

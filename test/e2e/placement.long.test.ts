@@ -7,8 +7,8 @@ import {
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { ServerStatus } from "propylon";
 import { connectClient } from "../../core/testing/index.ts";
-import type { ServerStatus } from "../../core/call/server.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { isAlive } from "../fixtures/processes.ts";

@@ -1,10 +1,8 @@
-import { Filters, Lists } from "propylon/kit";
+import { type Listed, Filters, Lists, digestOf } from "propylon/kit";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type Principal, type Role } from "../../core/index.ts";
-import type { Listed } from "../../core/kit.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../core/testing/index.ts";
 import gating from "../../plugins/gating/index.ts";
 import openapi from "../../plugins/openapi/index.ts";

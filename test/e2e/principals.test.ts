@@ -1,8 +1,8 @@
 import { SignJWT } from "jose";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput, type Json } from "../../core/index.ts";
 import { setupGateway, type PluginEntry } from "../../core/testing/index.ts";
 import payloads from "../../plugins/payloads/index.ts";

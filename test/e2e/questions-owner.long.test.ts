@@ -1,15 +1,13 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { randomUUID } from "node:crypto";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import { createGateway, type Gateway } from "propylon";
+import { createPrincipal, digestOf } from "propylon/kit";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
-import type { Gateway } from "../../core/gateway/gateway.ts";
-import { createPrincipal } from "../../core/kit.ts";
 import type { Era } from "../../core/kit/types.ts";
 import { connectLegacy } from "../../plugins/conformance/mcp/client-legacy.ts";
 import { connectModern } from "../../plugins/conformance/mcp/client-modern.ts";

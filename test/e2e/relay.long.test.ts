@@ -1,5 +1,6 @@
+import type { Json } from "propylon";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import type { Era, Json } from "../../core/kit/types.ts";
+import type { Era } from "../../core/kit/types.ts";
 import { connect } from "./relay/connect.ts";
 import { FEATURES } from "./relay/features.ts";
 import { callRaw } from "./relay/raw.ts";

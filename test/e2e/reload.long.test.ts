@@ -1,6 +1,3 @@
-import { createFileGateway } from "../../core/file/create-file-gateway.ts";
-import { createGateway } from "../../core/gateway/management/create.ts";
-import type { GatewayOptions } from "../../core/gateway/gateway-options.ts";
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -8,13 +5,19 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import {
+  createFileGateway,
+  createGateway,
+  type GatewayOptions,
+  type GatewayConfig,
+  type GatewayConfigInput,
+  type GatewayError,
+  type Gateway,
+  definePlugin,
+} from "propylon";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { GatewayConfig, GatewayConfigInput } from "../../core/config/schema.ts";
-import type { GatewayError } from "../../core/kit/errors.ts";
-import type { Gateway } from "../../core/gateway/gateway.ts";
 import { replaceFile } from "../../core/kit/replace-file.ts";
-import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { Speaker, type Era, type OpenStream } from "./speaker.ts";
 

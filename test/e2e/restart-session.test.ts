@@ -1,4 +1,3 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import {
   Client as NewClient,
   StreamableHTTPClientTransport as NewTransport,
@@ -6,8 +5,8 @@ import {
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
+import { definePlugin, createGateway } from "propylon";
 import { expect, it, onTestFinished } from "vitest";
-import { definePlugin } from "../../core/index.ts";
 import { freePort } from "../../core/testing/index.ts";
 
 const echo = definePlugin({

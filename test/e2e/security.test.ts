@@ -1,10 +1,8 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { request as httpRequest } from "node:http";
 import { once } from "node:events";
 import { pino } from "pino";
+import { createGateway, type Gateway, definePlugin } from "propylon";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Gateway } from "../../core/gateway/gateway.ts";
-import { definePlugin } from "../../core/plugin/define-plugin.ts";
 import { Speaker, type Era } from "./speaker.ts";
 
 const ERAS: readonly Era[] = ["legacy", "modern"];

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../plugins/keys/key.ts";
-import { digestOf } from "../../core/kit/digest.ts";
 import { definePlugin, type GatewayConfigInput } from "../../core/index.ts";
 import type { Cut } from "../../core/kit/backlog.ts";
 import { setupGateway } from "../../core/testing/index.ts";

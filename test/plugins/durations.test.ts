@@ -1,13 +1,11 @@
-import { createGateway } from "../../core/gateway/management/create.ts";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import { type PluginDefinition, createGateway, GatewayError } from "propylon";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { z } from "zod";
 import { isDuration } from "../../core/kit/units.ts";
-import { GatewayError } from "../../core/kit/errors.ts";
-import type { PluginDefinition } from "../../core/index.ts";
 import { retry, type Attempt } from "../../plugins/agents/models/retries.ts";
 import { makeFolder } from "../kit/folder.ts";
 import { until } from "../kit/until.ts";

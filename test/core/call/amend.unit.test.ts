@@ -1,6 +1,6 @@
-import { type Call, type CallInput, amendCall } from "../../../core/call/call.ts";
+import type { Call, CallInput } from "propylon";
+import { amendCall, Cancellation } from "propylon/kit";
 import { expect, it } from "vitest";
-import { Cancellation } from "../../../core/kit/cancellation.ts";
 import { completeCall } from "../../../core/server/tool-call.ts";
 
 const make = (input: Partial<CallInput> = {}): Call =>

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { Answer, type Json } from "propylon";
 import { describe, expect, it } from "vitest";
-import { Answer, type RawMessage } from "../../../core/call/answer.ts";
-import type { Json } from "../../../core/kit/types.ts";
+import { type RawMessage } from "../../../core/call/answer.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const UPSTREAM_ID = "3f1c9e";

@@ -1,8 +1,8 @@
+import { definePlugin, type Call, type Progress, Answer } from "propylon";
+import { Cancellation, addSignal } from "propylon/kit";
 import { describe, expect, it, vi } from "vitest";
-import { definePlugin, type Call, type Progress } from "../../../core/index.ts";
 import type { Deadline } from "../../../core/internal.ts";
-import { Answer } from "../../../core/call/answer.ts";
-import { Cancellation, addSignal, InFlightSet } from "../../../core/kit/cancellation.ts";
+import { InFlightSet } from "../../../core/kit/cancellation.ts";
 import {
   composePipeline,
   createDeadline,

@@ -1,7 +1,7 @@
 import { LoggingMessageNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import { digestOf } from "propylon/kit";
 import { expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 
 /** A server over stdio that logs what it is told, before and after its answer. */

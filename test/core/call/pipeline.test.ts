@@ -1,4 +1,5 @@
-import { abortError, Cancellation, InFlightSet } from "../../../core/kit/cancellation.ts";
+import { outcomeOf, Cancellation } from "propylon/kit";
+import { abortError, InFlightSet } from "../../../core/kit/cancellation.ts";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import {
@@ -11,7 +12,6 @@ import {
   type Middleware,
   type Stage,
 } from "../../../core/index.ts";
-import { outcomeOf } from "../../../core/kit.ts";
 import { completeCall } from "../../../core/server/tool-call.ts";
 import {
   type Abortion,

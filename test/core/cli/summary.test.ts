@@ -1,7 +1,6 @@
+import { definePlugin, createLogger } from "propylon";
 import { expect, it, onTestFinished } from "vitest";
-import { createLogger } from "../../../core/config/log.ts";
 import { summarise, summaryText, tellReload } from "../../../core/cli/summary.ts";
-import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
 const shop = definePlugin({

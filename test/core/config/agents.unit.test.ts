@@ -1,14 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type GatewayConfig, type GatewayConfigInput, toGatewayError } from "propylon";
 import { describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
-import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { dryRun } from "../../../core/gateway/management/dry-run.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
-import { toGatewayError } from "../../../core/kit/errors.ts";
 import agents from "../../../plugins/agents/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 

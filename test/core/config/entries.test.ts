@@ -1,19 +1,19 @@
 import { join } from "node:path";
-import { ServerTypes } from "propylon/kit";
-import { expect, it } from "vitest";
-import { z } from "zod";
-import { issuesOf } from "../../../core/config/issue.ts";
-import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import {
   createGateway,
   definePlugin,
   durationSchema,
   toGatewayError,
-} from "../../../core/index.ts";
+  type GatewayConfigInput,
+} from "propylon";
+import { ServerTypes } from "propylon/kit";
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { issuesOf } from "../../../core/config/issue.ts";
+import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { check } from "../../../core/gateway/check/check.ts";
 import { loadConfig } from "../../../core/file/load.ts";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
-import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 

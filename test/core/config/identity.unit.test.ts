@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import fc from "fast-check";
+import type { GatewayConfig } from "propylon";
 import { expect, it } from "vitest";
 import { stringify } from "yaml";
 import { isPlainObject } from "../../../core/kit/json.ts";
-import type { GatewayConfig } from "../../../core/config/schema.ts";
 import { writeConfig } from "../../../core/config/config.ts";
 import { loadConfig } from "../../../core/file/load.ts";
 import { rounds } from "../../fixtures/ci.ts";

@@ -1,10 +1,10 @@
 import { Validator } from "@cfworker/json-schema";
 import { readFile } from "node:fs/promises";
+import { definePlugin } from "propylon";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
 import { firstPartyPlugins } from "../../../core/gateway/check/first-party.ts";
-import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 
 const accepts = (schema: object, value: unknown): boolean =>
   new Validator(schema, "2020-12").validate(value).valid;

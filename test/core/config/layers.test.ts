@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { GatewayError } from "propylon";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { findConfig, loadConfig } from "../../../core/file/load.ts";
-import type { GatewayError } from "../../../core/kit/errors.ts";
 import { valueLines, valuesBelow } from "../../../core/cli/config-values.ts";
 import type { ConfigEdit } from "../../../core/config/edit.ts";
 import { makeFolder } from "../../kit/folder.ts";

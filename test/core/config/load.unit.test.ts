@@ -1,12 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import type { GatewayError } from "propylon";
 import { beforeEach, describe, expect, it } from "vitest";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { findConfig, loadConfig } from "../../../core/file/load.ts";
 import { maskConfig } from "../../../core/kit/mask.ts";
 import { maskGatewayConfig } from "../../../core/config/shown.ts";
-import type { GatewayError } from "../../../core/kit/errors.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
 let folder: string;

@@ -1,10 +1,9 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createGateway, type GatewayError, type GatewayConfigInput } from "propylon";
 import { describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
-import { createGateway, type GatewayError } from "../../../core/index.ts";
-import type { GatewayConfigInput } from "../../../core/config/schema.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
 const NAMES = ["..", ".", "__proto__", "constructor", "valueOf", "mcp"];

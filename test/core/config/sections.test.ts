@@ -1,12 +1,11 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createGateway, definePlugin, type GatewayConfigInput, toGatewayError } from "propylon";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
 import { configJsonSchema } from "../../../core/gateway/check/jsonschema.ts";
-import { toGatewayError } from "../../../core/kit/errors.ts";
-import { createGateway, definePlugin, type GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 

@@ -1,13 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { definePlugin, type AnyPlugin, toGatewayError } from "propylon";
+import { findTarget } from "propylon/cli";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { findTarget } from "../../../core/cli/target.ts";
 import { check } from "../../../core/gateway/check/check.ts";
 import { issuesOf } from "../../../core/config/issue.ts";
-import { toGatewayError } from "../../../core/kit/errors.ts";
 import { loadConfig } from "../../../core/file/load.ts";
-import { definePlugin, type AnyPlugin } from "../../../core/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
 const limits = definePlugin({

@@ -1,6 +1,7 @@
 import fc from "fast-check";
+import { nearest } from "propylon/cli";
 import { describe, expect, it } from "vitest";
-import { distance, nearest } from "../../../core/kit/spelling.ts";
+import { distance } from "../../../core/kit/spelling.ts";
 
 const word = fc.string({ maxLength: 8, unit: fc.constantFrom("a", "b", "c") });
 

@@ -1,11 +1,11 @@
 import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { toGatewayError, type GatewayError } from "propylon";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadConfig } from "../../../core/file/load.ts";
 import type { WatchOptions } from "../../../core/gateway/check/config-source.ts";
 import { ConfigWatcher } from "../../../core/file/watch.ts";
 import { replaceFile } from "../../../core/kit/replace-file.ts";
-import { toGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
 type Event = { name: string } | { error: GatewayError };

@@ -1,11 +1,10 @@
 import * as fc from "fast-check";
+import { definePlugin, type GatewayConfig, type GatewayConfigInput } from "propylon";
 import { describe, expect, it } from "vitest";
-import { definePlugin } from "../../../core/index.ts";
 import { Management } from "propylon/kit";
 import { parseConfig } from "../../../core/gateway/check/parse.ts";
 import { createResolver } from "../../../core/gateway/gateway-options.ts";
 import { writeConfig } from "../../../core/config/config.ts";
-import type { GatewayConfig, GatewayConfigInput } from "../../../core/config/schema.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 
 const amount = fc.oneof(

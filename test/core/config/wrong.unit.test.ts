@@ -1,11 +1,10 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { join } from "node:path";
+import { toGatewayError } from "propylon";
 import { describe, expect, it } from "vitest";
 import { ConfigFile } from "../../../core/file/config-file.ts";
 import { issuesOf, issueText } from "../../../core/config/issue.ts";
-
-import { toGatewayError } from "../../../core/kit/errors.ts";
 
 const folder = fileURLToPath(new URL("wrong/", import.meta.url));
 const configs = readdirSync(folder).filter((name) => !name.endsWith(".txt"));

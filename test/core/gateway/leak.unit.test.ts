@@ -1,5 +1,6 @@
+import { openResources } from "propylon/testing";
 import { expect, it } from "vitest";
-import { leakedResources, openResources } from "../../../core/testing/handles.ts";
+import { leakedResources } from "../../../core/testing/handles.ts";
 
 it("the suite's leak check sees a timer and a server that stay open", async () => {
   const before = openResources();

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Worker } from "node:worker_threads";
+import { GatewayError } from "propylon";
 import { afterEach, describe, expect, it } from "vitest";
-import { GatewayError } from "../../../core/kit/errors.ts";
 import {
   ANYONE,
   ask,

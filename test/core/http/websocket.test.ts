@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { setupGateway, openResources } from "propylon/testing";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { z } from "zod";
@@ -10,8 +11,7 @@ import {
   type Socket,
 } from "../../../core/index.ts";
 import { Authenticators } from "propylon/kit";
-import { leakedResources, openResources } from "../../../core/testing/handles.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { leakedResources } from "../../../core/testing/handles.ts";
 import { deferred } from "../../kit/deferred.ts";
 import { ask, exchange, parseAnswer } from "./wire.ts";
 

@@ -1,3 +1,4 @@
+import { configSchema, type GatewayConfig, toGatewayError } from "propylon";
 import { Backlog } from "../../../core/kit/backlog.ts";
 import { Leases } from "../../../core/plugin/leases.ts";
 import { createPrincipal } from "../../../core/kit.ts";
@@ -6,16 +7,10 @@ import type { IncomingMessage } from "node:http";
 import { connect, type Socket } from "node:net";
 import { pino } from "pino";
 import type { ListenerApp } from "../../../core/http/app.ts";
-import {
-  configSchema,
-  listenerSchema,
-  type GatewayConfig,
-  type ListenerConfig,
-} from "../../../core/config/schema.ts";
+import { listenerSchema, type ListenerConfig } from "../../../core/config/schema.ts";
 import { Listener } from "../../../core/http/listener.ts";
 import { takeBody } from "../../../core/http/http-messages.ts";
 import { sendError } from "../../../core/http/failure.ts";
-import { toGatewayError } from "../../../core/kit/errors.ts";
 
 /** The body of a request, as a promise. */
 export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {

@@ -1,8 +1,8 @@
 import { pino } from "pino";
+import { GatewayError } from "propylon";
+import { askOnce } from "propylon/store";
 import { expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
-import { GatewayError } from "../../../core/kit/errors.ts";
-import { askOnce } from "../../../core/store/ask-once.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 
 /** A gateway that answers itself. */

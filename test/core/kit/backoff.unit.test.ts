@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
+import { backoffDelay, readRetryAfter } from "propylon/kit";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { backoffDelay, readRetryAfter } from "../../../core/kit/backoff.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const ms = fc.integer({ min: 0, max: 100_000_000 });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
+import { Listeners } from "propylon/kit";
+import { readDuration, readPort } from "propylon/process";
 import { expect, it } from "vitest";
 import { withContainer } from "../../../core/file/container.ts";
-import { Listeners } from "../../../core/plugin/config-points.ts";
-import { readDuration, readPort } from "../../../core/config/env.ts";
 import { placeRuntime } from "../../../plugins/a2a/place.ts";
 import { optionsSchema } from "../../../plugins/sidecar/options.ts";
 import { settle } from "../../../plugins/sidecar/settings.ts";

@@ -1,14 +1,8 @@
 import fc from "fast-check";
+import { ExactNumber, parseExact, writeJson, isObject, parseJson } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import {
-  compareNumbers,
-  isInteger,
-  mapExact,
-  toBigInt,
-  ExactNumber,
-} from "../../../core/kit/exact-number.ts";
-import { parseExact, writeJson } from "../../../core/kit/exact-json.ts";
-import { isObject, parseJson, scalarText } from "../../../core/kit/json.ts";
+import { compareNumbers, isInteger, mapExact, toBigInt } from "../../../core/kit/exact-number.ts";
+import { scalarText } from "../../../core/kit/json.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const number = (text: string): ExactNumber => new ExactNumber(text);

@@ -1,6 +1,7 @@
 import fc from "fast-check";
+import { Fernet } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { Fernet, keyOf, sealWith } from "../../../core/kit/fernet.ts";
+import { keyOf, sealWith } from "../../../core/kit/fernet.ts";
 import vectors from "./fernet-vectors.json" with { type: "json" };
 
 const SECRET = "cw_0x689RpI-jtRR7oE8h_eQsKImvJapLeSbXpwF4e4=";

@@ -1,5 +1,6 @@
+import { parseJson } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { isMuchWork, parseJson } from "../../../core/kit/json.ts";
+import { isMuchWork } from "../../../core/kit/json.ts";
 import { Answer } from "../../../core/index.ts";
 
 const MANY = 100_000;

@@ -1,5 +1,5 @@
+import { LookupQuota } from "propylon/kit";
 import { expect, it } from "vitest";
-import { LookupQuota } from "../../../core/kit/lookup-quota.ts";
 import { deferred } from "../../kit/deferred.ts";
 
 /** Begins as many look-ups as are let in, which end together. */

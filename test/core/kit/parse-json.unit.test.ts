@@ -1,8 +1,7 @@
 import fc from "fast-check";
-import { ExactNumber } from "../../../core/kit/exact-number.ts";
+import { isGatewayError } from "propylon";
+import { ExactNumber, parseJson } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { isGatewayError } from "../../../core/kit/errors.ts";
-import { parseJson } from "../../../core/kit/json.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const DEPTH = 64;

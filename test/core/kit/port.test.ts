@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { isPortFree } from "propylon/cli";
 import { expect, it, onTestFinished } from "vitest";
-import { isPortFree } from "../../../core/kit/port.ts";
 import { freePort } from "../../../core/testing/index.ts";
 
 it("a free port is none that the system hands out, and can be listened on again and again", async () => {

@@ -1,6 +1,5 @@
+import { Fernet, createSealer } from "propylon/kit";
 import { expect, it } from "vitest";
-import { Fernet } from "../../../core/kit/fernet.ts";
-import { createSealer } from "../../../core/config/sealer.ts";
 
 const [OPTION, OLD, VARIABLE] = ["option", "older option", "variable"].map((name) =>
   `${name} `.repeat(16),

@@ -1,5 +1,5 @@
+import { Semaphore } from "propylon/kit";
 import { expect, it } from "vitest";
-import { Semaphore } from "../../../core/kit/semaphore.ts";
 
 const never = new AbortController().signal;
 

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
+import { SSE_HEADERS, SseBody, sseFrame } from "propylon/kit";
 import { describe, expect, it, vi } from "vitest";
 import { readTypedEvents } from "../../../core/kit/events.ts";
-import { SSE_HEADERS, SseBody, sseFrame } from "../../../core/kit/sse-body.ts";
 
 const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 

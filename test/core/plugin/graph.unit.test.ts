@@ -1,13 +1,10 @@
 import fc from "fast-check";
+import { definePlugin, type AnyPlugin, defineService, optional } from "propylon";
+import { Audit, Files, Lists, Metrics, Management } from "propylon/kit";
+import { Database, Store } from "propylon/store";
 import { describe, expect, it } from "vitest";
 import { orderPlugins } from "../../../core/gateway/graph.ts";
-import { definePlugin } from "../../../core/plugin/define-plugin.ts";
 import { EndpointHost } from "../../../core/plugin/endpoint-server.ts";
-import { Audit, Database, Files, Lists, Metrics } from "../../../core/plugin/kernel-services.ts";
-import { Management } from "../../../core/plugin/management-service.ts";
-import type { AnyPlugin } from "../../../core/plugin/plugin.ts";
-import { Store } from "../../../core/store/store.ts";
-import { defineService, optional } from "../../../core/kit/service.ts";
 
 const A = defineService<string>("a");
 const B = defineService<string>("b");

@@ -1,14 +1,11 @@
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import pino from "pino";
+import type { GatewayError } from "propylon";
+import { type StdioChannel, spawnStdio } from "propylon/process";
 import { afterEach } from "vitest";
-import type { GatewayError } from "../../../core/kit/errors.ts";
 import { isAlive as isPidAlive, processes, processOf } from "../../fixtures/processes.ts";
-import {
-  type StdioChannel,
-  type StdioOptions,
-  spawnStdio,
-} from "../../../core/kit/process/stdio.ts";
+import { type StdioOptions } from "../../../core/kit/process/stdio.ts";
 import { deferred } from "../../kit/deferred.ts";
 
 /** Path of a script in test/fixtures/process. */

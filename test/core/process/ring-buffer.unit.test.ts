@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
+import { RingBuffer } from "propylon/process";
 import { describe, expect, it } from "vitest";
-import { RingBuffer } from "../../../core/kit/process/stderr.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 describe("tail of a stream", () => {

@@ -1,5 +1,6 @@
+import { makeCatalogue } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { changedLists, makeCatalogue } from "../../../core/call/catalogue.ts";
+import { changedLists } from "../../../core/call/catalogue.ts";
 import type { Tool } from "../../../core/index.ts";
 
 const ADD: Tool = { name: "add", inputSchema: { type: "object" } };

@@ -1,10 +1,9 @@
+import type { ServerType, ServerEvent } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { serverSchema } from "../../../core/config/server-schema.ts";
 import type { Scope } from "../../../core/gateway/scope.ts";
 import { ServerPool, type ServerPlan, type TypedServer } from "../../../core/gateway/pool.ts";
-import type { ServerType } from "../../../core/call/server-type.ts";
-import type { ServerEvent } from "../../../core/call/server.ts";
 import type { UpstreamConfig } from "../../../plugins/servers/connection/dial.ts";
 import {
   callText,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { matchesWildcard } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { compileTemplate } from "../../../core/server/template.ts";
-import { matchesWildcard } from "../../../core/kit/wildcard.ts";
 
 describe("a resource template", () => {
   it("returns the values that were expanded into it", () => {

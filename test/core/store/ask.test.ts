@@ -1,9 +1,9 @@
 import { pino } from "pino";
+import { GatewayError } from "propylon";
+import type { Store } from "propylon/store";
 import { expect, it, onTestFinished, vi } from "vitest";
-import { GatewayError } from "../../../core/kit/errors.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import type { Store } from "../../../core/store/store.ts";
 
 const log = pino({ level: "silent" });
 const signal = new AbortController().signal;

@@ -1,6 +1,6 @@
 import pino from "pino";
+import type { StoreDriver } from "propylon/store";
 import { expect, it } from "vitest";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 

@@ -46,5 +46,5 @@ it("an entry that is told of while a follower ends its last look is not forgotte
   driver.turns = 40;
   await log.follow(0, () => told++);
   // One more after each look that found nothing, each a turn earlier than the one before.
-  await vi.waitFor(() => expect(told).toBe(40));
+  await expect.poll(() => told).toBe(40);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import pino from "pino";
+import type { StoreDriver } from "propylon/store";
 import { afterEach, expect, it, vi } from "vitest";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 

@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { pino } from "pino";
+import { Records, type Store } from "propylon/store";
 import { describe, expect, it } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import { Records } from "../../../core/store/records.ts";
-import type { Store } from "../../../core/store/store.ts";
 
 const log = pino({ level: "silent" });
 const { signal } = new AbortController();

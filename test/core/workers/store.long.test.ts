@@ -1,9 +1,9 @@
 import { fork, type ChildProcess } from "node:child_process";
 import { EventEmitter } from "node:events";
 import { fileURLToPath } from "node:url";
+import type { StoreDriver } from "propylon/store";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { testStore } from "../../../core/testing/index.ts";
 import { ChannelDriver } from "../../../core/workers/channel-driver.ts";
 import { type ChannelPort, WorkerChannel } from "../../../core/workers/channel.ts";

@@ -1,12 +1,10 @@
-import { createGateway } from "../../../core/gateway/management/create.ts";
 import { Client as ModernClient } from "@modelcontextprotocol/client";
 import { StreamableHTTPClientTransport as ModernTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { pino } from "pino";
+import { createGateway, type Gateway, type Json } from "propylon";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Gateway } from "../../../core/gateway/gateway.ts";
-import type { Json } from "../../../core/kit/types.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import { rpc, type Running, serveHttp } from "../../plugins/servers/support/servers.ts";
 import { until } from "../../kit/until.ts";

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
+import type { Json } from "propylon";
 import { expect } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import type { RelayClient } from "./person.ts";
 
 /** What one client must see of one feature, whatever lies between it and the server. */

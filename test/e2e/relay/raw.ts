@@ -1,4 +1,5 @@
-import type { Era, Json } from "../../../core/kit/types.ts";
+import type { Json } from "propylon";
+import type { Era } from "../../../core/kit/types.ts";
 
 const COMMON = {
   "content-type": "application/json",

@@ -1,11 +1,9 @@
-import { createGateway } from "../../../core/gateway/management/create.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import type { GatewayConfigInput } from "../../../core/config/schema.ts";
-import type { Gateway } from "../../../core/gateway/gateway.ts";
+import { createGateway, type GatewayConfigInput, type Gateway } from "propylon";
 import type { Era } from "../../../core/kit/types.ts";
 
 /** Where the server of a matrix cell is and what it speaks. */

@@ -1,5 +1,5 @@
 import { request } from "node:http";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import events from "../../../plugins/events/index.ts";
 import { populate, startIssuer } from "../../plugins/team-auth/gateway-kit.ts";
@@ -160,7 +160,7 @@ it(
     const calls = Array.from({ length: Math.ceil(50 * SHARE) }, () => ({
       ended: wait(place, jwt),
     }));
-    await vi.waitFor(() => expect(gateway.inFlight).toBe(calls.length), { timeout: 10_000 });
+    await expect.poll(() => gateway.inFlight, { timeout: 10_000 }).toBe(calls.length);
     const changed = await directory.teams.rotate(ADMIN, KOTTOS);
     const answered = performance.now();
     const figures: string[] = [];

@@ -1,9 +1,10 @@
 import { randomInt } from "node:crypto";
-import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
 import { decodeProtectedHeader, SignJWT } from "jose";
 import { freePort } from "../../../core/testing/index.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
+import { until } from "../../kit/until.ts";
 import { freshSchema, hasPostgres, requirePostgres } from "../../plugins/postgres/kit.ts";
 import { turnClaims } from "../../plugins/team-auth/gateway-kit.ts";
 import { ADMIN, KOTTOS } from "../../plugins/team-auth/kit.ts";
@@ -87,7 +88,7 @@ it(
     };
     const end = async (): Promise<void> => {
       for (let times = 1; times <= KILLS; times++) {
-        await vi.waitUntil(() => left <= USES - (USES / (KILLS + 1)) * times, { timeout: 600_000 });
+        await until(() => left <= USES - (USES / (KILLS + 1)) * times, 600_000);
         const victim = gateways[1 + (times % 2)]!;
         // Who ends in order tidies up first, by its own clock.
         await (randomInt(2) === 0 ? victim.kill() : victim.stop());

@@ -1,5 +1,5 @@
 import { SignJWT } from "jose";
-import { digestOf } from "../../../core/kit/digest.ts";
+import { digestOf } from "propylon/kit";
 import { Foe } from "./foe.ts";
 import { ProbedGateway } from "./gateway.ts";
 import type { Place } from "./input.ts";

@@ -1,6 +1,6 @@
-import type { StreamEvent, Task, TaskStatus } from "../../../plugins/a2a/contract/index.ts";
+import { type StreamEvent, type Task, type TaskStatus, stateFromStandard } from "propylon/contract";
 import type { Json } from "../../../core/index.ts";
-import { messageFromStandard, stateFromStandard } from "../../../plugins/a2a/contract/standard.ts";
+import { messageFromStandard } from "../../../plugins/a2a/contract/standard.ts";
 
 /** A task of A2A 1.0 in the words of the contract; a state that is not known counts as `failed`. */
 export function taskFromStandard({ history, status, ...task }: Json): Task {

@@ -1,13 +1,17 @@
 import fc from "fast-check";
+import {
+  TASK_STATES,
+  type StreamEvent,
+  type Task,
+  messageToStandard,
+  stateFromStandard,
+} from "propylon/contract";
 import { describe, expect, it, vi } from "vitest";
-import { TASK_STATES, type StreamEvent, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { EventQueue } from "../../../plugins/a2a/standard/event-queue.ts";
 import { pageOf } from "../../../plugins/a2a/standard/list.ts";
 import {
   eventToStandard,
   messageFromStandard,
-  messageToStandard,
-  stateFromStandard,
   taskToStandard,
 } from "../../../plugins/a2a/contract/standard.ts";
 import { openSdk } from "../../../plugins/a2a/standard/sdk.ts";

@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { z } from "zod";
 import { definePlugin, type GatewayError, type Principal } from "../../../core/index.ts";
@@ -463,8 +465,9 @@ describe("execution: queue", () => {
   });
 });
 
-/** Says which gateway works. */
-const PID_TOOL = `
+/** Says which gateway works; what is slow ends when there is a file. */
+const pidTool = (file: string): string => `
+import { existsSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { definePlugin } from "propylon";
 import { z } from "zod";
@@ -475,7 +478,7 @@ export default definePlugin({
       description: "Tells its process.",
       input: z.object({ text: z.string() }),
       async run({ text }) {
-        if (text.startsWith("slow")) await setTimeout(200);
+        while (text.startsWith("slow") && !existsSync(${JSON.stringify(file)})) await setTimeout(20);
         return "pid " + process.pid;
       },
     });
@@ -496,7 +499,8 @@ it.each(
     const { url: store } = await open();
     const skills = [{ id: "pid", tool: { server: "tools", name: "pid" } }];
     const a2a = { listener: "main", execution, skills, push: { ...PUSH, timeout: "60s" } };
-    const fleet = await startFleet(PID_TOOL, [store, store], { a2a });
+    const go = join(makeFolder(), "go");
+    const fleet = await startFleet(pidTool(go), [store, store], { a2a });
     // Whoever tells how it ended gets no answer from the first receiver of that.
     let isHung = true;
     const receiver = await startReceiver((_count, told) =>
@@ -513,6 +517,7 @@ it.each(
     );
     const tasks = [id, ...(await Promise.all(others))];
     await worker.kill();
+    await writeFile(go, "");
     await until(() => receiver.endsOf(id).length > 1, 60_000);
     await until(() => tasks.every((task) => receiver.endsOf(task).length > 0), 60_000);
     for (const task of tasks) expect(new Set(receiver.endsOf(task)).size).toBe(1);

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { AllowedAddresses } from "propylon/kit";
 import { expect, it, onTestFinished } from "vitest";
-import { AllowedAddresses } from "../../../core/kit/addresses.ts";
 import { startManaged } from "./kit.ts";
 
 const CONFIG = `plugins: { gating: { state: false }, admin: {} }

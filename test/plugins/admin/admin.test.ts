@@ -1,8 +1,8 @@
 import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";

@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin, type Call, type PluginContext } from "../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

@@ -1,8 +1,8 @@
+import { digestOf } from "propylon/kit";
 import { Panels } from "propylon/panels";
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin, type PluginContext } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

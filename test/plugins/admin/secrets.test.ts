@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { MANAGED, startManaged } from "./kit.ts";
 
 const CANARY = "8f14e45fceea167a5a36dedd4bea2543";

@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";

@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { writeJson as exact } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { ANSWER_QUIRKS } from "./quirks/answers.ts";
 import { ARGUMENT_QUIRKS } from "./quirks/arguments.ts";
@@ -7,7 +8,6 @@ import { CALL_QUIRKS } from "./quirks/calls.ts";
 import { ERROR_QUIRKS } from "./quirks/errors.ts";
 import { MESSAGE_QUIRKS } from "./quirks/messages.ts";
 import { DONE, stream, chunk, type Outcome, type Quirk, type Reply } from "./quirks/quirk.ts";
-import { writeJson as exact } from "../../../core/kit/exact-json.ts";
 import { modelOf, provide, resultsIn, run } from "./start.ts";
 
 /**

@@ -1,12 +1,11 @@
 import { fileURLToPath } from "node:url";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import breaker, { type BreakerStatus } from "../../../plugins/breaker/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import { rpc, serveHttp, type Running } from "../servers/support/servers.ts";
-import { PATIENCE } from "../../fixtures/ci.ts";
 
 const SCRIPTED = fileURLToPath(
   new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),
@@ -303,10 +302,11 @@ it("C48: without autoDisable no flag is touched, however often a circuit opens",
   const flips: unknown[] = [];
   gateway.hook("gating:changed", (change) => void flips.push(change));
   await expect.poll(() => gateway.servers.get("up")!.status.state).toBe("ready");
-  await vi.waitFor(async () => {
+  const failures = async (): Promise<unknown> => {
     await endOf(gateway);
-    expect((await statusOf(url)).failures).toBeGreaterThan(5);
-  }, PATIENCE * 15_000);
+    return (await statusOf(url)).failures;
+  };
+  await expect.poll(failures).toBeGreaterThan(5);
   expect(flips).toEqual([]);
 });
 

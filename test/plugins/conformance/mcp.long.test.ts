@@ -1,15 +1,14 @@
-import { createGateway } from "../../../core/gateway/management/create.ts";
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
+import { createGateway, type Gateway } from "propylon";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { checkMcp, type McpKitOptions } from "../../../plugins/conformance/mcp/kit.ts";
 import { loadPeer } from "../../../plugins/conformance/peer.ts";
 import { serveFixture, type Served } from "../../../plugins/conformance/mcp/fixture/serve.ts";
 import { isConformant, type Report } from "../../../plugins/conformance/report.ts";
-import type { Gateway } from "../../../core/gateway/gateway.ts";
 import { whenReady } from "../../contract/kit.ts";
 import { troubleIn } from "./runtime.ts";
 

@@ -1,4 +1,4 @@
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { fakeUpstream, freePort } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";
@@ -77,11 +77,9 @@ async function reaches(
   value: number,
   begun = performance.now(),
 ): Promise<void> {
-  await vi.waitFor(
-    async () =>
-      expect((await pick(running)).map((each) => each.health?.status)).toEqual([status, status]),
-    { timeout: 20_000, interval: 50 },
-  );
+  await expect
+    .poll(async () => (await pick(running)).map((each) => each.health?.status), { timeout: 20_000 })
+    .toEqual([status, status]);
   expect(performance.now() - begun).toBeLessThan(INTERVAL_MS + LATE_MS);
   const gauges = [...(await running.page()).matchAll(/^daedalus_agent_health\{.*\} (\S+)$/gm)];
   expect(gauges.map(([, each]) => Number(each))).toEqual([value, value]);

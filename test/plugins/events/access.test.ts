@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream, setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";

@@ -1,4 +1,4 @@
-import { EventKinds } from "propylon/kit";
+import { EventKinds, digestOf } from "propylon/kit";
 import {
   anything,
   assert,
@@ -14,7 +14,6 @@ import { z } from "zod";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { definePlugin } from "../../../core/index.ts";
 import type { PluginEvent } from "../../../core/internal.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";

@@ -1,12 +1,12 @@
 import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { setupGateway, openResources } from "propylon/testing";
 import { expect, it, onTestFinished } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
 import { WebSocket } from "ws";
 import { definePlugin, type PluginContext } from "propylon";
-import { leakedResources, openResources } from "../../../core/testing/handles.ts";
-import { setupGateway } from "../../../core/testing/index.ts";
+import { leakedResources } from "../../../core/testing/handles.ts";
 import events from "../../../plugins/events/index.ts";
 import { PATH, readSocket, readSse } from "./readers.ts";
 

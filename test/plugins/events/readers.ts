@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import { onTestFinished, vi } from "vitest";
+import { onTestFinished } from "vitest";
 import { WebSocket } from "ws";
 import type { EventMessage, Kind } from "../../../plugins/events/index.ts";
-import { PATIENCE } from "../../fixtures/ci.ts";
+import { until } from "../../kit/until.ts";
 
 /** One reader of the channel, by either transport, with all it read. */
 export interface Reader {
@@ -43,12 +43,7 @@ abstract class Collected {
   async find<K extends Kind>(kind: K): Promise<Extract<EventMessage, { event: K }>> {
     type Wanted = Extract<EventMessage, { event: K }>;
     const isWanted = (message: EventMessage): message is Wanted => message.event === kind;
-    const find = (): Wanted => {
-      const found = this.events.find(isWanted);
-      if (found) return found;
-      throw new Error(`No ${kind} among ${this.events.map(({ event }) => event).join()}`);
-    };
-    return vi.waitFor(find, PATIENCE * 15_000);
+    return until(() => this.events.find(isWanted), 15_000);
   }
 }
 

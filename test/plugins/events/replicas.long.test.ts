@@ -1,9 +1,7 @@
+import { definePlugin, configSchema, createLogger } from "propylon";
 import { EventKinds } from "propylon/kit";
 import { expect, it } from "vitest";
 import { z } from "zod";
-import { definePlugin } from "../../../core/index.ts";
-import { configSchema } from "../../../core/config/schema.ts";
-import { createLogger } from "../../../core/config/log.ts";
 import { setupGateway, type PluginEntry } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import events from "../../../plugins/events/index.ts";

@@ -1,10 +1,11 @@
 import { pino } from "pino";
+import type { EventMessage } from "propylon/plugins/events";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
 import { Channel } from "../../../plugins/events/channel.ts";
 import type { Frame } from "../../../plugins/events/event.ts";
-import { KINDS, type EventMessage } from "../../../plugins/events/kinds.ts";
+import { KINDS } from "../../../plugins/events/kinds.ts";
 import { Stream } from "../../../plugins/events/stream.ts";
 import type { Subscription } from "../../../plugins/events/subscription.ts";
 import { until } from "../../kit/until.ts";

@@ -1,8 +1,9 @@
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import { assert, property, record, string, integer, constantFrom, array } from "fast-check";
+import type { EventData } from "propylon/plugins/events";
 import { describe, expect, it } from "vitest";
 import { ChannelEvent, type Frame } from "../../../plugins/events/event.ts";
-import { KINDS, type EventData } from "../../../plugins/events/kinds.ts";
+import { KINDS } from "../../../plugins/events/kinds.ts";
 import { EventRing } from "../../../plugins/events/ring.ts";
 import { SseOutlet } from "../../../plugins/events/sse.ts";
 import { Stream, type Outlet } from "../../../plugins/events/stream.ts";

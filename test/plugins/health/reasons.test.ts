@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { pino } from "pino";
 import { setupGateway } from "../../../core/testing/index.ts";
 import health from "../../../plugins/health/index.ts";
+import { until } from "../../kit/until.ts";
 import { rpc, serveNew, type Handler } from "../servers/support/servers.ts";
-import { PATIENCE } from "../../fixtures/ci.ts";
 import {
   openBlackHole,
   openResetting,
@@ -100,10 +100,10 @@ describe("reasons", () => {
       log: pino({ level: "info" }, { write: (line: string) => void lines.push(line) }),
     });
     const read = (): ReturnType<typeof readDetails> => readDetails(url);
-    await vi.waitFor(async () => {
+    await until(async () => {
       const known = (await read()).servers;
-      for (const [name] of FAILURES) expect(known[name]).toHaveProperty("reachable");
-    }, PATIENCE * 15_000);
+      return FAILURES.every(([name]) => known[name]?.reachable !== undefined);
+    }, 15_000);
     const details = await read();
     for (const [name, , failed, reason] of FAILURES) {
       expect(details.servers[name]).toMatchObject({
@@ -144,15 +144,17 @@ describe("reasons", () => {
       },
       client: false,
     });
-    await vi.waitFor(async () => {
-      const { servers } = await readDetails(url);
-      for (const name of ["json", "stream", "modern", "sse", "child", "newChild"])
-        expect(servers[name]).toMatchObject({ reachable: true, latency: expect.any(Number) });
-      expect(servers).toMatchObject({
-        child: { type: "stdio" },
-        json: { type: "streamable-http" },
+    const isThere = { reachable: true, latency: expect.any(Number) as number };
+    await expect
+      .poll(async () => (await readDetails(url)).servers)
+      .toMatchObject({
+        json: { ...isThere, type: "streamable-http" },
+        stream: isThere,
+        modern: isThere,
+        sse: isThere,
+        child: { ...isThere, type: "stdio" },
+        newChild: isThere,
       });
-    }, PATIENCE * 15_000);
     expect(json.requests.filter(({ method }) => method === "DELETE")).toHaveLength(1);
   });
 
@@ -170,14 +172,14 @@ describe("reasons", () => {
       config: { servers: { half: { url: patient.url } } },
       client: false,
     });
-    await vi.waitFor(async () => {
-      expect((await readDetails(url)).servers["half"]).toMatchObject({
+    await expect
+      .poll(async () => (await readDetails(url)).servers["half"])
+      .toMatchObject({
         reachable: true,
         failed: "list",
         reason:
           'Server "half" answers, but not to all it should: a list could not be read, or a ping got no answer.',
       });
-    }, PATIENCE * 15_000);
     expect(await (await gateway.manage()).metrics()).toMatch(
       /^server_health\{server="half"\} 0\.5$/m,
     );

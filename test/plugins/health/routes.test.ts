@@ -1,10 +1,10 @@
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import admin from "../../../plugins/admin/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import health from "../../../plugins/health/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { startModel } from "../../fixtures/model/model.mjs";
 import { optionsOf, setupTeam } from "../agents/kit.ts";

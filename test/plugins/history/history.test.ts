@@ -1,8 +1,8 @@
 import { fileURLToPath } from "node:url";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import history from "propylon/plugins/history";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import {
   Answer,
   definePlugin,

@@ -1,11 +1,11 @@
 import { generateKeyPairSync } from "node:crypto";
 import fc from "fast-check";
 import { SignJWT } from "jose";
+import { admits, createPrincipal, digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createChain } from "./kit.ts";
 import { AuthenticatorChain } from "../../../core/http/chain.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { makePrincipal, originOf } from "../../../core/kit/principal.ts";
 import type { Authenticator } from "../../../core/plugin/authentication.ts";
 import {
@@ -16,7 +16,6 @@ import {
   type Principal,
   type Role,
 } from "../../../core/index.ts";
-import { admits, createPrincipal } from "../../../core/kit.ts";
 
 const KEY = createKey("operator");
 const AUTH = configSchema.parse({

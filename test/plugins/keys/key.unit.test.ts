@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 import fc from "fast-check";
+import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createKeyring } from "../../../plugins/keys/keyring.ts";
 import { createKey, isMistyped } from "../../../plugins/keys/key.ts";
 import { readBasic, readBearer, readUnprovenClaims } from "../../../core/http/authorization.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { configSchema, type Role } from "../../../core/index.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

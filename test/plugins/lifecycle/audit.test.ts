@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import type { Mutation } from "../../../core/index.ts";
 import { connectClient } from "../../../core/testing/index.ts";
 import { call, silent, start } from "./kit.ts";

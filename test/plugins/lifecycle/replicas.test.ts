@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../kit/until.ts";
 import { call, silent, start, startOne, statuses, statusOf } from "./kit.ts";

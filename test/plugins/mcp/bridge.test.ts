@@ -4,9 +4,8 @@ import {
   ListRootsRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
+import { Answer, isGatewayError } from "propylon";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
-import { isGatewayError } from "../../../core/kit/errors.ts";
 import { contains, needsInput } from "../../../core/call/bridge.ts";
 import {
   FakeServer,

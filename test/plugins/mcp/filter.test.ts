@@ -1,9 +1,9 @@
+import type { Listed } from "propylon/kit";
 import { afterEach, describe, expect, it } from "vitest";
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
 import { endpointSchema } from "../../../core/config/schema.ts";
 import type { EndpointContent } from "../../../core/plugin/endpoint-server.ts";
 import { View } from "../../../plugins/mcp/view/view.ts";
-import type { Listed } from "../../../core/plugin/filters.ts";
 import { FakeServer, legacyClient, sdk2Client, serve, text, type Served } from "./kit.ts";
 
 let served: Served | undefined;

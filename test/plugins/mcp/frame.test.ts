@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import { Answer } from "propylon";
 import { afterEach, expect, it } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
 import { blankLineBreaks } from "../../../plugins/mcp/message/stream.ts";
 import { FakeServer, openSession, post, serve, type Served } from "./kit.ts";
 import { rounds } from "../../fixtures/ci.ts";

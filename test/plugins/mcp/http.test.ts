@@ -1,7 +1,6 @@
 import fc from "fast-check";
+import { Answer, GatewayError } from "propylon";
 import { afterEach, describe, expect, it } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
-import { GatewayError } from "../../../core/kit/errors.ts";
 import { PATIENCE, rounds } from "../../fixtures/ci.ts";
 import { FakeServer, openSession, post, postModern, serve, text, type Served } from "./kit.ts";
 

@@ -1,9 +1,8 @@
 import pino from "pino";
+import type { StoreDriver, Store } from "propylon/store";
 import { until } from "../../kit/until.ts";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
-import type { Store } from "../../../core/store/store.ts";
 
 /** A store that outlives the gateways of a test. */
 export interface Kept {

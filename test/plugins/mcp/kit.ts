@@ -1,9 +1,22 @@
-import type { Call } from "../../../core/call/call.ts";
+import {
+  type Call,
+  Answer,
+  configSchema,
+  type GatewayConfig,
+  type GatewayConfigInput,
+  GatewayError,
+  type Catalogue,
+  type Server,
+  type ServerStatus,
+  type Json,
+  type Principal,
+  type Tool,
+} from "propylon";
+import { createPrincipal, type ServerEvent } from "propylon/kit";
+import type { Store } from "propylon/store";
 import { Backlog } from "../../../core/kit/backlog.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
-import type { Store } from "../../../core/store/store.ts";
 import { Leases } from "../../../core/plugin/leases.ts";
-import { createPrincipal } from "../../../core/kit.ts";
 import { createServer } from "node:http";
 import type { IncomingMessage, Server as HttpServer, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,24 +27,10 @@ import {
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import pino from "pino";
-import { Answer } from "../../../core/call/answer.ts";
-import {
-  configSchema,
-  endpointSchema,
-  type GatewayConfig,
-  type GatewayConfigInput,
-} from "../../../core/config/schema.ts";
-import { GatewayError } from "../../../core/kit/errors.ts";
+import { endpointSchema } from "../../../core/config/schema.ts";
 import { Endpoint } from "../../../plugins/mcp/endpoint/endpoint.ts";
 import type { EndpointContent, EndpointHost } from "../../../core/plugin/endpoint-server.ts";
-import {
-  type Catalogue,
-  type Server,
-  type ServerEvent,
-  type ServerStatus,
-  EMPTY_CATALOGUE,
-} from "../../../core/call/server.ts";
-import type { Json, Principal, Tool } from "../../../core/kit/types.ts";
+import { EMPTY_CATALOGUE } from "../../../core/call/server.ts";
 
 /** Answers a call of a {@link FakeServer}. */
 export type Handler = (call: Call) => Answer | Promise<Answer>;

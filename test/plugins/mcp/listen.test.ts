@@ -1,6 +1,6 @@
 import { EventEmitter, once } from "node:events";
+import type { Json } from "propylon";
 import { afterEach, expect, it } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import { FakeServer, postModern, serve, type Served } from "./kit.ts";
 
 const WATCHED = { uri: "x://a", name: "a" };

@@ -1,10 +1,10 @@
-import type { Call } from "../../../core/call/call.ts";
 import {
   LoggingMessageNotificationSchema,
   ResourceUpdatedNotificationSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import fc from "fast-check";
+import type { Call } from "propylon";
 import { afterEach, describe, expect, it } from "vitest";
 import { deferred } from "../../kit/deferred.ts";
 import {

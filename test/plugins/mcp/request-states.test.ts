@@ -1,6 +1,5 @@
+import { definePlugin, type Json, Answer } from "propylon";
 import { describe, expect, it } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
-import { definePlugin, type Json } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { FakeServer, modernMeta, postModern, text } from "./kit.ts";

@@ -1,6 +1,6 @@
 import pino from "pino";
+import type { StoreDriver } from "propylon/store";
 import { expect, it, onTestFinished } from "vitest";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { storesOf } from "../../fixtures/stores.ts";
 import { openDriver as openNats, useServer as startNats } from "../nats/kit.ts";

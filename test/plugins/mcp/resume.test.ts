@@ -1,12 +1,10 @@
-import type { Call } from "../../../core/call/call.ts";
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { type Call, GatewayError, Answer } from "propylon";
 import { afterEach, expect, it, onTestFinished } from "vitest";
-import { GatewayError } from "../../../core/kit/errors.ts";
-import { Answer } from "../../../core/call/answer.ts";
 import { Journals } from "../../../plugins/mcp/message/journal.ts";
 import type { HttpReply } from "../../../plugins/mcp/message/reply.ts";
 import { Session } from "../../../plugins/mcp/session/session.ts";

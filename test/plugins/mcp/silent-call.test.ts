@@ -1,5 +1,5 @@
+import type { Answer } from "propylon";
 import { afterEach, expect, it, vi } from "vitest";
-import type { Answer } from "../../../core/call/answer.ts";
 import { deferred } from "../../kit/deferred.ts";
 import { FakeServer, post, postModern, serve, text, type Served } from "./kit.ts";
 

@@ -1,7 +1,7 @@
 import { jetstream, type JetStreamManager } from "@nats-io/jetstream";
 import { connect, createInbox, headers, type NatsConnection } from "@nats-io/transport-node";
+import type { Opened } from "propylon/plugins/nats";
 import { describe, expect, it, onTestFinished } from "vitest";
-import type { Opened } from "../../../plugins/nats/link/linking.ts";
 import { Listening } from "../../../plugins/nats/store/listening.ts";
 import { StoreRequest } from "../../../plugins/nats/link/request.ts";
 import { Subjects } from "../../../plugins/nats/store/subjects.ts";

@@ -1,7 +1,6 @@
+import { createPrincipal, digestOf } from "propylon/kit";
 import { expect, onTestFinished } from "vitest";
-import { createPrincipal } from "../../../core/kit/principal.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import type { Gateway, GatewayConfigInput } from "../../../core/index.ts";
 import { connectClient, setupGateway, type GatewaySetup } from "../../../core/testing/index.ts";
 import oauthClient from "../../../plugins/oauth-client/index.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { Json } from "propylon";
-import { ExactNumber } from "../../../core/kit/exact-number.ts";
+import { ExactNumber } from "propylon/kit";
 import { expect, it } from "vitest";
 import { coerceArguments } from "../../../plugins/openapi/coerce.ts";
 

@@ -1,8 +1,8 @@
 import { definePlugin, GatewayError } from "propylon";
+import { digestOf } from "propylon/kit";
 import ratelimit from "propylon/plugins/ratelimit";
 import { describe, expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { createSlow, EVERYTHING, post, refusal, startOpenapi, waitForCount } from "./support.ts";
 
 /** A query sends a request through the router; without one the plain call goes around it. */

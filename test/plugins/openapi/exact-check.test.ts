@@ -1,5 +1,5 @@
+import { parseExact } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import { parseExact } from "../../../core/kit/exact-json.ts";
 import type { Json } from "../../../core/index.ts";
 import { findProblems } from "../../../plugins/openapi/check/check.ts";
 

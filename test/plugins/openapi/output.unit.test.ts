@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { ExactNumber } from "../../../core/kit/exact-number.ts";
+import { ExactNumber } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { outputItems, plainValue, type OutputItem } from "../../../plugins/openapi/call/output.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import payloads, { type PayloadInfo } from "../../../plugins/payloads/index.ts";
 import { newestOf } from "../../../plugins/payloads/store.ts";
 import { holder } from "./kit.ts";

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
+import type { StoreDriver } from "propylon/store";
 import { onTestFinished } from "vitest";
 import { openPostgres } from "../../../plugins/postgres/driver.ts";
 import { optionsSchema } from "../../../plugins/postgres/options.ts";
 import { freePort } from "../../../core/testing/index.ts";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { postgresFolder, startPostgres } from "../../fixtures/postgres/postgres.mjs";
 import type { PostgresServer } from "../../fixtures/postgres/types.ts";
 import { requirePresent } from "../../fixtures/programs.ts";

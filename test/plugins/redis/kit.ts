@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
+import type { StoreDriver } from "propylon/store";
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../core/testing/index.ts";
-import type { StoreDriver } from "../../../core/store/driver.ts";
 import { openRedis } from "../../../plugins/redis/driver.ts";
 import { optionsSchema } from "../../../plugins/redis/options.ts";
 import { hasProgram, requireProgram } from "../../fixtures/programs.ts";

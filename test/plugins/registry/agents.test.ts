@@ -1,8 +1,9 @@
 import { fileURLToPath } from "node:url";
-import { expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import agents from "../../../plugins/agents/index.ts";
 import registry from "../../../plugins/registry/index.ts";
+import { until } from "../../kit/until.ts";
 
 const SCRIPTED = fileURLToPath(
   new URL("../../fixtures/process/scripted-server.mjs", import.meta.url),
@@ -74,7 +75,7 @@ it("P036, P037: 500 requests during 20 reloads each get a whole list, of one con
   });
   for (let round = 2; round <= 21; round++) {
     const before = seen.length;
-    await vi.waitUntil(() => seen.length > before + 10, { interval: 1, timeout: 15_000 });
+    await until(() => seen.length > before + 10, 15_000);
     await gateway.apply(configOf(round));
   }
   isReloading = false;

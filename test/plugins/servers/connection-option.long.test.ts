@@ -9,11 +9,10 @@ import {
   ElicitRequestSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { createGateway, type Gateway } from "propylon";
+import { digestOf } from "propylon/kit";
 import { expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import type { Gateway } from "../../../core/gateway/gateway.ts";
-import { createGateway } from "../../../core/index.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { connectClient, connectModernClient, setupGateway } from "../../../core/testing/index.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { makeFolder } from "../../kit/folder.ts";

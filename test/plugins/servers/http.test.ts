@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
+import type { Progress } from "propylon";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Progress } from "../../../core/kit/types.ts";
 import { deferred } from "../../kit/deferred.ts";
 import { callText, makeCall, makePeer, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import {

@@ -1,8 +1,7 @@
-import { createGateway } from "../../../core/gateway/management/create.ts";
 import { pino } from "pino";
+import { Answer, type Json, createGateway } from "propylon";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseArguments } from "../../../plugins/client/call-command.ts";
-import { Answer, type Json } from "../../../core/index.ts";
 import { parseExact, writeJson } from "../../../core/kit.ts";
 import { describeAnswer } from "../../../plugins/agents/loop/outcome.ts";
 import { until } from "../../kit/until.ts";

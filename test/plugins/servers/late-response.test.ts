@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Tool } from "propylon";
 import { describe, expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
-import type { Tool } from "../../../core/kit/types.ts";
 import { callText, makeCall, makeUpstream, reached } from "./support/calls.ts";
 import { closing } from "./support/use.ts";
 

@@ -1,5 +1,5 @@
+import type { ServerEvent } from "propylon/kit";
 import { describe, expect, it } from "vitest";
-import type { ServerEvent } from "../../../core/call/server.ts";
 import { type Clock, SYSTEM_CLOCK } from "../../../plugins/servers/wire/clock.ts";
 import type { Upstream } from "../../../plugins/servers/upstream/upstream.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";

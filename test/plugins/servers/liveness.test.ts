@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { GatewayError } from "propylon";
 import { describe, expect, it } from "vitest";
-import { GatewayError } from "../../../core/kit/errors.ts";
 import type { Clock } from "../../../plugins/servers/wire/clock.ts";
 import type { Connection } from "../../../plugins/servers/connection/connection.ts";
 import { Liveness } from "../../../plugins/servers/connection/liveness.ts";

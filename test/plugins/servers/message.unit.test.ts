@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import type { Answer } from "propylon";
 import { describe, expect, it } from "vitest";
-import type { Answer } from "../../../core/call/answer.ts";
 import { findId, isNotice, nextId, readMessage } from "../../../plugins/servers/wire/message.ts";
 import { rounds } from "../../fixtures/ci.ts";
 

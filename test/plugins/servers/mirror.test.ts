@@ -1,6 +1,6 @@
 import fc from "fast-check";
+import type { Json } from "propylon";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import {
   encodeHeader,
   mirrorArguments,

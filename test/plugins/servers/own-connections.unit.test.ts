@@ -1,8 +1,7 @@
-import type { Call } from "../../../core/call/call.ts";
 import fc from "fast-check";
+import { type Call, GatewayError } from "propylon";
 import { expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
-import { GatewayError } from "../../../core/kit/errors.ts";
 import type { Connection } from "../../../plugins/servers/connection/connection.ts";
 import {
   OwnConnections,

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import fc from "fast-check";
+import { createPrincipal } from "propylon/kit";
 import { expect, it, onTestFinished } from "vitest";
 import { createGateway } from "../../../core/index.ts";
-import { createPrincipal } from "../../../core/kit/principal.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { ServerCredentials } from "../../../plugins/servers/http/personal.ts";
 

@@ -1,6 +1,6 @@
+import type { Json, Peer } from "propylon";
 import { expect, it } from "vitest";
 import { clientError } from "../../../plugins/mcp/call/asks.ts";
-import type { Json, Peer } from "../../../core/kit/types.ts";
 import { type Exchange, Pending } from "../../../plugins/servers/wire/exchange.ts";
 import { Owners, Questions } from "../../../plugins/servers/connection/questions.ts";
 

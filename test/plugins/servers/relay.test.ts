@@ -1,8 +1,6 @@
 import fc from "fast-check";
+import { Answer, GatewayError, toGatewayError, createGateway } from "propylon";
 import { expect, it } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
-import { GatewayError, toGatewayError } from "../../../core/kit/errors.ts";
-import { createGateway } from "../../../core/gateway/management/create.ts";
 import { CoalescingQueue } from "../../../plugins/servers/replicas/coalescing-queue.ts";
 import { toAnswer, toText } from "../../../plugins/servers/replicas/relay.ts";
 import { keepError, restoreError } from "../../../core/internal.ts";

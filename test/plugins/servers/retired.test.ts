@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
+import { isGatewayError } from "propylon";
 import { expect, it } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
-import { isGatewayError } from "../../../core/kit/errors.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";
 

@@ -1,8 +1,6 @@
 import fc from "fast-check";
+import { Answer, type Json, GatewayError, isGatewayError } from "propylon";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Answer } from "../../../core/call/answer.ts";
-import type { Json } from "../../../core/kit/types.ts";
-import { GatewayError, isGatewayError } from "../../../core/kit/errors.ts";
 import { ServerTask, type TaskLink } from "../../../plugins/servers/connection/server-task.ts";
 import { makeCall, makePeer } from "./support/calls.ts";
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
+import type { Progress } from "propylon";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import type { Progress } from "../../../core/kit/types.ts";
 import { callText, makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { type Running, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";

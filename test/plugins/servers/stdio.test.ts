@@ -1,10 +1,10 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
+import { GatewayError, type Progress } from "propylon";
 import { describe, expect, it } from "vitest";
-import { GatewayError, toRpcError } from "../../../core/kit/errors.ts";
+import { toRpcError } from "../../../core/kit/errors.ts";
 import { createPrincipal } from "../../../core/kit.ts";
-import type { Progress } from "../../../core/kit/types.ts";
 import type { Upstream } from "../../../plugins/servers/upstream/upstream.ts";
 import { isAlive } from "../../fixtures/processes.ts";
 import { longestTurn } from "../../fixtures/turns.ts";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
+import type { ServerEvent } from "propylon/kit";
 import { expect, it } from "vitest";
-import type { ServerEvent } from "../../../core/call/server.ts";
 import { makeUpstream, nextEvent, reached } from "./support/calls.ts";
 import { rpc, serveHttp } from "./support/servers.ts";
 import { closing } from "./support/use.ts";

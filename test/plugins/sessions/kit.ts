@@ -1,5 +1,5 @@
+import { digestOf } from "propylon/kit";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import type { AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";

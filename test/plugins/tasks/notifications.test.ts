@@ -1,7 +1,6 @@
-import { Answer } from "propylon";
+import { Answer, type Json } from "propylon";
 import metrics from "propylon/plugins/metrics";
 import { expect, it } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../kit/until.ts";
 import { KNOWS, startTasks } from "./support.ts";

@@ -1,5 +1,5 @@
+import type { Json } from "propylon";
 import { describe, expect, it } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../kit/until.ts";
 import { KNOWS, startTasks } from "./support.ts";

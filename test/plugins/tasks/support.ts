@@ -1,8 +1,8 @@
 import { Answer, definePlugin, type GatewayConfigInput, type Json } from "propylon";
+import { digestOf } from "propylon/kit";
 import { readTypedEvents } from "../../../core/kit/events.ts";
 import { type PluginEntry, setupGateway } from "propylon/testing";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import openapi from "../../../plugins/openapi/index.ts";
 import tasks, { Tasks, type TaskService } from "../../../plugins/tasks/index.ts";
 import { modernMeta, postModern } from "../mcp/kit.ts";

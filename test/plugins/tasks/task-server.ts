@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Json } from "propylon";
 import { onTestFinished } from "vitest";
-import type { Json } from "../../../core/kit/types.ts";
 import { rpc, serveHttp } from "../servers/support/servers.ts";
 
 /** What a server was asked. */

@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { freePort } from "../../../core/testing/index.ts";
 import events from "../../../plugins/events/index.ts";
 import postgres from "../../../plugins/postgres/index.ts";

@@ -1,8 +1,8 @@
+import { digestOf } from "propylon/kit";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { sql } from "kysely";
 import { freePort } from "../../../core/testing/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import postgres from "../../../plugins/postgres/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { startPostgres } from "../../fixtures/postgres/postgres.mjs";
@@ -109,10 +109,7 @@ describe("several gateways of one database", () => {
       await sql`UPDATE ${table("token")} SET active = 0`.execute(trx);
     });
     for (const { sees } of [first, second!]) {
-      await vi.waitFor(async () => expect(await sees(jwt)).toEqual([]), {
-        timeout: PATIENCE * 1_000,
-        interval: 20,
-      });
+      await expect.poll(() => sees(jwt), { timeout: PATIENCE * 1_000 }).toEqual([]);
       expect(await sees(opaque)).toBe(INVALID);
     }
   });
@@ -121,10 +118,7 @@ describe("several gateways of one database", () => {
     const [first] = await startAll(1);
     const { jwt } = await populate(first.issuer);
     await sql`TRUNCATE ${sql.table("team_workspace")}`.execute(first.issuer.directory.db);
-    await vi.waitFor(async () => expect(await first.sees(jwt)).toEqual([]), {
-      timeout: PATIENCE * 1_000,
-      interval: 20,
-    });
+    await expect.poll(() => first.sees(jwt), { timeout: PATIENCE * 1_000 }).toEqual([]);
   });
 });
 
@@ -139,10 +133,9 @@ describe("while the database is away", () => {
     expect(await first.sees(jwt)).toEqual(["lib-a", "lib-b"]);
     const begin = performance.now();
     await away.kill();
-    await vi.waitFor(
-      async () => expect(await first.sees(jwt)).toMatch(/^503 It cannot be checked now/),
-      { timeout: PATIENCE * 5_000, interval: 50 },
-    );
+    await expect
+      .poll(() => first.sees(jwt), { timeout: PATIENCE * 5_000 })
+      .toMatch(/^503 It cannot be checked now/);
     expect(performance.now() - begin).toBeLessThan(PATIENCE * 3_500);
     expect(await first.sees(opaque)).toMatch(/^503/);
     expect(await first.sees(await forge(turnClaims()))).toMatch(/^503/);
@@ -150,10 +143,9 @@ describe("while the database is away", () => {
     const ready = await fetch(`${first.url}/readyz`);
     expect(ready.status).toBe(503);
     await away.start();
-    await vi.waitFor(async () => expect(await first.sees(jwt)).toEqual(["lib-a", "lib-b"]), {
-      timeout: PATIENCE * 10_000,
-      interval: 100,
-    });
+    await expect
+      .poll(() => first.sees(jwt), { timeout: PATIENCE * 10_000 })
+      .toEqual(["lib-a", "lib-b"]);
   });
 
   it("the same holds for a database that is there and gives no answer", async () => {
@@ -161,14 +153,10 @@ describe("while the database is away", () => {
     const [first] = await startAll(1, away.url);
     const { jwt } = await populate(first.issuer);
     away.freeze();
-    await vi.waitFor(async () => expect(await first.sees(jwt)).toMatch(/^503/), {
-      timeout: PATIENCE * 5_000,
-      interval: 50,
-    });
+    await expect.poll(() => first.sees(jwt), { timeout: PATIENCE * 5_000 }).toMatch(/^503/);
     away.thaw();
-    await vi.waitFor(async () => expect(await first.sees(jwt)).toEqual(["lib-a", "lib-b"]), {
-      timeout: PATIENCE * 10_000,
-      interval: 100,
-    });
+    await expect
+      .poll(() => first.sees(jwt), { timeout: PATIENCE * 10_000 })
+      .toEqual(["lib-a", "lib-b"]);
   });
 });

@@ -3,17 +3,16 @@ import { join } from "node:path";
 import { decodeJwt, decodeProtectedHeader, SignJWT, UnsecuredJWT } from "jose";
 import { sql } from "kysely";
 import { pino } from "pino";
+import { createPrincipal, digestOf } from "propylon/kit";
 import { describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import { CLOCK_TOLERANCE_S } from "../../../plugins/keys/index.ts";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import teamAuth, { Libraries } from "../../../plugins/team-auth/index.ts";
 import { Accounts } from "../../../plugins/access/index.ts";
 import { REASONS } from "../../../plugins/team-auth/refusals.ts";
 import sqlite from "../../../plugins/sqlite/index.ts";
 import { definePlugin, type Principal } from "../../../core/index.ts";
-import { createPrincipal } from "../../../core/kit.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import { ADMIN, KOTTOS } from "./kit.ts";
@@ -404,10 +403,7 @@ describe("changes by hand", () => {
     const { db } = issuer.directory;
     await sql`DELETE FROM ${sql.table("team_workspace")}`.execute(db);
     await sql`UPDATE ${sql.table("user")} SET active = 0`.execute(db);
-    await vi.waitFor(async () => expect(await sees(jwt)).toEqual([]), {
-      timeout: PATIENCE * 1_000,
-      interval: 20,
-    });
+    await expect.poll(() => sees(jwt), { timeout: PATIENCE * 1_000 }).toEqual([]);
     expect(await sees(opaque)).toBe("401 User account is disabled.");
   });
 
@@ -418,10 +414,7 @@ describe("changes by hand", () => {
     await sql`UPDATE ${sql.table("team")} SET active_jti = NULL`.execute(db);
     await sql`DELETE FROM ${sql.table("change")}`.execute(db);
     await sql`UPDATE ${sql.table("meta")} SET value = 2 WHERE name = 'epoch'`.execute(db);
-    await vi.waitFor(async () => expect(await sees(jwt)).toBe(INVALID), {
-      timeout: PATIENCE * 1_000,
-      interval: 20,
-    });
+    await expect.poll(() => sees(jwt), { timeout: PATIENCE * 1_000 }).toBe(INVALID);
   });
 });
 

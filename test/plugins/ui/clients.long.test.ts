@@ -1,6 +1,6 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { propylon } from "../../core/cli/propylon.ts";
 import { FULL, openPage, runCopied, startGateway } from "./kit.ts";

@@ -1,7 +1,7 @@
 import type { BrowserContextOptions } from "playwright-core";
+import { digestOf } from "propylon/kit";
 import { expect } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import { until } from "../../kit/until.ts";
 import { fakeUpstream, type FakeUpstream } from "../../../core/testing/index.ts";

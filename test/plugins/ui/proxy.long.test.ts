@@ -1,7 +1,7 @@
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { definePlugin } from "../../../core/index.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { Sessions } from "../../../plugins/sessions/service.ts";
 import { printLink } from "../../../plugins/sessions/link.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { fileStore, SECRET_KEY } from "../team-auth/gateway-kit.ts";
 import { openPage } from "./kit.ts";
 import { openView, problemsInAllLooks } from "./looks.ts";

@@ -1,8 +1,8 @@
+import { digestOf } from "propylon/kit";
 import { collectWarnings } from "../../../core/gateway/management/warnings.ts";
 import { writeFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { Sessions } from "../../../plugins/sessions/service.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
+import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import { fakeUpstream } from "../../../core/testing/index.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { deferred } from "../../kit/deferred.ts";

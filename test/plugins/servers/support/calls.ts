@@ -1,10 +1,8 @@
-import type { Call } from "../../../../core/call/call.ts";
-import { createPrincipal } from "../../../../core/kit.ts";
+import type { Call, Server, ServerState, Json, Peer } from "propylon";
+import { createPrincipal, type ServerEvent } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import { pino } from "pino";
 import { ownOptions } from "../../../../core/config/config.ts";
-import type { Server, ServerEvent, ServerState } from "../../../../core/call/server.ts";
-import type { Json, Peer } from "../../../../core/kit/types.ts";
 import type { UpstreamConfig } from "../../../../plugins/servers/connection/dial.ts";
 import { httpServerSchema, stdioServerSchema } from "../../../../plugins/servers/entry.ts";
 import { Upstream, type UpstreamOptions } from "../../../../plugins/servers/upstream/upstream.ts";
