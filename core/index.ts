@@ -42,7 +42,7 @@ export type {
 } from "./plugin/route.ts";
 
 // What administers a plugin
-export { operation } from "./http/operation.ts";
+export { operation } from "./http/operation-route.ts";
 export type { Operation } from "./plugin/operation.ts";
 
 // Servers and what they list

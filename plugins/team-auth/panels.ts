@@ -5,6 +5,7 @@ import { PAGES } from "./operations/page-operations.ts";
 import { ACCOUNTS, KEYS, TEAMS } from "./operations/team-operations.ts";
 import { TOKENS } from "./operations/token-operations.ts";
 import { LIBRARIES, MEMBERSHIPS, USERS } from "./operations/user-operations.ts";
+import { librariesSchema } from "./tables/fields.ts";
 
 type Table = Extract<NonNullable<Panel["view"]>, { table: unknown }>["table"];
 type Route = Table["from"];
@@ -216,7 +217,7 @@ const tokens = page("tokens", PAGES.tokens, {
       ...by(TOKENS.scope),
       ...hits("token scope"),
       ...ON_ID,
-      input: z.strictObject({ libraries: z.array(z.string()) }),
+      input: z.strictObject({ libraries: librariesSchema }),
       choices: { libraries: { from: routeOf(PAGES.scopes), values: "/libraries" } },
     },
     {
