@@ -25,11 +25,24 @@ export const displayNameSchema = z
   .max(200)
   .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u, "must be one line without control characters");
 
-const registrationSchema = z
+/** What registers an instance, as its form asks for it, too. */
+export const registrationSchema = z
   .strictObject({
-    registry_url: z.string().min(1).max(MAX_URL).optional(),
-    name: displayNameSchema.optional(),
-    host_key: hostKeySchema.optional(),
+    registry_url: z.string().min(1).max(MAX_URL).optional().meta({
+      title: "Registry",
+      description:
+        "Where the host is, such as http://10.1.0.7:23030. Without it: a team without agents, which needs a name.",
+    }),
+    name: displayNameSchema.optional().meta({
+      title: "Name",
+      description: "How the team is called. Default: the name of its host.",
+    }),
+    host_key: hostKeySchema.optional().meta({
+      title: "Key of the host",
+      format: "password",
+      description:
+        "What the host wants as a bearer token, such as the GATEWAY_KEY of the template agent-team. It is kept sealed.",
+    }),
   })
   .refine(({ registry_url: url, name }) => url !== undefined || name !== undefined, {
     message: "name is required without registry_url",

@@ -1,12 +1,9 @@
 import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
-import { z } from "zod";
 import { chat } from "#console/panels";
-import { hostKeySchema } from "./agents/host-keys.ts";
-import { displayNameSchema } from "./instance-routes.ts";
+import { registrationSchema } from "./instance-routes.ts";
 import type { ConsoleOptions } from "./options.ts";
-import { MAX_URL } from "./registry/registry-reader.ts";
-import { workspaceIdSchema } from "./workspace-routes.ts";
+import { creationSchema } from "./workspace-routes.ts";
 
 type Gateway = Pick<PluginContext<ConsoleOptions>, "add" | "config">;
 
@@ -100,23 +97,7 @@ function registerNewInstance(gateway: Gateway): void {
     view: {
       form: {
         route: "POST /api/v1/instances",
-        input: z.strictObject({
-          registry_url: z.string().min(1).max(MAX_URL).optional().meta({
-            title: "Registry",
-            description:
-              "Where the host is, such as http://10.1.0.7:23030. Without it: a team without agents, which needs a name.",
-          }),
-          name: displayNameSchema.optional().meta({
-            title: "Name",
-            description: "How the team is called. Default: the name of its host.",
-          }),
-          host_key: hostKeySchema.optional().meta({
-            title: "Key of the host",
-            format: "password",
-            description:
-              "What the host wants as a bearer token, such as the GATEWAY_KEY of the template agent-team. It is kept sealed.",
-          }),
-        }),
+        input: registrationSchema,
         submit: "Register",
       },
     },
@@ -164,13 +145,8 @@ function registerNewWorkspace(gateway: Gateway): void {
     view: {
       form: {
         route: "POST /api/v1/workspaces",
-        input: z.strictObject({
-          name: displayNameSchema.meta({ title: "Name", description: "How people call it." }),
-          id: workspaceIdSchema.optional().meta({
-            title: "Id",
-            description: "How other systems call it, such as ws_work. Default: one is made up.",
-          }),
-        }),
+        // A form begins with what it needs.
+        input: creationSchema.pick({ name: true, id: true }),
         submit: "Create",
       },
     },

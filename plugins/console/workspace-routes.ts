@@ -14,14 +14,13 @@ const CHANGE = { access: "operator", mutates: true } as const;
 const PATH = "/api/v1/workspaces";
 const ID = /^[\w.:-]{1,64}$/;
 
-/** Id of a workspace, which other systems may have made. */
-export const workspaceIdSchema = z
-  .string()
-  .regex(ID, "must be 1 to 64 letters, digits, _, -, . and :");
-
-const creationSchema = z.strictObject({
-  id: workspaceIdSchema.optional(),
-  name: displayNameSchema,
+/** What makes a workspace, as its form asks for it, too. Other systems may have made the id. */
+export const creationSchema = z.strictObject({
+  id: z.string().regex(ID, "must be 1 to 64 letters, digits, _, -, . and :").optional().meta({
+    title: "Id",
+    description: "How other systems call it, such as ws_work. Default: one is made up.",
+  }),
+  name: displayNameSchema.meta({ title: "Name", description: "How people call it." }),
 });
 const teamsSchema = z.strictObject({ teams: z.array(z.uuid()).max(1_000) });
 

@@ -1,6 +1,7 @@
 import { Panels } from "propylon/panels";
 import type { PluginContext } from "propylon";
 import { z } from "zod";
+import { bodySchemas } from "./schemas.ts";
 
 /** Agents in a web interface: those that there are, and a new one. */
 export function registerPanels(gateway: Pick<PluginContext, "add">): void {
@@ -40,7 +41,7 @@ export function registerPanels(gateway: Pick<PluginContext, "add">): void {
             route: "POST /api/agents/:id/complete",
             params: { id: "/agent_id" },
             when: { "/status": ["ready", "running"] },
-            input: z.strictObject({ summary: z.string(), payload: z.string().optional() }),
+            input: bodySchemas.complete,
           },
           {
             label: "Delete",
@@ -62,9 +63,7 @@ export function registerPanels(gateway: Pick<PluginContext, "add">): void {
     view: {
       form: {
         route: "POST /api/agents",
-        input: z.strictObject({
-          contract: z.string().min(1).describe("What the agent is to do."),
-          agent: z.string().optional().describe("Which agent does it; default: the first."),
+        input: bodySchemas.create.extend({
           start: z.boolean().default(true).describe("Whether it starts at once."),
         }),
         submit: "Make it",

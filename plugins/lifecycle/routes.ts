@@ -7,20 +7,12 @@ import type { Lifecycle } from "./lifecycle.ts";
 import type { LifecycleOptions } from "./options.ts";
 import { endingOf, NOT_FOUND, startedOf, agentStatusOf } from "./run/report.ts";
 import { registerPanels } from "./panels.ts";
+import { bodySchemas } from "./schemas.ts";
 import { chosen, targetOf } from "./tools.ts";
 
 const READ = { access: "caller", mutates: false } as const;
 const CHANGE = { access: "caller", mutates: true } as const;
 
-const requestSchema = z.strictObject({
-  contract: z.string().min(1),
-  agent: z.string().optional(),
-  start: z.boolean().default(false),
-});
-const completionSchema = z.strictObject({
-  summary: z.string(),
-  payload: z.string().optional(),
-});
 const querySchema = z.strictObject({
   status: z.enum(["ready", "running", "stopped", "completed"]).optional(),
   limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
@@ -41,7 +33,7 @@ export function registerRoutes(
 /** Routes of the agents together: a new one, and the list. */
 function registerAll(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifecycle): void {
   gateway.route("POST", "/api/agents", CHANGE, async (event) => {
-    const { contract, agent: name, start } = await readJson(event, requestSchema);
+    const { contract, agent: name, start } = await readJson(event, bodySchemas.create);
     const key = checkInput(event.req.headers.get("idempotency-key") ?? undefined, keySchema);
     const owner = event.context.principal;
     const agent = lifecycle.create({
@@ -107,7 +99,7 @@ function registerEnds(gateway: PluginContext<LifecycleOptions>, lifecycle: Lifec
   });
   gateway.route("POST", "/api/agents/:id/complete", CHANGE, async (event) => {
     const agent = found(lifecycle, event);
-    const { summary, payload } = await readJson(event, completionSchema);
+    const { summary, payload } = await readJson(event, bodySchemas.complete);
     return endingOf(agent, !(await lifecycle.complete(agent, summary, payload)));
   });
 }

@@ -17,22 +17,29 @@ export const appendSchema = z.object({ agent_id: agentId, payload });
 /** What a completion says. */
 export type CompletionInput = { agent_id: string; summary: string; payload?: string | undefined };
 
+const completeWithPayload = z.object({ agent_id: agentId, summary, payload: payload.optional() });
+const complete = completeWithPayload.omit({ payload: true });
+
 /** Arguments of agent_complete. */
 export function completeSchema(hasPayloads: boolean): z.ZodType<CompletionInput> {
-  return hasPayloads
-    ? z.object({ agent_id: agentId, summary, payload: payload.optional() })
-    : z.object({ agent_id: agentId, summary });
+  return hasPayloads ? completeWithPayload : complete;
 }
 
 /** The same for the agent itself, which is known anyway. */
 export const ownSchemas = {
-  append: z.object({ agent_id: agentId.optional(), payload }),
-  complete: z.object({ agent_id: agentId.optional(), summary }),
-  completeWithPayload: z.object({
-    agent_id: agentId.optional(),
-    summary,
-    payload: payload.optional(),
+  append: appendSchema.partial({ agent_id: true }),
+  complete: complete.partial({ agent_id: true }),
+  completeWithPayload: completeWithPayload.partial({ agent_id: true }),
+};
+
+/** What routes take, and forms ask for. */
+export const bodySchemas = {
+  create: z.strictObject({
+    contract: z.string().min(1).describe("What the agent is to do."),
+    agent: z.string().optional().describe("Which agent does it; default: the first."),
+    start: z.boolean().default(false),
   }),
+  complete: z.strictObject({ summary: z.string(), payload: z.string().optional() }),
 };
 
 /** Arguments of agent_status: answered at once, so there is a bound. */

@@ -23,11 +23,9 @@ export interface Contracts {
  */
 export function ownTools(contracts: Contracts, agent: ManagedAgent): readonly RunTool[] {
   const hasPayloads = contracts.dependencies.payloads !== undefined;
-  const completion: z.ZodType<{
-    agent_id?: string | undefined;
-    summary: string;
-    payload?: string | undefined;
-  }> = hasPayloads ? ownSchemas.completeWithPayload : ownSchemas.complete;
+  const completion: z.ZodType<z.output<typeof ownSchemas.completeWithPayload>> = hasPayloads
+    ? ownSchemas.completeWithPayload
+    : ownSchemas.complete;
   const complete: RunTool = {
     name: "agent_complete",
     description: "Completes your contract. Nothing you do afterwards counts.",
