@@ -60,8 +60,6 @@ const REACH = join(CACHE, "mutants-reach.json");
 /** A mutant may take this many times what its tests take without it, and as long on top of it. */
 const PATIENCE = 4;
 const EXTRA_MS = 45_000;
-/** Tests that take longer than this in all are not tried: what the first of them do not see counts as not seen. */
-const MOST_MS = 120_000;
 
 setPriority(15);
 const pluginOf = (file) => file.split("/")[1];
@@ -139,11 +137,7 @@ async function lookAt(lane, file, folder) {
 function testsFor({ name, file }, reach) {
   const rank = (test) =>
     (test.file.startsWith(`test/plugins/${pluginOf(file)}/`) ? 0 : 1e9) + test.ms;
-  const all = reach.filter(({ names }) => names.includes(name));
-  let sum = 0;
-  return all
-    .toSorted((a, b) => rank(a) - rank(b))
-    .filter(({ ms }, at) => (sum += ms) <= MOST_MS || at === 0);
+  return reach.filter(({ names }) => names.includes(name)).toSorted((a, b) => rank(a) - rank(b));
 }
 
 async function judge(lane, mutant, reach) {
