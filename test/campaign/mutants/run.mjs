@@ -106,11 +106,15 @@ const readIf = (file) => (existsSync(file) ? JSON.parse(readFileSync(file, "utf8
 const digestOf = (file) => createHash("sha256").update(textOf(file)).digest("hex");
 
 /** Which mutants each test file reaches, and how long it takes. What fails without a mutant is left out. */
-async function reachOf(lanes, files, folder) {
+async function reachOf(lanes, digests, folder) {
+  const files = [...digests.keys()];
   const known = process.env.MUTANTS_AGAIN ? readIf(REACH) : {};
-  const left = files.filter((file) => known[file]?.digest !== digestOf(file));
+  const left = files.filter((file) => known[file]?.digest !== digests.get(file));
   await spread(lanes, left, async (lane, file) => {
-    known[file] = { digest: digestOf(file), ...(await lookAt(lane, file, join(folder, "reach"))) };
+    known[file] = {
+      digest: digests.get(file),
+      ...(await lookAt(lane, file, join(folder, "reach"))),
+    };
     mkdirSync(CACHE, { recursive: true });
     writeFileSync(REACH, JSON.stringify(known));
   });
@@ -173,8 +177,8 @@ async function passes(lane, files, usual) {
   return !isLate && errors.length === 0;
 }
 
-async function campaign(lanes, folder, mutants) {
-  const reach = await reachOf(lanes, testsOf(), folder);
+async function campaign(lanes, folder, digests) {
+  const reach = await reachOf(lanes, digests, folder);
   const results = process.env.MUTANTS_AGAIN ? readIf(LAST) : {};
   let done = 0;
   await spread(lanes, mutants, async (lane, mutant) => {
@@ -200,8 +204,10 @@ process.once("exit", () => {
   rmSync(folder, { recursive: true, force: true });
 });
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+// Of what is copied: somebody may go on writing.
+const digests = new Map(testsOf().map((file) => [file, digestOf(file)]));
 copyTo(folders, mutants);
-const results = await campaign(lanes, folder, mutants);
+const results = await campaign(lanes, folder, digests);
 const of = (state) => results.filter((result) => result.state === state);
 for (const { name, by } of of("survived")) console.log(`survived: ${name} (${by})`);
 console.log(
