@@ -289,6 +289,18 @@ describe("the explanation", () => {
     expect(printed[1]).toMatch(/^key:ci may not call one\/find\n[^]*role {7}fail/);
   });
 
+  it("is read like the keys that servers check with: neither stands in the audit", async () => {
+    const { gateway } = await withRules([], [ROOT]);
+    const routes = gateway
+      .describe()
+      .routes.filter(({ plugin }) => plugin === "access")
+      .map(({ path, mutates }) => [path, mutates]);
+    expect(routes).toEqual([
+      ["/_meta/access/explain", false],
+      ["/.well-known/propylon/jwks.json", false],
+    ]);
+  });
+
   it("knows the one key of auth.apiKey by its name, and no other key for it", async () => {
     const { get } = await withRules([], [ROOT], {
       plugins: [house("one", SERVERS.one)],

@@ -126,28 +126,53 @@ it("the document of the gateway as a client is for those who have its address, a
   expect((await fetch(`${inside}/oauth-client/clients/${login}`)).status).toBe(404);
 });
 
-it("a call waits ten minutes for its person, and then says that nobody logged in", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
-  onTestFinished(() => void vi.useRealTimers());
+/** A call whose client shows its person a page. */
+function setupAsking() {
   const store = new GatewayStore(new MemoryDriver(), pino({ level: "silent" })).scope("tests");
   const seal = new Fernet(["a key of the tests, long enough for it"]);
   const tickets = new Vault(store, "tickets", { seal, schema: ticketSchema });
   const asking = new Asking({ tickets, urlOf: (ticket) => `https://gateway.example/${ticket}` });
   const told: string[] = [];
+  const shown: string[] = [];
   const call = {
     method: "tools/call",
     principal: createPrincipal({ kind: "user", id: "ada", roles: new Set(["caller"]) }),
     signal: new AbortController().signal,
     peer: {
       capabilities: { elicitation: { url: {} } },
-      ask: async () => ({ action: "accept" }),
+      ask: async (_method: string, { elicitationId }: { elicitationId: string }) => {
+        shown.push(elicitationId);
+        return { action: "accept" };
+      },
       tell: (method: string) => void told.push(method),
     },
   } as unknown as Call;
+  const ask = () => asking.ask(call, "guarded", new GatewayError("forbidden", "Connect first."));
+  return { asking, ask, told, shown };
+}
+
+it("a call goes on when its person has logged in, and ends with the reason where that failed", async () => {
+  const { asking, ask, told, shown } = setupAsking();
+  const [one, two] = [ask(), ask()];
+  await expect.poll(() => shown.length).toBe(2);
+  // Of one principal at one server: the same login.
+  expect(shown[0]).toBe(shown[1]);
+  asking.ended(shown[0]!, { isDone: true });
+  expect(await Promise.all([one, two])).toEqual([undefined, undefined]);
+  expect(told).toEqual(Array.from({ length: 2 }, () => "notifications/elicitation/complete"));
+  const failed = ask().catch((error: Error) => error.message);
+  await expect.poll(() => shown.length).toBe(3);
+  expect(shown[2]).not.toBe(shown[0]);
+  asking.ended(shown[2]!, { isDone: false, reason: "The person said no." });
+  expect(await failed).toBe("The person said no.");
+});
+
+it("a call waits ten minutes for its person, and then says that nobody logged in", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { ask, told } = setupAsking();
   const ended = vi.fn<(message: string) => void>();
-  const asked = asking
-    .ask(call, "guarded", new GatewayError("forbidden", "Connect first."))
-    .catch((error: Error) => ended(error.message));
+  const asked = ask().catch((error: Error) => ended(error.message));
   await vi.advanceTimersByTimeAsync(599_000);
   expect(ended).not.toHaveBeenCalled();
   await vi.advanceTimersByTimeAsync(1_000);

@@ -63,13 +63,16 @@ describe("a task that is none", () => {
     await until(async () => (await bus.manager.streams.info("AGENT_TASKS")).state.messages === 0);
   });
 
-  it.each([400, 415, 422])("is given up at once when the runtime answers %i", async (status) => {
-    const { bus, queue, runtime } = await start({ "/": (_, res) => sendJson(res, {}, status) });
-    await queue.submit(user("a", { taskId: "t" }));
-    expect((await queue.result("t", { wait: 10_000 }))?.task.status.state).toBe("failed");
-    expect((await deadLetter(bus)).header("Dead-Reason")).toBe("refused");
-    expect(runtime.tasks).toHaveLength(1);
-  });
+  it.each([400, 413, 415, 422])(
+    "is given up at once when the runtime answers %i",
+    async (status) => {
+      const { bus, queue, runtime } = await start({ "/": (_, res) => sendJson(res, {}, status) });
+      await queue.submit(user("a", { taskId: "t" }));
+      expect((await queue.result("t", { wait: 10_000 }))?.task.status.state).toBe("failed");
+      expect((await deadLetter(bus)).header("Dead-Reason")).toBe("refused");
+      expect(runtime.tasks).toHaveLength(1);
+    },
+  );
 
   it.each<[string, (id: string) => unknown]>([
     ["text", () => "no json"],
