@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { operationCommands } from "../../core/cli/operation-command.ts";
+import { operationCommands } from "propylon/cli";
 import { formSchema } from "../../core/plugin/operation.ts";
 import { definePlugin, operation, type Operation } from "../../core/index.ts";
 import { setupGateway } from "../../core/testing/index.ts";

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { z } from "zod";
-import { operationCommands } from "../../../core/cli/operation-command.ts";
+import { operationCommands } from "propylon/cli";
 import { definePlugin, durationSchema, operation } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 
