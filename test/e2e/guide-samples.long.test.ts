@@ -53,11 +53,13 @@ function withTestNames(text: string): string {
 }
 
 const CONFIG = `store: sqlite:./data/gateway.db
+management: { mutations: true }
 rooms: { guard: welcome }
 plugins:
   ./plugins/greeter.ts: {}
   ./plugins/rooms.ts: {}
   ./plugins/signature.ts: {}
+  ./plugins/lending.ts: {}
   ./plugins/notes.ts: {}
   ./plugins/shelves.ts: {}
   ./plugins/visits.ts: {}
@@ -118,6 +120,10 @@ describe("the samples of the guide for plugin authors", () => {
     ]);
     const filled = await fetch(`${url}/shelves/top`, { method: "POST" });
     expect([filled.status, await filled.json()]).toEqual([200, { ok: true }]);
+    const lent = ["book", "lend", "The Castle", "Ada", "--days", "7", "--target", url, "--json"];
+    const { code, stdout, stderr } = await propylon(lent, { cwd: folder });
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(stdout)).toEqual({ book: "The Castle", reader: "Ada", days: 7 });
   });
 
   it("newcomer 3: its tests pass", () => {
