@@ -103,8 +103,11 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   async cancel(task: OwnTask): Promise<void> {
-    // Its end may be about to be written.
-    if (task.ending) await this.save(task);
+    // Its end may be about to be written, for as long as the store is away: this write tells that at once.
+    while (task.ending) {
+      await this.save(task);
+      await task.ending;
+    }
     if (task.isOver) return;
     const endedAt = new Date().toISOString();
     await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
@@ -125,10 +128,10 @@ export class OwnTasks implements TaskTable, TaskHome {
     if (task.isOver || !this.#memory.has(task)) return;
     const final = this.#fitting(task, given);
     try {
-      await task.endBy(async () => {
-        if (this.#records.isKept) await this.save(task, persists);
+      const write = () => (this.#records.isKept ? this.save(task, persists) : undefined);
+      await task.endWith(final, write, () => {
         if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
-      }, final);
+      });
     } catch (error) {
       if (!isGatewayError(error) || error.code !== "exists") throw error;
       await this.#yield(task);
