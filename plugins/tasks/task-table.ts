@@ -56,9 +56,13 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async load(): Promise<void> {
     if (this.#isLoaded || !this.#records.isKept) return;
-    for (const record of (await this.#records.load()).toSorted(byEnd)) this.#restore(record);
+    this.#takeIn(await this.#records.load());
     this.#isLoaded = true;
-    this.#memory.trim();
+  }
+
+  /** Takes in what replicas left that are gone. */
+  async takeOver(): Promise<void> {
+    if (this.#isLoaded) await this.#records.takeOver(async (found) => this.#takeIn(found));
   }
 
   async begin(request: TaskRequest): Promise<OwnTask> {
@@ -173,6 +177,12 @@ export class OwnTasks implements TaskTable, TaskHome {
     this.save(task, true).catch(() => {});
   }
 
+  #takeIn(found: readonly OwnTaskRecord[]): void {
+    for (const record of found.toSorted(byEnd))
+      if (!this.#memory.get(record.id)) this.#restore(record);
+    this.#memory.trim();
+  }
+
   #restore(record: OwnTaskRecord): OwnTask {
     const task = new OwnTask(this, record);
     this.#memory.add(task);
@@ -192,7 +202,10 @@ export class OwnTasks implements TaskTable, TaskHome {
     const entry = await this.#records.kv.get(task.id);
     if (entry && !this.#records.isUnderWay(entry.value))
       this.#memory.settle(task, finalOf(entry.value));
-    else this.#memory.forget(task, false);
+    else {
+      this.#memory.forget(task, false);
+      this.#records.forget(task);
+    }
   }
 
   /** A task that is not here, as another replica tells of it, or as it was stored last. */
