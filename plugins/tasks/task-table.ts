@@ -137,8 +137,7 @@ export class OwnTasks implements TaskTable, TaskHome {
         if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
       });
     } catch (error) {
-      if (!isGatewayError(error) || error.code !== "exists") throw error;
-      await this.#yield(task);
+      await this.#yield(task, error);
     }
   }
 
@@ -174,7 +173,7 @@ export class OwnTasks implements TaskTable, TaskHome {
   #interrupt(task: OwnTask): void {
     const endedAt = new Date().toISOString();
     this.#memory.settle(task, { state: "failed", endedAt, end: interrupted() });
-    this.save(task, true).catch(() => {});
+    this.#claim(task);
   }
 
   #takeIn(found: readonly OwnTaskRecord[]): void {
@@ -191,14 +190,22 @@ export class OwnTasks implements TaskTable, TaskHome {
       this.#interrupt(task);
       return task;
     }
-    this.save(task, true).catch(() => {});
+    this.#claim(task);
     if (this.#run) this.#run(task);
     else this.#resting.add(task);
     return task;
   }
 
+  /** Of several replicas that take over a task one goes on with it. */
+  #claim(task: OwnTask): void {
+    this.save(task, true)
+      .catch((error: unknown) => this.#yield(task, error).then(() => task.rest()))
+      .catch(() => {});
+  }
+
   /** Another replica took this one for lost and has told the task's end: that counts. */
-  async #yield(task: OwnTask): Promise<void> {
+  async #yield(task: OwnTask, error: unknown): Promise<void> {
+    if (!isGatewayError(error) || error.code !== "exists") throw error;
     const entry = await this.#records.kv.get(task.id);
     if (entry && !this.#records.isUnderWay(entry.value))
       this.#memory.settle(task, finalOf(entry.value));

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { definePlugin, isGatewayError } from "propylon";
 import { createPrincipal } from "propylon/kit";
 import { setupGateway } from "propylon/testing";
-import tasks, { type TaskHandle, Tasks, type TaskService } from "../../../plugins/tasks/index.ts";
+import tasks, { type TaskHandle, Tasks, type TaskService } from "propylon/plugins/tasks";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../kit/until.ts";
 

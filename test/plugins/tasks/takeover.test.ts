@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from "vitest";
-import { Answer, definePlugin } from "propylon";
+import { Answer, type Call, definePlugin, type GatewayError } from "propylon";
 import { createPrincipal } from "propylon/kit";
 import { Store } from "propylon/store";
 import { setupGateway } from "propylon/testing";
-import type { TaskLimits } from "../../../plugins/tasks/index.ts";
+import type { TaskLimits, TaskOrigin } from "propylon/plugins/tasks";
 import { TaskRegistry } from "../../../plugins/tasks/tasks.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { until } from "../../kit/until.ts";
@@ -40,8 +40,8 @@ async function startReplica(kept: KeptStore, limits: Partial<TaskLimits> = {}) {
   onTestFinished(() => registry.close());
   const table = registry.open("mcp", { ...LIMITS, ...limits });
   await table.load();
-  const begin = () =>
-    table.begin({ server: "server", name: "tool", principal: ALICE, cancel() {} });
+  const begin = (origin?: TaskOrigin) =>
+    table.begin({ server: "server", name: "tool", principal: ALICE, origin, cancel() {} });
   return { registry, table, begin };
 }
 
@@ -111,3 +111,51 @@ it("a task of a replica that joins while what is left is read stays with it", as
   await task.finish(Answer.result({ content: [] }));
   expect(await stored(kept, task.id)).toContain('"completed"');
 });
+
+it("of two replicas that take over a task of a server one goes on with it", async () => {
+  const kept = new KeptStore({ shared: true });
+  const dead = await startReplica(kept);
+  const [slow, fast] = [await startReplica(kept), await startReplica(kept)];
+  const [slowRuns, fastRuns] = [slow, fast].map(({ registry }) => resume(registry));
+  await slow.registry.takeOver();
+  const { id } = await dead.begin({ id: "there", capabilities: {} });
+  await kept.loseGateway();
+  const { driver } = kept;
+  const put = driver.put.bind(driver);
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  let isWriting = false;
+  driver.put = async (table, ...more) => {
+    if (table === TABLE) {
+      isWriting = true;
+      await opened;
+    }
+    return put(table, ...more);
+  };
+  await slow.registry.takeOver();
+  await until(() => isWriting);
+  driver.put = put;
+  expect(slowRuns).toEqual([undefined]);
+  expect((await fast.registry.find(id, ALICE))?.state).toBe("working");
+  await until(async () => (await stored(kept, id)) !== undefined && fastRuns!.length === 1);
+  open();
+  await until(() => slow.table.counts.kept === 0);
+  expect(slowRuns).toEqual(["draining"]);
+  expect(fastRuns).toEqual([undefined]);
+});
+
+/** Lets it go on with tasks of servers. @returns what ended each of them */
+function resume(registry: TaskRegistry): readonly (string | undefined)[] {
+  const ends: (string | undefined)[] = [];
+  const wait = ({ signal }: Call) =>
+    new Promise((_, reject) => {
+      const place = ends.push(undefined) - 1;
+      signal.addEventListener("abort", () => {
+        ends[place] = (signal.reason as GatewayError).code;
+        reject(signal.reason as Error);
+      });
+    });
+  const servers = new Map([["server", { resume: wait }]]);
+  registry.resume({ servers, timeouts: () => ({ default: 60_000 }) } as never);
+  return ends;
+}
