@@ -74,6 +74,11 @@ export class Records<T> {
     this.#slot(key).rev = rev;
   }
 
+  /** Whether it follows what is under a key. */
+  has(key: string): boolean {
+    return this.#slots.has(key);
+  }
+
   /**
    * Writes the state of a thing. Resolves when a state at least as new as now is in the store.
    *

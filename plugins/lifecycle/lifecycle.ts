@@ -354,10 +354,11 @@ export class Lifecycle {
   /** Writes an end down, and then lets it count. */
   #conclude(agent: ManagedAgent, end: End, persists: boolean): Promise<boolean> {
     const final = { end, endedAt: new Date().toISOString() };
-    return agent.endBy(async () => {
-      if (this.#records) await this.#records.save(agent, { persists });
-      return this.#takes(agent, end) && this.#finish(agent, end, final.endedAt);
-    }, final);
+    return agent.endWith(
+      final,
+      () => this.#records?.save(agent, { persists }),
+      () => this.#takes(agent, end) && this.#finish(agent, end, final.endedAt),
+    );
   }
 
   async #keepPayload({ id, owner }: ManagedAgent, payload: string): Promise<void> {

@@ -95,7 +95,8 @@ export class OwnTask extends Job<FinalState, void, { readonly ref: string }> imp
   ask(questions: ReadonlyMap<string, InputRequest>): void {
     if (this.isOver) return;
     this.questions = questions;
-    this.#change(new Date().toISOString());
+    this.#updatedAt = new Date().toISOString();
+    this.tell();
   }
 
   answer(responses: Json): void {
@@ -145,7 +146,7 @@ export class OwnTask extends Job<FinalState, void, { readonly ref: string }> imp
   override settle(final: FinalState): void {
     super.settle(final);
     this.questions = NOTHING;
-    this.#change(final.endedAt);
+    this.#updatedAt = final.endedAt;
   }
 
   /** Ends the work. */
@@ -171,11 +172,6 @@ export class OwnTask extends Job<FinalState, void, { readonly ref: string }> imp
       origin,
       replica,
     };
-  }
-
-  #change(at: string): void {
-    this.#updatedAt = at;
-    this.tell();
   }
 }
 

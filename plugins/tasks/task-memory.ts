@@ -63,10 +63,11 @@ export class TaskMemory extends JobMemory<OwnTask> {
     return this.shares.bytes.of(ref) + size <= maxTotalSizeEach || this.#count("maxTotalSizeEach");
   }
 
-  /** Gives one its final state. */
+  /** Gives one its final state, and tells of it when it counts. */
   settle(task: OwnTask, final: FinalState): void {
     task.settle(final);
     this.end(task);
+    task.tell();
     if (this.#limits.evicts) this.#shrink();
   }
 

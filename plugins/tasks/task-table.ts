@@ -56,9 +56,13 @@ export class OwnTasks implements TaskTable, TaskHome {
 
   async load(): Promise<void> {
     if (this.#isLoaded || !this.#records.isKept) return;
-    for (const record of (await this.#records.load()).toSorted(byEnd)) this.#restore(record);
+    this.#takeIn(await this.#records.load());
     this.#isLoaded = true;
-    this.#memory.trim();
+  }
+
+  /** Takes in what replicas left that are gone. */
+  async takeOver(): Promise<void> {
+    if (this.#isLoaded) await this.#records.takeOver(async (found) => this.#takeIn(found));
   }
 
   async begin(request: TaskRequest): Promise<OwnTask> {
@@ -103,8 +107,11 @@ export class OwnTasks implements TaskTable, TaskHome {
   }
 
   async cancel(task: OwnTask): Promise<void> {
-    // Its end may be about to be written.
-    if (task.ending) await this.save(task);
+    // Its end may be about to be written, for as long as the store is away: this write tells that at once.
+    while (task.ending) {
+      await this.save(task);
+      await task.ending;
+    }
     if (task.isOver) return;
     const endedAt = new Date().toISOString();
     await this.conclude(task, { state: "cancelled", endedAt, end: undefined }, false);
@@ -125,13 +132,12 @@ export class OwnTasks implements TaskTable, TaskHome {
     if (task.isOver || !this.#memory.has(task)) return;
     const final = this.#fitting(task, given);
     try {
-      await task.endBy(async () => {
-        if (this.#records.isKept) await this.save(task, persists);
+      const write = () => (this.#records.isKept ? this.save(task, persists) : undefined);
+      await task.endWith(final, write, () => {
         if (!task.isOver && this.#memory.has(task)) this.#memory.settle(task, final);
-      }, final);
+      });
     } catch (error) {
-      if (!isGatewayError(error) || error.code !== "exists") throw error;
-      await this.#yield(task);
+      await this.#yield(task, error);
     }
   }
 
@@ -167,7 +173,13 @@ export class OwnTasks implements TaskTable, TaskHome {
   #interrupt(task: OwnTask): void {
     const endedAt = new Date().toISOString();
     this.#memory.settle(task, { state: "failed", endedAt, end: interrupted() });
-    this.save(task, true).catch(() => {});
+    this.#claim(task);
+  }
+
+  #takeIn(found: readonly OwnTaskRecord[]): void {
+    for (const record of found.toSorted(byEnd))
+      if (!this.#memory.get(record.id)) this.#restore(record);
+    this.#memory.trim();
   }
 
   #restore(record: OwnTaskRecord): OwnTask {
@@ -178,18 +190,29 @@ export class OwnTasks implements TaskTable, TaskHome {
       this.#interrupt(task);
       return task;
     }
-    this.save(task, true).catch(() => {});
+    this.#claim(task);
     if (this.#run) this.#run(task);
     else this.#resting.add(task);
     return task;
   }
 
+  /** Of several replicas that take over a task one goes on with it. */
+  #claim(task: OwnTask): void {
+    this.save(task, true)
+      .catch((error: unknown) => this.#yield(task, error).then(() => task.rest()))
+      .catch(() => {});
+  }
+
   /** Another replica took this one for lost and has told the task's end: that counts. */
-  async #yield(task: OwnTask): Promise<void> {
+  async #yield(task: OwnTask, error: unknown): Promise<void> {
+    if (!isGatewayError(error) || error.code !== "exists") throw error;
     const entry = await this.#records.kv.get(task.id);
     if (entry && !this.#records.isUnderWay(entry.value))
       this.#memory.settle(task, finalOf(entry.value));
-    else this.#memory.forget(task, false);
+    else {
+      this.#memory.forget(task, false);
+      this.#records.forget(task);
+    }
   }
 
   /** A task that is not here, as another replica tells of it, or as it was stored last. */

@@ -1,5 +1,5 @@
 import type { GatewayInfo, Principal } from "propylon";
-import { LookupQuota, matchesWildcard } from "propylon/kit";
+import { LookupQuota, matchesWildcard, setTicker } from "propylon/kit";
 import type { Store } from "propylon/store";
 import type { TasksOptions } from "./options.ts";
 import { answerQuestion, taskQuestions, type TaskQuestions } from "./replica-task.ts";
@@ -14,6 +14,9 @@ import type {
 } from "./service.ts";
 import { OwnTasks } from "./task-table.ts";
 
+/** How often is looked for what replicas left that are gone, in milliseconds. */
+const TAKE_OVER_MS = 5_000;
+
 /** Every task of this gateway, whatever it was begun through. Lives through reloads. */
 export class TaskRegistry {
   readonly #store: Store;
@@ -27,11 +30,23 @@ export class TaskRegistry {
     this.#questions = taskQuestions(store);
   }
 
-  /** Lets other replicas see and end what runs here. @returns ends that */
-  serveOthers(): Promise<() => void> {
-    return this.#questions.serve((question) =>
+  /** Lets other replicas see and end what runs here, and takes over what they leave. @returns ends that */
+  async serveOthers(): Promise<() => void> {
+    const end = await this.#questions.serve((question) =>
       answerQuestion(question, (kind, id, owner) => this.#tables.get(kind)?.findHere(id, owner)),
     );
+    // The store may be away: the next time will do.
+    const look = (): void => void this.takeOver().catch(() => {});
+    const ticker = setTicker(look, TAKE_OVER_MS).unref();
+    return () => {
+      clearInterval(ticker);
+      end();
+    };
+  }
+
+  /** Takes in what replicas left that are gone; one replica does, once. */
+  async takeOver(): Promise<void> {
+    for (const table of this.#tables.values()) await table.takeOver();
   }
 
   /** Waits for what servers went on with while there was no gateway. */

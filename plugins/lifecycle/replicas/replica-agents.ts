@@ -1,8 +1,8 @@
 import type { Principal } from "propylon";
 import { boundedRecord, FIRST_PROBLEM, Semaphore, timeoutSignal } from "propylon/kit";
 import { restorePrincipal } from "propylon/internal";
-import { JobQuestions, LOOK_MS } from "propylon/plugins/tasks";
-import type { Entry, Store } from "propylon/store";
+import { JobQuestions } from "propylon/plugins/tasks";
+import { ASK_TIMEOUTS, type Entry, type Store } from "propylon/store";
 import { z } from "zod";
 import type { ManagedAgent } from "../record/agent.ts";
 import type { AgentRecords } from "../record/agent-records.ts";
@@ -78,7 +78,7 @@ export class ReplicaAgents {
    */
   async ask(id: string, asker: Principal, verb: "look" | "cancel"): Promise<ToldAgent | undefined> {
     if (!z.uuid().safeParse(id, FIRST_PROBLEM).success) return undefined;
-    const end = await this.#looks.take(timeoutSignal(LOOK_MS));
+    const end = await this.#looks.take(timeoutSignal(ASK_TIMEOUTS.look));
     try {
       const entry = await this.#records.kv.get(id);
       if (!entry || !isVisible(entry.value, asker)) return undefined;

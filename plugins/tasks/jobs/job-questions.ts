@@ -1,18 +1,17 @@
 import { GatewayError } from "propylon";
 import { FIRST_PROBLEM } from "propylon/kit";
 import { keptPrincipalSchema } from "propylon/internal";
-import { askOnce, type Store } from "propylon/store";
+import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z, type ZodType } from "zod";
 
-/**
- * What one replica asks another about a job, and how long the answer may take, in milliseconds: an end is told when it is in the store,
- * and nothing of the work goes on.
- */
-const ANSWER_MS = { look: 5_000, answer: 30_000, cancel: 30_000 } as const;
 const TOPIC = "job";
 
-/** How long a replica may take to show a job, in milliseconds. */
-export const LOOK_MS = ANSWER_MS.look;
+/** How long the answer to a question may take, in milliseconds. */
+const TIMEOUTS = {
+  look: ASK_TIMEOUTS.look,
+  answer: ASK_TIMEOUTS.deliver,
+  cancel: ASK_TIMEOUTS.end,
+} as const;
 
 const questionSchema = z.object({
   id: z.string(),
@@ -50,7 +49,7 @@ export class JobQuestions<A> {
 
   /** @throws {GatewayError} `unavailable` when that replica does not answer; what it says */
   ask(replica: string, question: JobQuestion): Promise<A> {
-    const [schema, timeout] = [this.#schema, ANSWER_MS[question.verb]];
+    const [schema, timeout] = [this.#schema, TIMEOUTS[question.verb]];
     return askOnce(this.#store, replica, { topic: TOPIC, body: question, schema, timeout });
   }
 }

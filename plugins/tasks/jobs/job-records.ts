@@ -70,22 +70,28 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
     return this.#adopt((record) => !this.isUnderWay(record) || !others.has(record.replica));
   }
 
-  /** Hands over what replicas left under way that are gone; see {@link LostReplicas}. */
+  /** Hands over what replicas left that are gone, but for ends that are known here; see {@link LostReplicas}. */
   async takeOver(take: (records: readonly R[]) => Promise<void>): Promise<void> {
     if (!this.isShared) return;
     await this.#lost.look(async (there) =>
-      take(await this.#adopt((record) => this.isUnderWay(record) && !there.has(record.replica))),
+      take(await this.#adopt((record) => !there.has(record.replica))),
     );
   }
 
   async #adopt(isWanted: (record: R) => boolean): Promise<readonly R[]> {
-    const found: R[] = [];
-    for await (const entry of this.kv.list()) {
-      if (!isWanted(entry.value)) continue;
-      this.adopt(entry);
-      found.push(entry.value);
-    }
-    return found;
+    const found: Entry<R>[] = [];
+    for await (const entry of this.kv.list())
+      if (isWanted(entry.value) && !this.#isKnownEnd(entry)) found.push(entry);
+    // One that joined while the list was read lives, too.
+    const others = await this.#store.others();
+    const left = found.filter(({ value }) => !this.isUnderWay(value) || !others.has(value.replica));
+    for (const entry of left) this.adopt(entry);
+    return left.map(({ value }) => value);
+  }
+
+  /** What is here of it may be of before: it must not write over the end. */
+  #isKnownEnd({ key, value }: Entry<R>): boolean {
+    return !this.isUnderWay(value) && this.#records.has(key);
   }
 
   isUnderWay(record: R): boolean {

@@ -62,19 +62,35 @@ export class Job<F extends JobEnd, N, O extends { readonly ref: string }> {
     return this.#next ?? this.#final;
   }
 
-  /** Does what leads to its end, and what else would end it waits. @param next the end, while that is written */
-  async endBy<T>(work: () => Promise<T>, next?: F): Promise<T> {
-    this.#next = next;
+  /** Does what leads to its end, and what else would end it waits. */
+  async endBy<T>(work: () => Promise<T>): Promise<T> {
     const working = work();
     const ending = working.catch(() => {});
     this.ending = ending;
     try {
       return await working;
     } finally {
-      // What it led to in turn, or what came over it, stays.
-      if (this.#next === next) this.#next = undefined;
+      // What it led to in turn stays.
       if (this.ending === ending) this.ending = undefined;
     }
+  }
+
+  /**
+   * Writes an end, and lets it count in the same turn: what else waits to be written tells an end that was refused no more.
+   *
+   * @param write rejects: the job is as it was; `undefined`: nothing is stored
+   */
+  endWith<T>(final: F, write: () => Promise<void> | undefined, count: () => T): Promise<T> {
+    return this.endBy(async () => {
+      this.#next = final;
+      try {
+        const writing = write();
+        if (writing) await writing;
+        return count();
+      } finally {
+        this.#next = undefined;
+      }
+    });
   }
 
   /** Takes its final state. The caller knows that it has none, or one that may still change. */

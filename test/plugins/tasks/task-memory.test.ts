@@ -96,3 +96,12 @@ it("a task is known by itself, and not by an id that another one has", () => {
   memory.forget(task);
   expect([memory.has(task), memory.get(task.id)]).toEqual([false, undefined]);
 });
+
+it("who watches a task hears of its end when it runs no more", () => {
+  const { memory, begin, end } = setupMemory();
+  const task = begin("first");
+  const told: unknown[] = [];
+  task.watch(() => told.push([task.state, memory.counts.running]));
+  end(task);
+  expect(told).toEqual([["completed", 0]]);
+});

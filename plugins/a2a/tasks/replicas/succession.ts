@@ -139,10 +139,7 @@ export class Succession {
     const { isFinal } = STATES[task.status.state];
     const isSettled = !isUnderWay(record);
     if (!isSettled && this.#host.isHandedOut(record)) return false;
-    if (
-      records.isUnderWay(record) &&
-      (records.isOwn(record) || (await records.isAtOther(record)))
-    ) {
+    if (!isSettled && (records.isOwn(record) || (await records.isAtOther(record)))) {
       this.#atOthers.set(keyOf(task.id, owner), { id: task.id, owner });
       records.forget({ id: task.id, owner });
       return false;
