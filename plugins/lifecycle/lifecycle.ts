@@ -349,6 +349,8 @@ export class Lifecycle {
 
   async #work(agent: ManagedAgent): Promise<void> {
     this.#runs.cutLeftovers(this.#slots.limit);
+    // Who asks for one that a gone replica left may want to stop it.
+    await agent.ending;
     // What is not known to run would run again after a restart.
     if (!agent.isOver) await this.#records?.save(agent, { persists: true }).catch(() => {});
     if (!agent.isOver) {

@@ -3,7 +3,7 @@ import { definePlugin } from "propylon";
 import { createPrincipal } from "propylon/kit";
 import { Store } from "propylon/store";
 import { setupGateway } from "propylon/testing";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { ManagedAgent } from "../../../plugins/lifecycle/record/agent.ts";
 import { Lifecycle } from "../../../plugins/lifecycle/lifecycle.ts";
 import { optionsSchema } from "../../../plugins/lifecycle/options.ts";
@@ -13,6 +13,8 @@ import { until } from "../../kit/until.ts";
 import { ScriptedAgents, silent } from "./kit.ts";
 
 const ALICE = createPrincipal({ id: "alice", kind: "key", roles: new Set(["caller"]) });
+const BOB = createPrincipal({ id: "bob", kind: "key", roles: new Set(["caller"]) });
+const TOO_MANY = expect.stringContaining("Too many agents") as string;
 const AGENTS = "lifecycle/agents";
 
 /** A replica with one place for agents. */
@@ -47,8 +49,8 @@ class Replica {
     return replica;
   }
 
-  async begin(contract = "work"): Promise<ManagedAgent> {
-    const request = { contract, name: "worker", owner: ALICE, start: true };
+  async begin(contract = "work", owner = ALICE): Promise<ManagedAgent> {
+    const request = { contract, name: "worker", owner, start: true };
     const agent = this.lifecycle.create(request);
     await agent.stored;
     return agent;
@@ -58,8 +60,8 @@ class Replica {
     return this.agents.asked.map(({ id }) => id);
   }
 
-  ask(id: string, verb: "look" | "cancel" = "look") {
-    return this.lifecycle.replicas!.ask(id, ALICE, verb);
+  ask(id: string, verb: "look" | "cancel" = "look", asker = ALICE) {
+    return this.lifecycle.replicas!.ask(id, asker, verb);
   }
 }
 
@@ -185,4 +187,48 @@ it("an agent that ran does not run again when the replica that claimed it is gon
   const third = await Replica.start(kept);
   expect(third.lifecycle.find(running.id, ALICE)).toMatchObject({ status: "stopped" });
   expect(third.ran).not.toContain(running.id);
+});
+it("an agent that waited at a replica that is gone is stopped by whom its owner asks, and never runs", async () => {
+  const { alive, waiting, stored } = await loseOne();
+  const told = await alive.ask(waiting.id, "cancel");
+  expect(told).toMatchObject({ already: false, ending: { status: "stopped" } });
+  expect(told!.ending.already).toBeUndefined();
+  expect(await stored(waiting.id)).toContain("requested");
+  expect(await alive.ask(waiting.id, "cancel")).toMatchObject({ already: true });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(alive.ran).toEqual([]);
+});
+
+it("stops that a replica does not answer hold up nobody's looks, and one has 150 of them at a time", async () => {
+  const kept = new KeptStore({ shared: true });
+  const [there, here] = [await Replica.start(kept), await Replica.start(kept)];
+  const stopping: string[] = [];
+  there.lifecycle.stop = ({ id }) => {
+    stopping.push(id);
+    return new Promise(() => {});
+  };
+  const [mine, bobs] = [await there.begin("work"), await there.begin("work", BOB)];
+  const refused: unknown[] = [];
+  for (let count = 0; count < 152; count++)
+    here.ask(mine.id, "cancel").catch((error: unknown) => refused.push(error));
+  await until(() => stopping.length === 150 && refused.length === 2);
+  expect(refused[0]).toMatchObject({ code: "unavailable", message: TOO_MANY });
+  expect(await here.ask(bobs.id, "look", BOB)).toMatchObject({ status: { agent_id: bobs.id } });
+  here.ask(bobs.id, "cancel", BOB).catch(() => {});
+  await until(() => stopping.at(-1) === bobs.id);
+});
+
+it("a look that gets no turn in time is refused with a sentence", async () => {
+  const { kept, alive, running } = await loseOne();
+  const answers = deferred();
+  const { driver } = kept;
+  const get = driver.get.bind(driver);
+  driver.get = (...args) => answers.promise.then(() => get(...args));
+  const looks = Array.from({ length: 16 }, () => alive.ask(running.id));
+  const late = vi.spyOn(AbortSignal, "timeout").mockReturnValue(AbortSignal.abort());
+  const refused = alive.ask(running.id).catch((error: unknown) => error);
+  late.mockRestore();
+  expect(await refused).toMatchObject({ code: "unavailable", message: TOO_MANY });
+  answers.resolve();
+  expect(await Promise.all(looks)).toHaveLength(16);
 });
