@@ -27,7 +27,7 @@ interface ShownCall extends Omit<RunningCall, "principal" | "started"> {
   readonly place: string;
 }
 
-/** What is read here of a call that another gateway shows. */
+/** What is read here of a call that another replica shows. */
 const callSchema = z.looseObject({
   id: z.string(),
   principal: z.string(),

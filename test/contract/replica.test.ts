@@ -15,15 +15,10 @@ const IN_SOURCES = [...RETIRED, /elsewhere/i] as const;
 
 /** Not looked at, as a folder, a file or both, and why. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  "plugins/a2a/": "waits for the kernel of long work",
-  "plugins/lifecycle/": "waits for the kernel of long work",
   "plugins/tasks/": "waits for the kernel of long work",
   "plugins/team-auth/": "waits for its operations",
-  "docs/plugins/a2a.md": "waits for the kernel of long work",
-  "docs/plugins/lifecycle.md": "waits for the kernel of long work",
   "docs/plugins/tasks.md": "waits for the kernel of long work",
   "docs/plugins/team-auth.md": "waits for its operations",
-  "docs/reference/config.md": "has a line of an option of a2a",
   "docs/decisions/": "say what was decided, in the words of the time",
   "docs/reliability.md": "quotes the titles of tests and findings",
   "docs/benchmarks.md": "compares with gateways of others",
