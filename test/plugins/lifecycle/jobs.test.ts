@@ -1,6 +1,6 @@
 import { GatewayError, type Principal } from "propylon";
+import { digestOf } from "propylon/kit";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { digestOf } from "../../../core/kit/digest.ts";
 import type { JobState } from "../../../plugins/tasks/index.ts";
 import { type JobsReplica, MAX_EACH, testJobs } from "../../fixtures/jobs.ts";
 import { type Deferred, deferred } from "../../kit/deferred.ts";

@@ -1,69 +1,13 @@
-import { pino } from "pino";
-import { definePlugin } from "propylon";
 import { createPrincipal } from "propylon/kit";
-import { Store } from "propylon/store";
-import { setupGateway } from "propylon/testing";
 import { expect, it, vi } from "vitest";
-import type { ManagedAgent } from "../../../plugins/lifecycle/record/agent.ts";
-import { Lifecycle } from "../../../plugins/lifecycle/lifecycle.ts";
-import { optionsSchema } from "../../../plugins/lifecycle/options.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 import { deferred } from "../../kit/deferred.ts";
 import { until } from "../../kit/until.ts";
-import { ScriptedAgents, silent } from "./kit.ts";
+import { ALICE, Replica } from "./kit.ts";
 
-const ALICE = createPrincipal({ id: "alice", kind: "key", roles: new Set(["caller"]) });
 const BOB = createPrincipal({ id: "bob", kind: "key", roles: new Set(["caller"]) });
 const TOO_MANY = expect.stringContaining("Too many agents") as string;
 const AGENTS = "lifecycle/agents";
-
-/** A replica with one place for agents. */
-class Replica {
-  readonly agents = new ScriptedAgents(["worker"], silent);
-  readonly store: Store;
-  readonly lifecycle: Lifecycle;
-
-  constructor(store: Store) {
-    this.store = store;
-    this.lifecycle = new Lifecycle(store);
-  }
-
-  static async start(kept: KeptStore): Promise<Replica> {
-    let store: Store | undefined;
-    const holder = definePlugin({
-      name: "lifecycle",
-      inject: { store: Store },
-      setup: ({ services }) => void (store = services.store),
-    });
-    const config = { store: "kept" } as const;
-    await setupGateway({ client: false, plugins: [kept.plugin, holder], config });
-    const replica = new Replica(store!);
-    replica.lifecycle.adopt({
-      options: optionsSchema.parse({ concurrency: 1 }),
-      agents: replica.agents,
-      takers: ["worker"],
-      payloads: undefined,
-      log: pino({ level: "silent" }),
-    });
-    await replica.lifecycle.open();
-    return replica;
-  }
-
-  async begin(contract = "work", owner = ALICE): Promise<ManagedAgent> {
-    const request = { contract, name: "worker", owner, start: true };
-    const agent = this.lifecycle.create(request);
-    await agent.stored;
-    return agent;
-  }
-
-  get ran(): readonly string[] {
-    return this.agents.asked.map(({ id }) => id);
-  }
-
-  ask(id: string, verb: "look" | "cancel" = "look", asker = ALICE) {
-    return this.lifecycle.replicas!.ask(id, asker, verb);
-  }
-}
 
 /** A replica that is gone, with an agent that ran and one that waited, and one that is there. */
 async function loseOne() {
