@@ -1,5 +1,5 @@
 import { definePlugin } from "propylon";
-import { optionsSchema } from "./options.ts";
+import { optionsSchema, storeNeedsOf } from "./options.ts";
 import { inject, serveRuntime } from "./runtime.ts";
 import { Runtime } from "./service.ts";
 import { RequestHandler } from "./tasks/request-handler.ts";
@@ -11,13 +11,7 @@ export { defineSkill, type SkillArtifact, type SkillCode, type SkillTask } from 
 export default definePlugin({
   name: "a2a",
   config: optionsSchema,
-  // Without skills nothing is handed out.
-  needs: ({ execution, skills }) => ({
-    store:
-      execution === "queue" && skills.length > 0
-        ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
-        : [],
-  }),
+  needs: (options) => ({ store: storeNeedsOf(options) }),
   inject,
   provides: Runtime,
   async setup(gateway) {

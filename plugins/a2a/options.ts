@@ -1,6 +1,7 @@
 import { durationSchema, sizeSchema } from "propylon";
 import { contractVersionSchema } from "propylon/contract";
 import { addressSchema } from "propylon/kit";
+import type { StoreNeed } from "propylon/store";
 import { z } from "zod";
 import { pushSchema } from "./standard/push/options.ts";
 
@@ -318,3 +319,10 @@ export const environment: Readonly<Record<string, string | undefined>> = process
 
 /** {@link optionsSchema} filled in. */
 export type A2aOptions = z.output<typeof optionsSchema>;
+
+/** What the store must be able to do. Without skills nothing is handed out. */
+export function storeNeedsOf({ execution, skills }: A2aOptions): readonly StoreNeed[] {
+  return execution === "queue" && skills.length > 0
+    ? [{ path: ["execution"], ability: "queue", by: "plugins.a2a.execution is queue" }]
+    : [];
+}

@@ -52,7 +52,6 @@ export async function serveRuntime(
   const place = placeRuntime(gateway);
   const skills = await createSkills({ gateway, files, agents, handler, conversations, workDir });
   const card = new Card(gateway, place, [...skills.values()]);
-  card.route();
   const standard = standardFace(gateway, handler, card, tasks);
   contractRoutes(gateway, handler, card, standard);
   registerMetrics(services.metrics, handler);

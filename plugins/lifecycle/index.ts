@@ -10,7 +10,7 @@ import { Lifecycle } from "./lifecycle.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
-import { registerSockets } from "./sockets.ts";
+import { registerSockets } from "./socket-routes.ts";
 import { registerTools } from "./tools.ts";
 
 /** Agents that any client can start, watch, complete and stop. */

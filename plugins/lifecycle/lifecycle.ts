@@ -4,7 +4,7 @@ import { setTicker, within } from "propylon/kit";
 import type { Entry, Store } from "propylon/store";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./record/agent.ts";
-import { AgentRecords } from "./record/agent-records.ts";
+import { AgentRecords, type ClaimOptions } from "./record/agent-records.ts";
 import { type AgentRecord, restoreAgent } from "./record/record.ts";
 import { ReplicaAgents } from "./replicas/replica-agents.ts";
 import { IdempotencyKeys } from "./record/keys.ts";
@@ -47,6 +47,8 @@ export class Lifecycle {
   readonly #runs = new Runs();
   readonly #keys = new IdempotencyKeys();
   readonly #records: AgentRecords | undefined;
+  /** Agents that are being taken in, by id: a client may ask for one that a takeover is about to claim. */
+  readonly #taking = new Map<string, Promise<ManagedAgent | undefined>>();
   #isLoaded = false;
   #dependencies: Dependencies | undefined;
   #draining = false;
@@ -92,7 +94,8 @@ export class Lifecycle {
   /** Once: those that ran then have ended, those that waited go on to wait. */
   async #load(): Promise<void> {
     if (this.#isLoaded || !this.#records) return;
-    await this.#take(await this.#records.load());
+    // What cannot be claimed now is taken over later.
+    await this.#take(await this.#records.load()).catch(() => {});
     this.#isLoaded = true;
   }
 
@@ -223,14 +226,14 @@ export class Lifecycle {
       if (agent.createdAt < before && !agent.isWanted) this.#roster.drop(agent);
   }
 
-  /** Takes in agents of replicas that are gone. */
+  /** Takes in agents of replicas that are gone; waits for a store that is away. */
   async takeOver(): Promise<void> {
     if (this.#draining || !this.#isLoaded || !this.#records) return;
-    await this.#records.takeOver((found) => this.#take(found));
+    await this.#records.takeOver((found) => this.#take(found, { persists: true }));
   }
 
   async takeIn(entry: Entry<AgentRecord>): Promise<void> {
-    if (this.#draining || !this.#isLoaded || this.#records?.isOwn(entry.value)) return;
+    if (this.#draining || !this.#isLoaded || this.#roster.get(entry.value.id)) return;
     this.#records?.adopt(entry);
     await this.#take([entry.value]);
   }
@@ -293,27 +296,44 @@ export class Lifecycle {
     this.#fill();
   }
 
-  async #take(found: readonly AgentRecord[]): Promise<void> {
-    const ended: ManagedAgent[] = [];
-    for (const record of found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1))) {
-      const agent = restoreAgent(record, this.dependencies.options.maxOutput);
-      if (!(await this.#records!.claim(agent)) || this.#roster.get(agent.id)) continue;
-      this.#roster.add(agent);
-      this.#keys.add(agent);
-      if (record.isRunning) this.#interrupt(agent);
-      else if (!agent.isOver) this.#ready.add(agent);
-      if (agent.isOver) ended.push(agent);
-      else if (agent.isWanted) this.#slots.ask(agent);
-    }
+  /** @throws {GatewayError} `unavailable`, behind all that could be taken in */
+  async #take(found: readonly AgentRecord[], options?: ClaimOptions): Promise<void> {
+    const taken: ManagedAgent[] = [];
+    const errors: unknown[] = [];
+    for (const record of found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)))
+      await this.#takeOnce(record, options).then(
+        (agent) => agent && taken.push(agent),
+        (error: unknown) => errors.push(error),
+      );
+    const ended = taken.filter(({ isOver }) => isOver);
     for (const agent of ended.toSorted((a, b) => (a.endedAt! < b.endedAt! ? -1 : 1)))
       this.#roster.end(agent);
     this.sweep();
     this.#fill();
+    if (errors.length > 0) throw errors[0];
   }
 
-  #interrupt(agent: ManagedAgent): void {
-    this.#finish(agent, RESTARTED);
-    this.#records?.save(agent, { persists: true }).catch(() => {});
+  #takeOnce(record: AgentRecord, options?: ClaimOptions): Promise<ManagedAgent | undefined> {
+    const { id } = record;
+    const taking =
+      this.#taking.get(id) ??
+      this.#takeLeft(record, options).finally(() => this.#taking.delete(id));
+    this.#taking.set(id, taking);
+    return taking;
+  }
+
+  /** One that ran has ended, which is claimed with the same write. @returns `undefined`: it is here, or another replica's */
+  async #takeLeft(record: AgentRecord, options?: ClaimOptions): Promise<ManagedAgent | undefined> {
+    if (this.#roster.get(record.id)) return undefined;
+    const agent = restoreAgent(record, this.dependencies.options.maxOutput);
+    if (record.isRunning) agent.settle({ end: RESTARTED, endedAt: new Date().toISOString() });
+    if (!record.end && !(await this.#records!.claim(agent, options))) return undefined;
+    this.#roster.add(agent);
+    this.#keys.add(agent);
+    if (record.isRunning) this.ends.stopped++;
+    if (!agent.isOver) this.#ready.add(agent);
+    if (!agent.isOver && agent.isWanted) this.#slots.ask(agent);
+    return agent;
   }
 
   #fill(): void {
@@ -329,6 +349,8 @@ export class Lifecycle {
 
   async #work(agent: ManagedAgent): Promise<void> {
     this.#runs.cutLeftovers(this.#slots.limit);
+    // Who asks for one that a gone replica left may want to stop it.
+    await agent.ending;
     // What is not known to run would run again after a restart.
     if (!agent.isOver) await this.#records?.save(agent, { persists: true }).catch(() => {});
     if (!agent.isOver) {

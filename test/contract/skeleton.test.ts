@@ -58,7 +58,7 @@ const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** Plugins that are under way to their places. */
-const UNDER_WAY: readonly string[] = ["a2a", "lifecycle", "team-auth"];
+const UNDER_WAY: readonly string[] = ["team-auth"];
 
 /** Names that every plugin has for the same thing. */
 const COMMON: readonly string[] = [...Object.values(FILES), "commands", "selectorsOf"];

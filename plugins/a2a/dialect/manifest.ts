@@ -2,13 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { PluginContext } from "propylon";
 import { type Files, FIRST_PROBLEM, perGeneration } from "propylon/kit";
-import {
-  CARD_PATH,
-  CONTRACT_VERSIONS,
-  MANIFEST_FILE,
-  manifestSchema,
-  type Manifest,
-} from "propylon/contract";
+import { CARD_PATH, CONTRACT_VERSIONS, manifestSchema, type Manifest } from "propylon/contract";
 import type { Card } from "../standard/card.ts";
 import type { A2aOptions } from "../options.ts";
 
@@ -20,16 +14,14 @@ type Capabilities = Pick<
 /** Path of the health check. */
 export const HEALTH_PATH = "/health";
 
-/** Serves the manifest, and writes it where a container image or a sidecar looks for it. */
-export function serveManifest(
+/** Writes the manifest where a container image or a sidecar looks for it. @returns the manifest as it is now */
+export function keepManifest(
   gateway: PluginContext<A2aOptions, { readonly files: typeof Files }>,
   card: Card,
-): void {
-  const options = { access: "public", mutates: false, listener: card.place.listener } as const;
+): () => Manifest {
   const create = perGeneration(gateway, () => createManifest(gateway, card));
-  gateway.route("GET", `/${MANIFEST_FILE}`, options, create);
   const { file } = gateway.config.manifest;
-  if (file === undefined) return;
+  if (file === undefined) return create;
   const write = async (): Promise<void> => {
     try {
       await writeFile(
@@ -43,6 +35,7 @@ export function serveManifest(
   // The port is known once the listener is open.
   gateway.hook("gateway:ready", () => void write());
   gateway.hook("reload:done", () => void write());
+  return create;
 }
 
 /** What the runtime declares of itself, worked out from its config and what stands around it. */

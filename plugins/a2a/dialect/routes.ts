@@ -1,5 +1,6 @@
 import type { PluginContext } from "propylon";
 import { type Files, traceOf } from "propylon/kit";
+import { CARD_PATH, MANIFEST_FILE } from "propylon/contract";
 import { prefersEvents } from "propylon/internal";
 import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../standard/card.ts";
@@ -7,13 +8,13 @@ import type { A2aOptions } from "../options.ts";
 import type { RuntimeService } from "../service.ts";
 import type { StandardFace } from "../standard/routes.ts";
 import { WaitingClients } from "./waiting-clients.ts";
-import { HEALTH_PATH, serveManifest } from "./manifest.ts";
+import { HEALTH_PATH, keepManifest } from "./manifest.ts";
 import { Readiness } from "./readiness.ts";
 import { ContractHandler } from "./contract-handler.ts";
 import { readEnvelope, readJsonObject } from "./request.ts";
 
 /**
- * The routes of contract v1: `POST {path}`, which A2A 1.0 shares, `GET /health` and `GET /runtime-contract.json`.
+ * The routes of contract v1: `POST {path}` and the agent card, which A2A 1.0 shares, `GET /health` and `GET /runtime-contract.json`.
  */
 export function contractRoutes(
   gateway: PluginContext<A2aOptions, { readonly files: typeof Files }>,
@@ -51,5 +52,7 @@ export function contractRoutes(
     readiness.check();
     return Response.json({ status: "ok" }, { headers: { "cache-control": "no-store" } });
   });
-  serveManifest(gateway, card);
+  gateway.route("GET", `/${MANIFEST_FILE}`, open, keepManifest(gateway, card));
+  // It must be there before the first task is.
+  gateway.route("GET", CARD_PATH, open, (event) => card.answer(event));
 }

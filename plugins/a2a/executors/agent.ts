@@ -8,7 +8,7 @@ import { compact } from "../tasks/compaction.ts";
 import type { Conversation, Conversations } from "../tasks/conversations.ts";
 import type { Work } from "../tasks/task/work.ts";
 import { fromAgent, historyOf, toAgent } from "./agent-parts.ts";
-import type { AgentExecutor } from "./own.ts";
+import type { AgentExecutor } from "./skill-tools.ts";
 import { TaskReporter } from "./reporter.ts";
 
 /** What agent skills work with. */

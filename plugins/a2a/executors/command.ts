@@ -6,7 +6,7 @@ import { GatewayError, type Call } from "propylon";
 import type { Part } from "propylon/contract";
 import { environment, type SkillOptions } from "../options.ts";
 import type { Work } from "../tasks/task/work.ts";
-import type { AgentExecutor } from "./own.ts";
+import type { AgentExecutor } from "./skill-tools.ts";
 import { runProgram, type ProgramEnd } from "./process.ts";
 
 /** Shortest value that is taken for a secret, in characters. */

@@ -8,7 +8,7 @@ import type { Conversations } from "../tasks/conversations.ts";
 import { agentExecutor } from "./agent.ts";
 import { commandExecutor } from "./command.ts";
 import { functionExecutor } from "./function.ts";
-import { ownSkill, type AgentExecutor } from "./own.ts";
+import { ownSkill, type AgentExecutor } from "./skill-tools.ts";
 import { toolSkill } from "./tool.ts";
 
 /** What executors are made with. */

@@ -3,7 +3,7 @@ import type { Files } from "propylon/kit";
 import { textOf } from "propylon/contract";
 import { isSkillCode, type SkillTask } from "../define.ts";
 import type { Work } from "../tasks/task/work.ts";
-import type { AgentExecutor } from "./own.ts";
+import type { AgentExecutor } from "./skill-tools.ts";
 
 /**
  * A skill that is a TypeScript or JavaScript file.

@@ -1,6 +1,6 @@
 import type { PluginContext, Principal, RouteEvent } from "propylon";
 import { createPrincipal, createEtag, isUnmodified } from "propylon/kit";
-import { CARD_PATH, type AgentCard, type Skill as CardSkill } from "propylon/contract";
+import type { AgentCard, Skill as CardSkill } from "propylon/contract";
 import type { A2aOptions } from "../options.ts";
 import type { Place } from "../place.ts";
 import type { Skill } from "../tasks/task/skills.ts";
@@ -31,25 +31,21 @@ export class Card {
     return this.#sheet(this.#skills).document;
   }
 
-  /** Serves the card, to everybody: it must be there before the first task is. */
-  route(): void {
-    const { config } = this.#gateway;
-    const age = `max-age=${Math.round(config.cardTtl / 1_000)}`;
-    const options = { access: "public", mutates: false, listener: this.#place.listener } as const;
-    this.#gateway.route("GET", CARD_PATH, options, (event: RouteEvent) => {
-      const { text, etag } = this.#sheet(this.#skillsOf(event.context.principal));
-      // Where not everybody sees all, no cache in between may hand on what it was given for somebody.
-      const isForAll = this.#skillsOf(ANYBODY).length === this.#skills.length;
-      const headers = {
-        etag,
-        "cache-control": `${isForAll ? "public" : "private"}, ${age}`,
-        "content-type": "application/json",
-        ...(!isForAll && { vary: "authorization" }),
-      };
-      return isUnmodified(event, etag)
-        ? new Response(null, { status: 304, headers })
-        : new Response(text, { headers });
-    });
+  /** The card as one who asks for it sees it. */
+  answer(event: RouteEvent): Response {
+    const { text, etag } = this.#sheet(this.#skillsOf(event.context.principal));
+    // Where not everybody sees all, no cache in between may hand on what it was given for somebody.
+    const isForAll = this.#skillsOf(ANYBODY).length === this.#skills.length;
+    const age = `max-age=${Math.round(this.#gateway.config.cardTtl / 1_000)}`;
+    const headers = {
+      etag,
+      "cache-control": `${isForAll ? "public" : "private"}, ${age}`,
+      "content-type": "application/json",
+      ...(!isForAll && { vary: "authorization" }),
+    };
+    return isUnmodified(event, etag)
+      ? new Response(null, { status: 304, headers })
+      : new Response(text, { headers });
   }
 
   #skillsOf(principal: Principal): readonly Skill[] {

@@ -1,5 +1,4 @@
 import type { TaskPushNotificationConfig } from "@a2a-js/sdk";
-import { Counter, type Registry } from "prom-client";
 import type { PluginContext, Principal } from "propylon";
 import { type Metrics, setTicker } from "propylon/kit";
 import type { Store } from "propylon/store";
@@ -7,6 +6,7 @@ import type { Task } from "propylon/contract";
 import { isSettled } from "../contract/states.ts";
 import { LostReplicas } from "propylon/plugins/tasks";
 import type { RunningTask, RuntimeService, SendOptions } from "../service.ts";
+import { registerPushMetrics } from "./metrics.ts";
 import { LeftWebhooks } from "./push/left-webhooks.ts";
 import { statusKeyOf } from "./push/notification.ts";
 import type { PushOptions } from "./push/options.ts";
@@ -165,21 +165,6 @@ export function createPushes(gateway: PushContext, runtime: RuntimeService): Pus
     notifications.use(push, gateway.log);
     return push.enabled ? pushes.watch() : undefined;
   });
-  if (push.enabled) registerMetric(metrics, notifications);
+  if (push.enabled) registerPushMetrics(metrics, notifications);
   return pushes;
-}
-
-function registerMetric(metrics: Registry, kept: PushNotificationSender): void {
-  metrics.registerMetric(
-    new Counter({
-      name: "a2a_push_notifications_total",
-      help: "Push notifications by how they ended: delivered, failed, or dropped because too many waited.",
-      labelNames: ["outcome"],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const [outcome, count] of Object.entries(kept.ends)) this.inc({ outcome }, count);
-      },
-    }),
-  );
 }

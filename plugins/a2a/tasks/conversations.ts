@@ -122,7 +122,7 @@ export class Conversations {
     }
   }
 
-  /** No other gateway of a shared store goes on with it meanwhile. */
+  /** No other replica goes on with it meanwhile. */
   async #alone(key: string, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
     if (!this.#store.shared) return work();
     const lease = await this.#store.lease(key, { ttl: LEASE_MS, signal });

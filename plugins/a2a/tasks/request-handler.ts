@@ -20,7 +20,7 @@ import { QueueExecution, type QueueDependencies } from "./replicas/queue-executi
 import { createQueueHost } from "./replicas/queue-host.ts";
 import { inMotion, NOT_LET_IN, refuseCancel } from "./task/refusals.ts";
 import { TaskListing } from "./task-listing.ts";
-import type { TaskCounts } from "./task/task-counts.ts";
+import type { TaskCounts } from "./task/task-metrics.ts";
 import type { TaskDependencies } from "./task/tasks-at-work.ts";
 import type { Work } from "./task/work.ts";
 

@@ -1,3 +1,4 @@
+import { isGatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
 import { JobRecords } from "propylon/plugins/tasks";
 import type { Store } from "propylon/store";
@@ -6,6 +7,12 @@ import { agentRecordOf, type AgentRecord, recordSchema } from "./record.ts";
 
 /** How long new output waits to be written, in milliseconds. */
 const OUTPUT_MS = 1_000;
+
+/** How an agent is claimed. */
+export interface ClaimOptions {
+  /** Tries until the store answers. */
+  readonly persists: boolean;
+}
 
 /** The agents in a store that outlives the process. */
 export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
@@ -31,13 +38,25 @@ export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
     this.#timer ??= setTimer(() => this.#writeOutput(), OUTPUT_MS).unref();
   }
 
-  /** Of several replicas that find an agent without one, one has it. */
-  async claim(agent: ManagedAgent): Promise<boolean> {
-    if (!this.isShared || agent.isOver) return true;
-    return this.save(agent).then(
-      () => true,
-      () => false,
-    );
+  /**
+   * Of several replicas that find an agent without an end, one has it.
+   *
+   * @returns `false`: another has it
+   * @throws {GatewayError} `unavailable`: nobody knows
+   */
+  async claim(agent: ManagedAgent, options?: ClaimOptions): Promise<boolean> {
+    if (!this.isShared) {
+      if (agent.isOver) this.save(agent, { persists: true }).catch(() => {});
+      return true;
+    }
+    try {
+      await this.save(agent, options);
+      return true;
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== "exists") throw error;
+      this.forget(agent);
+      return false;
+    }
   }
 
   override close(last: number): Promise<void> {

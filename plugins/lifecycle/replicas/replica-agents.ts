@@ -1,7 +1,7 @@
-import type { Principal } from "propylon";
-import { boundedRecord, FIRST_PROBLEM, Semaphore, timeoutSignal } from "propylon/kit";
+import { GatewayError, type Principal } from "propylon";
+import { boundedRecord, FIRST_PROBLEM, LookupQuota, Semaphore, timeoutSignal } from "propylon/kit";
 import { restorePrincipal } from "propylon/internal";
-import { JobQuestions } from "propylon/plugins/tasks";
+import { type JobQuestion, JobQuestions } from "propylon/plugins/tasks";
 import { ASK_TIMEOUTS, type Entry, type Store } from "propylon/store";
 import { z } from "zod";
 import type { ManagedAgent } from "../record/agent.ts";
@@ -13,6 +13,8 @@ import { agentStatusOf, endingOf, type AgentStatus } from "../run/report.ts";
 
 /** Agents that are looked for at a time: a list of ids may be long, and made up. */
 const MAX_LOOKS = 16;
+/** Agents that other replicas are asked to stop at a time: each takes a place among the questions of a replica. */
+const STOPS = { max: 300, maxOfOne: 150 };
 
 const timeSchema = z.string();
 const answerSchema = z.object({
@@ -54,6 +56,7 @@ export class ReplicaAgents {
   readonly #host: AgentHost;
   readonly #questions: JobQuestions<z.output<typeof answerSchema>>;
   readonly #looks = new Semaphore(MAX_LOOKS);
+  readonly #stops = new LookupQuota("agents of other replicas", STOPS);
 
   constructor(store: Store, records: AgentRecords, host: AgentHost) {
     this.#questions = new JobQuestions(store, answerSchema);
@@ -63,12 +66,9 @@ export class ReplicaAgents {
 
   /** Answers what other replicas ask about agents here. @returns ends that */
   serve(): Promise<() => void> {
-    const host = this.#host;
-    return this.#questions.serve(async ({ id, asker, verb }) => {
-      const agent = host.find(id, restorePrincipal(asker));
-      const ends = agent && verb === "cancel" && (await host.stop(agent));
-      return agent && toldOf(agent, host, !ends);
-    });
+    return this.#questions.serve(({ id, asker, verb }) =>
+      this.#tell(id, restorePrincipal(asker), verb),
+    );
   }
 
   /**
@@ -78,22 +78,44 @@ export class ReplicaAgents {
    */
   async ask(id: string, asker: Principal, verb: "look" | "cancel"): Promise<ToldAgent | undefined> {
     if (!z.uuid().safeParse(id, FIRST_PROBLEM).success) return undefined;
-    const end = await this.#looks.take(timeoutSignal(ASK_TIMEOUTS.look));
+    const end = await this.#looks.take(timeoutSignal(ASK_TIMEOUTS.look)).catch(refuse);
     try {
       const entry = await this.#records.kv.get(id);
       if (!entry || !isVisible(entry.value, asker)) return undefined;
       if (await this.#records.isAtOther(entry.value)) {
         const { ref, roles } = asker;
         const question = { id, asker: { ref, roles: [...roles] }, verb };
-        return (await this.#questions.ask(entry.value.replica, question)) as unknown as ToldAgent;
+        const told = () => this.#questions.ask(entry.value.replica, question);
+        // A replica may take half a minute to stop one, and nobody's looks wait for that.
+        if (verb === "cancel") end();
+        const answer = verb === "cancel" ? this.#stops.run(ref, told) : told();
+        return (await answer) as unknown as ToldAgent;
       }
       await this.#host.takeIn(entry);
-      const agent = this.#host.find(id, asker);
-      return agent && toldOf(agent, this.#host, true);
+      return await this.#tell(id, asker, verb);
     } finally {
       end();
     }
   }
+
+  /** Tells of an agent that is here, or is once it was stopped. */
+  async #tell(
+    id: string,
+    asker: Principal,
+    verb: JobQuestion["verb"],
+  ): Promise<ToldAgent | undefined> {
+    const agent = this.#host.find(id, asker);
+    const ends = agent && verb === "cancel" && (await this.#host.stop(agent));
+    return agent && toldOf(agent, this.#host, !ends);
+  }
+}
+
+/** @throws {GatewayError} `unavailable` */
+function refuse(): never {
+  throw new GatewayError("unavailable", "Too many agents are looked for at the moment.", {
+    hint: "Make the request again.",
+    headers: { "retry-after": "1" },
+  });
 }
 
 function toldOf(agent: ManagedAgent, { dependencies }: AgentHost, already: boolean): ToldAgent {

@@ -1,3 +1,6 @@
+import { pino } from "pino";
+import { createPrincipal } from "propylon/kit";
+import { Store } from "propylon/store";
 import type { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { definePlugin, GatewayError, type AnyPlugin } from "../../../core/index.ts";
 import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
@@ -9,6 +12,8 @@ import {
   type RunResult,
 } from "../../../plugins/agents/service.ts";
 import { type ChatMessage } from "../../../plugins/agents/model.ts";
+import { Lifecycle } from "../../../plugins/lifecycle/lifecycle.ts";
+import { optionsSchema } from "../../../plugins/lifecycle/options.ts";
 import type { KeptStore } from "../../fixtures/kept-store.ts";
 import lifecycle from "../../../plugins/lifecycle/index.ts";
 import payloads from "../../../plugins/payloads/index.ts";
@@ -191,3 +196,53 @@ export const optionsOf = (url: string) => ({
 /** The id that the agent was told. */
 export const idIn = (body: Record<string, unknown>): string =>
   /agent_id is ([0-9a-f-]{36})/.exec(JSON.stringify(body))![1]!;
+
+export const ALICE = createPrincipal({ id: "alice", kind: "key", roles: new Set(["caller"]) });
+
+/** A replica with one place for agents. */
+export class Replica {
+  readonly agents = new ScriptedAgents(["worker"], silent);
+  readonly store: Store;
+  readonly lifecycle: Lifecycle;
+
+  constructor(store: Store) {
+    this.store = store;
+    this.lifecycle = new Lifecycle(store);
+  }
+
+  static async start(kept: KeptStore): Promise<Replica> {
+    let store: Store | undefined;
+    const holder = definePlugin({
+      name: "lifecycle",
+      inject: { store: Store },
+      setup: ({ services }) => void (store = services.store),
+    });
+    const config = { store: "kept" } as const;
+    await setupGateway({ client: false, plugins: [kept.plugin, holder], config });
+    const replica = new Replica(store!);
+    replica.lifecycle.adopt({
+      options: optionsSchema.parse({ concurrency: 1 }),
+      agents: replica.agents,
+      takers: ["worker"],
+      payloads: undefined,
+      log: pino({ level: "silent" }),
+    });
+    await replica.lifecycle.open();
+    return replica;
+  }
+
+  async begin(contract = "work", owner = ALICE): Promise<ReturnType<Lifecycle["create"]>> {
+    const request = { contract, name: "worker", owner, start: true };
+    const agent = this.lifecycle.create(request);
+    await agent.stored;
+    return agent;
+  }
+
+  get ran(): readonly string[] {
+    return this.agents.asked.map(({ id }) => id);
+  }
+
+  ask(id: string, verb: "look" | "cancel" = "look", asker = ALICE) {
+    return this.lifecycle.replicas!.ask(id, asker, verb);
+  }
+}

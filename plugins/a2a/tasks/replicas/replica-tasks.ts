@@ -31,6 +31,12 @@ const followSchema = z.object({
 
 const answerSchema = z.object({ message: messageSchema, sender: keptPrincipalSchema });
 
+/** A task as it is now; absent behind an answer, which is delivered whatever comes of its task. */
+const toldSchema = z.object({ task: taskSchema.optional() });
+
+/** What another replica tells. */
+type ToldTask = z.output<typeof toldSchema>;
+
 /** What this replica does about tasks for others. */
 export interface TaskHost {
   get(id: string, owner: TaskOwner): { readonly task: Task };
@@ -44,13 +50,13 @@ export interface TaskHost {
 /** Tasks at work at other replicas. */
 export class ReplicaTasks {
   readonly #store: Store;
-  readonly #questions: JobQuestions<Task>;
+  readonly #questions: JobQuestions<ToldTask>;
   readonly #follows = new LookupQuota("tasks of other replicas", FOLLOWS);
   readonly #followed = new LookupQuota("tasks of this replica", FOLLOWS);
 
   constructor(store: Store) {
     this.#store = store;
-    this.#questions = new JobQuestions(store, taskSchema);
+    this.#questions = new JobQuestions(store, toldSchema);
   }
 
   /** Answers what others ask about tasks at work here. @returns ends that */
@@ -111,33 +117,35 @@ export class ReplicaTasks {
   async look(record: TaskRecord): Promise<Task> {
     // It waits for a replica.
     if (record.replica === "") return record.task;
-    return this.#ask(record, "look").catch(() => record.task);
+    const told = await this.#ask(record, "look").catch((): ToldTask => ({}));
+    return told.task ?? record.task;
   }
 
   /** @throws {GatewayError} `exists` when it has ended meanwhile; `unavailable` when its replica does not answer */
-  cancel(record: TaskRecord): Promise<Task> {
-    return this.#ask(record, "cancel");
+  async cancel(record: TaskRecord): Promise<Task> {
+    const { task } = await this.#ask(record, "cancel");
+    if (task) return task;
+    throw silent();
   }
 
   #ask(
     { owner, task, replica }: TaskRecord,
     verb: JobQuestion["verb"],
     body?: object,
-  ): Promise<Task> {
+  ): Promise<ToldTask> {
     const asker = { ref: owner, roles: [] };
     return this.#questions.ask(replica, { id: task.id, asker, verb, body });
   }
 }
 
 /** @throws {GatewayError} `not_found` for a task that is not here, or somebody else's; what the host says */
-async function reply(host: TaskHost, { id, asker, verb, body }: JobQuestion): Promise<Task> {
-  if (verb === "cancel") return host.cancel(id, asker);
-  if (verb === "answer") {
-    const { message, sender } = answerSchema.parse(body, FIRST_PROBLEM);
-    if (sender.ref !== asker.ref) throw unknownTask();
-    await host.answer(message, sender);
-  }
-  return host.get(id, asker).task;
+async function reply(host: TaskHost, { id, asker, verb, body }: JobQuestion): Promise<ToldTask> {
+  if (verb === "look") return { task: host.get(id, asker).task };
+  if (verb === "cancel") return { task: await host.cancel(id, asker) };
+  const { message, sender } = answerSchema.parse(body, FIRST_PROBLEM);
+  if (sender.ref !== asker.ref) throw unknownTask();
+  await host.answer(message, sender);
+  return {};
 }
 
 /** The events of a task here as another replica takes them, bounded as those of a client. */

@@ -5,7 +5,7 @@ import type { SendOptions, TaskOwner } from "../../service.ts";
 import { pickSkill } from "./skills.ts";
 import { LiveTask, type LiveTaskOptions } from "./live-task.ts";
 import { NO_ANSWER, unknownTask } from "./refusals.ts";
-import { TaskCounts } from "./task-counts.ts";
+import { TaskCounts } from "./task-metrics.ts";
 import type { TaskRecord } from "./task-record.ts";
 import type { TaskRecords } from "./task-records.ts";
 import { TaskStore } from "./task-store.ts";
