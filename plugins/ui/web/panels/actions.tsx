@@ -94,7 +94,9 @@ function PlainAction({ action, row, request, onDone }: DoneRowAction): ReactNode
 
 /** What a change ended, where its answer says it. */
 function endedBy(answer: unknown, what: string): string | undefined {
-  const { ended } = answer as { ended?: { sessions: number; streams: number; calls: number } };
+  const { ended } = (answer ?? {}) as {
+    ended?: { sessions: number; streams: number; calls: number };
+  };
   if (!ended) return undefined;
   const { sessions, streams, calls } = ended;
   if (sessions + streams + calls === 0) return `${what}: done.`;
