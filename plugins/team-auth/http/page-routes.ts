@@ -3,9 +3,10 @@ import { isObject, parseJson, pathParameter } from "propylon/kit";
 import { type AuditVerdict, verifyAudit } from "../audit/audit-check.ts";
 import type { AuditRow } from "../audit/audit.ts";
 import type { Directory } from "../directory/directory.ts";
+import { requireAdministrating } from "../directory/reach.ts";
 import type { Token } from "../directory/tokens.ts";
 import { PAGES } from "../operations/page-operations.ts";
-import { askingUser, reachOf } from "./asker.ts";
+import { reachOf } from "./asker.ts";
 import { newest } from "./audit-routes.ts";
 import { HITS } from "./hits.ts";
 import { Sight } from "./sight.ts";
@@ -19,20 +20,22 @@ export function registerPages(gateway: PluginContext, open: () => Directory): vo
     new Sight(open(), await reachOf(event, open().db));
   PAGES.users.serve(gateway, async (event) => ({ users: await usersOf(await sightOf(event)) }));
   PAGES.libraries.serve(gateway, async (event) => {
-    await askingUser(event, open().db);
-    return { libraries: await librariesOf(await sightOf(event)) };
+    const sight = await sightOf(event);
+    requireAdministrating(sight.reach);
+    return { libraries: await librariesOf(sight) };
   });
   PAGES.tokens.serve(gateway, async (event) => {
     const sight = await sightOf(event);
-    const reach = await reachOf(event, open().db);
+    const { reach } = sight;
     const users = reach ? [reach.user] : (await sight.users()).map(({ id }) => id);
     return { tokens: (await sight.tokens()).map(tokenOf), users };
   });
   PAGES.scopes.serve(gateway, async (event) => {
     const reach = await reachOf(event, open().db);
     const { user, libraries } = await open().tokens.get(pathParameter(event, "id"), reach);
-    const lent = (await open().libraries.scopable(user)).map(({ uid }) => uid);
-    return { libraries: [...new Set([...libraries, ...lent])] };
+    // A token that reads only narrows itself.
+    const lent = reach?.kind === "access" ? [] : await open().libraries.scopable(user);
+    return { libraries: [...new Set([...libraries, ...lent.map(({ uid }) => uid)])] };
   });
   PAGES.teams.serve(gateway, async (event) => {
     const sight = await sightOf(event);
@@ -55,6 +58,7 @@ export function registerPages(gateway: PluginContext, open: () => Directory): vo
   PAGES.hits.serve(gateway, async (event, read) => {
     const { of, value = "{}", ...params } = await read();
     const sight = await sightOf(event);
+    if (!of.startsWith("token ")) requireAdministrating(sight.reach);
     const filled = parseJson(Buffer.from(value), event.context.maxDepth);
     if (!Object.hasOwn(HITS, of))
       throw new GatewayError("not_found", "There is no such change.", {

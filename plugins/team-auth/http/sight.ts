@@ -6,31 +6,33 @@ import type { TeamDetails } from "../directory/teams.ts";
 import type { Token } from "../directory/tokens.ts";
 import type { User } from "../directory/users.ts";
 
-/** What somebody sees of the directory: an admin all of it, a user their own part. */
+/** What somebody sees of the directory: an admin all of it, a user their own part, and a token that reads itself alone. */
 export class Sight {
+  readonly reach: Reach;
   readonly #directory: Directory;
-  readonly #reach: Reach;
 
   constructor(directory: Directory, reach: Reach) {
+    this.reach = reach;
     this.#directory = directory;
-    this.#reach = reach;
   }
 
   async users(): Promise<readonly User[]> {
-    return this.#reach ? [] : this.#directory.users.list();
+    return this.reach ? [] : this.#directory.users.list();
   }
 
   async libraries(): Promise<readonly Library[]> {
     const { libraries } = this.#directory;
-    return this.#reach ? libraries.scopable(this.#reach.user) : libraries.list();
+    if (this.reach?.kind === "access") return [];
+    return this.reach ? libraries.scopable(this.reach.user) : libraries.list();
   }
 
   async memberships(): Promise<readonly Membership[]> {
-    return this.#directory.memberships.list({ user: this.#reach?.user });
+    if (this.reach?.kind === "access") return [];
+    return this.#directory.memberships.list({ user: this.reach?.user });
   }
 
   async tokens(): Promise<readonly Token[]> {
-    return this.#directory.tokens.list({ user: this.#reach?.user, reach: this.#reach });
+    return this.#directory.tokens.list({ user: this.reach?.user, reach: this.reach });
   }
 
   /** Tokens that count. */
@@ -39,7 +41,7 @@ export class Sight {
   }
 
   async teams(): Promise<readonly TeamDetails[]> {
-    return this.#reach ? [] : this.#directory.teams.list();
+    return this.reach ? [] : this.#directory.teams.list();
   }
 
   /** Libraries of some workspaces. */
