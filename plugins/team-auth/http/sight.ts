@@ -5,6 +5,7 @@ import type { Reach } from "../directory/reach.ts";
 import type { TeamDetails } from "../directory/teams.ts";
 import type { Token } from "../directory/tokens.ts";
 import type { User } from "../directory/users.ts";
+import { groupRows } from "../tables/group.ts";
 
 /** What somebody sees of the directory: an admin all of it, a user their own part, and a token that reads itself alone. */
 export class Sight {
@@ -44,11 +45,12 @@ export class Sight {
     return this.reach ? [] : this.#directory.teams.list();
   }
 
-  /** Libraries of some workspaces. */
-  async seenIn(workspaces: readonly string[]): Promise<readonly string[]> {
-    return (await this.libraries())
-      .filter(({ workspace_id }) => workspace_id !== null && workspaces.includes(workspace_id))
-      .map(({ uid }) => uid);
+  /** Tells the libraries of workspaces. */
+  async seen(): Promise<(workspaces: readonly string[]) => readonly string[]> {
+    const assigned = (await this.libraries()).filter(({ workspace_id }) => workspace_id !== null);
+    const libraries = groupRows(assigned, ({ workspace_id }) => workspace_id!);
+    return (workspaces) =>
+      workspaces.flatMap((each) => (libraries.get(each) ?? []).map(({ uid }) => uid));
   }
 
   /** Names of the teams of a workspace. */
