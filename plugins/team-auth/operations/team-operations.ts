@@ -68,6 +68,7 @@ export const TEAMS = {
     method: "DELETE",
     path: "/teams/:id",
     words: "Switch a team off: its token is refused from now on.",
+    confirm: "Agents of this team stop working at once.",
   }),
   reactivate: administration({
     name: "team reactivate",
@@ -97,12 +98,14 @@ export const KEYS = {
     method: "POST",
     path: "/keys/:kid/retire",
     words: "Refuse all tokens that a key signed, for good.",
+    confirm: "A retired key does not come back.",
   }),
   reveal: administration({
     name: "key reveal",
     method: "POST",
     path: "/keys/:kid/reveal",
     words: "Print the secret of an HS256 key, for the console that signs per-turn tokens with it.",
+    confirm: "The secret appears on this screen, and the audit says so.",
     secret: "/secret",
   }),
 };
@@ -140,6 +143,7 @@ export const ACCOUNTS = {
     method: "PATCH",
     path: "/accounts/:name",
     words: "Refuse a service account from now on.",
+    confirm: "The program with this account stops working at once.",
     body: { active: false },
   }),
   enable: administration({

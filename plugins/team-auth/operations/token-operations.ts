@@ -90,6 +90,7 @@ export const TOKENS = {
     path: "/tokens/:id/replace",
     access: "principal",
     words: "Make a token in place of another, which is refused from now on.",
+    confirm: "The token before stops working at once, and the new one is shown once.",
     secret: "/secret",
   }),
   revoke: administration({
@@ -98,5 +99,6 @@ export const TOKENS = {
     path: "/tokens/:id",
     access: "principal",
     words: "Refuse a token from now on, for good.",
+    confirm: "A revoked token does not come back.",
   }),
 };

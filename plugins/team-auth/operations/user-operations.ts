@@ -28,6 +28,7 @@ export const USERS = {
     method: "PATCH",
     path: "/users/:id",
     words: "Refuse all tokens of a user from now on.",
+    confirm: "Clients with a token of this user stop working at once.",
     body: { active: false },
   }),
   enable: administration({
@@ -41,6 +42,7 @@ export const USERS = {
     method: "DELETE",
     path: "/users/:id",
     words: "Remove a user, with tokens and memberships.",
+    confirm: "Neither the user nor the tokens come back.",
   }),
 };
 
@@ -95,6 +97,7 @@ export const LIBRARIES = {
     path: "/libraries/:uid",
     access: "principal",
     words: "Remove a library; for its owners.",
+    confirm: "The library does not come back: all who see it lose it.",
   }),
 };
 
@@ -134,6 +137,7 @@ export const MEMBERSHIPS = {
     path: "/memberships",
     access: "principal",
     words: "Remove a role; a library keeps its last owner.",
+    confirm: "The user can no longer do what this role allows.",
     input: membershipSchema,
   }),
 };
