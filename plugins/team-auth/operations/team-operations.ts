@@ -27,7 +27,7 @@ export const TEAMS = {
     path: "/teams",
     words: "Make a team and print its token; it is shown this once.",
     input: z.strictObject({
-      id: teamIdSchema.meta({ description: "a UUID; it stays" }),
+      id: teamIdSchema.meta({ description: "a UUID; it stays", form: "A UUID; it stays." }),
       name: nameSchema,
       owner: idSchema.optional().meta({ hidden: true }),
     }),
@@ -59,6 +59,7 @@ export const TEAMS = {
         .meta({
           flag: "--grace <duration>",
           description: "how long the one before still counts, at most 24h; default: not at all",
+          form: "How much longer the token before counts, as 10m; at most 24h. Without it, not at all.",
         }),
     }),
     secret: "/jwt",
@@ -90,7 +91,11 @@ export const KEYS = {
       alg: z
         .enum(["HS256", "EdDSA"])
         .optional()
-        .meta({ flag: "--alg <algorithm>", description: "default: that of the config" }),
+        .meta({
+          flag: "--alg <algorithm>",
+          description: "default: that of the config",
+          form: "Without it, as the config says.",
+        }),
     }),
   }),
   retire: administration({

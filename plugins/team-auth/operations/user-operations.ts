@@ -11,8 +11,16 @@ export const USERS = {
     path: "/users",
     words: "Make a user.",
     input: z.strictObject({
-      id: idSchema.meta({ description: "without spaces; it stays" }),
-      name: nameSchema.optional().meta({ description: "for people; default: the id" }),
+      id: idSchema.meta({
+        description: "without spaces; it stays",
+        form: "Without spaces; it stays.",
+      }),
+      name: nameSchema
+        .optional()
+        .meta({
+          description: "for people; default: the id",
+          form: "For people. Without it, the id.",
+        }),
     }),
     target: ["id"],
   }),
@@ -47,11 +55,14 @@ export const USERS = {
 };
 
 const libraryChange = z.strictObject({
-  name: nameSchema.optional().meta({ description: "for people; default: the uid" }),
+  name: nameSchema
+    .optional()
+    .meta({ description: "for people; default: the uid", form: "For people." }),
   workspace_id: uidSchema.nullable().optional().meta({
     title: "Workspace",
     flag: "--workspace <id>",
     description: "teams of this workspace see it",
+    form: "Teams of this workspace see it.",
   }),
 });
 
@@ -71,9 +82,15 @@ export const LIBRARIES = {
     path: "/libraries",
     words: "Make a library.",
     input: z.strictObject({
-      uid: uidSchema.meta({ description: "it stays" }),
+      uid: uidSchema.meta({ description: "it stays", form: "It stays." }),
       ...libraryChange.shape,
-      owner: idSchema.optional().meta({ flag: "--owner <user>", description: "its first owner" }),
+      name: nameSchema.optional().meta({
+        description: "for people; default: the uid",
+        form: "For people. Without it, the uid.",
+      }),
+      owner: idSchema
+        .optional()
+        .meta({ flag: "--owner <user>", description: "its first owner", form: "Its first owner." }),
     }),
     target: ["uid"],
   }),

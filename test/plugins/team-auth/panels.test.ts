@@ -100,6 +100,38 @@ it("19: the libraries of a token begin with those that it has", async () => {
   });
 });
 
+it("19: a form says what a form has to say, and not what the help of its command does", async () => {
+  const buttonsOf = await readButtons();
+  const textsOf = (id: string, button: string): unknown => {
+    const { properties } = buttonsOf(id).find(({ label }) => label === button)!.input!;
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, member]) => [
+        name,
+        (member as { description?: string }).description,
+      ]),
+    );
+  };
+  expect(textsOf("tokens", "Mint a token")).toEqual({
+    user: undefined,
+    name: "What it is for: a laptop, a program.",
+    libraries: "Those that the user owns or manages. The first is preferred.",
+    expires_at: "As 2030-01-31T00:00:00Z. Without it, it does not end by itself.",
+  });
+  expect(textsOf("libraries", "Change")).toEqual({
+    name: "For people.",
+    workspace_id: "Teams of this workspace see it.",
+  });
+  expect(textsOf("libraries", "Add a library")).toMatchObject({
+    name: "For people. Without it, the uid.",
+  });
+  for (const id of ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"])
+    for (const { input } of buttonsOf(id))
+      for (const member of Object.values(input?.properties ?? {})) {
+        expect(member).not.toHaveProperty("flag");
+        expect(member).not.toHaveProperty("form");
+      }
+});
+
 it("19: what a page reads of a user with a token is that user's part", async () => {
   const { admin, ada, read } = await startTwo();
   const ask = async (path: string, bearer?: string | null) =>
