@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { GatewayError } from "../kit/errors.ts";
 import type { Json } from "../kit/types.ts";
 import type { CommandDefinition, CommandFlag, CommandInput } from "../plugin/command.ts";
 import { type Operation, takesQuery } from "../plugin/operation.ts";
@@ -19,8 +20,11 @@ export const ASKING_FLAGS: readonly CommandFlag[] = [
 /** A member of an input, as the command line takes it. */
 interface Member {
   readonly name: string;
-  /** As zod calls it. */
+  /** As zod calls it: of a list, what each of its values is. */
   readonly type: string;
+  readonly isList: boolean;
+  /** Whether any text becomes what it is at the gateway. */
+  readonly coerces: boolean;
   readonly isWord: boolean;
   readonly isDuration: boolean;
   readonly choices: readonly string[] | undefined;
@@ -33,8 +37,9 @@ interface Member {
 
 /**
  * The commands of operations of a plugin that belong together, by the last of their words. What the path has and what the input needs
- * are words in that order, a list at the end as many as are wanted; all else is a flag.
+ * are words in that order, a list at the end as many as are wanted; all else is a flag. Numbers and booleans are sent as such.
  *
+ * @throws {GatewayError} `invalid` for an input with a member that no word and no flag can say
  * @example const commands = { book: { description: "Books.", commands: operationCommands("shelf", [list, create]) } };
  */
 export function operationCommands(
@@ -49,6 +54,7 @@ export function operationCommands(
 
 function commandOf(plugin: string, operation: Operation): CommandDefinition {
   const members = membersOf(operation);
+  for (const member of members) requireSendable(operation, member);
   const inPath = pathNames(operation);
   const words = [...inPath.map((name) => `<${name}>`), ...members.filter(isWord).map(wordOf)];
   return {
@@ -73,15 +79,25 @@ function membersOf({ input }: Operation): readonly Member[] {
     .filter(({ hidden = false }) => !hidden);
 }
 
+/** What the definition of a schema below its layers says of it. */
+interface InnerDef {
+  readonly type: string;
+  readonly entries?: object;
+  readonly coerce?: boolean;
+}
+
 /** Of what a schema is made, read from it: its JSON Schema costs a command that asks one question ten times as much. */
 function memberOf(name: string, schema: z.ZodType): Member {
   const layers = layersOf(schema);
-  const { type, entries } = layers.at(-1)!.def as { type: string; entries?: object };
+  const { element } = layers.at(-1)!.def as { element?: z.ZodType };
+  const { type, entries, coerce } = (element ? layersOf(element) : layers).at(-1)!.def as InnerDef;
   const standard = layers.map(({ def }) => (def as { defaultValue?: unknown }).defaultValue);
   return {
     ...Object.assign({}, ...layers.toReversed().map((layer) => layer.meta())),
     name,
     type,
+    isList: element !== undefined,
+    coerces: coerce === true,
     isWord: !layers.some(({ def }) => def.type === "optional" || def.type === "default"),
     isDuration: isDuration(schema),
     choices: entries && Object.values(entries),
@@ -102,24 +118,47 @@ function pathNames({ path }: Operation): readonly string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
 }
 
-function wordOf({ name, title = name, type }: Member): string {
-  return type === "array" ? `[${title.toLowerCase()}...]` : `<${name}>`;
+/** What no text is, unless the gateway makes it of one. */
+const NO_TEXT = ["array", "object", "record", "map", "set", "tuple", "bigint", "date"];
+/** What a text is read to, where it goes into JSON. */
+const READ = ["number", "boolean"];
+
+/** @throws {GatewayError} `invalid` */
+function requireSendable({ name, method }: Operation, member: Member): void {
+  const { type, isList, coerces, isWord: isNeeded, standard } = member;
+  const refuse = (problem: string, hint: string): never => {
+    const told = `The command "${name}" cannot send ${member.name}: ${problem}.`;
+    throw new GatewayError("invalid", told, { hint });
+  };
+  if (!coerces && NO_TEXT.includes(type))
+    refuse(`it is of the type ${type}`, "Make it hidden, or give the operation no name.");
+  if (takesQuery(method) && isList)
+    refuse(`the query of a ${method} has no lists`, "Take it in the body of a POST.");
+  if (takesQuery(method) && !coerces && READ.includes(type))
+    refuse(`all in the query of a ${method} is text`, `Use z.coerce or z.stringbool there.`);
+  if (type === "boolean" && !isNeeded && standard === true)
+    refuse("its flag could only say what it is by default", "Make false its default.");
+}
+
+function wordOf({ name, title = name, isList }: Member): string {
+  return isList ? `[${title.toLowerCase()}...]` : `<${name}>`;
 }
 
 function flagOf(member: Member): CommandFlag {
-  const { description = "", choices, type } = member;
+  const { description = "", choices, isList } = member;
   const flag = flagText(member);
   return {
     flag,
     description,
     ...(choices && flag.includes("<") && { choices }),
-    ...(type === "array" && { repeatable: true }),
+    ...(isList && { repeatable: true }),
     ...(member.isDuration && { read: "duration" }),
   };
 }
 
-function flagText({ name, flag = `--${name.replaceAll("_", "-")} <${name}>` }: Member): string {
-  return flag;
+function flagText({ name, type, isList, flag }: Member): string {
+  const isSwitch = type === "boolean" && !isList;
+  return flag ?? `--${name.replaceAll("_", "-")}${isSwitch ? "" : ` <${name}>`}`;
 }
 
 function requestOf(
@@ -137,7 +176,7 @@ function requestOf(
   const words = given.slice(inPath.length);
   const values = members.flatMap((member) => {
     const value = member.isWord ? takeWord(member, words) : flagValue(member, flags);
-    return value === undefined ? [] : [[member.name, value] as const];
+    return value === undefined ? [] : [[member.name, readValue(member, value)] as const];
   });
   const input: Json = { ...Object.fromEntries(values), ...body };
   const base = { method: method as "GET", base: "", path };
@@ -146,8 +185,17 @@ function requestOf(
     : { ...base, body: input };
 }
 
-function takeWord({ type }: Member, words: string[]): unknown {
-  return type === "array" ? words.splice(0) : words.shift();
+function takeWord({ isList }: Member, words: string[]): unknown {
+  return isList ? words.splice(0) : words.shift();
+}
+
+/** A text as what it is in JSON. One that is not of its type goes as it is: the gateway says what it expects. */
+function readValue(member: Member, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((each) => readValue(member, each));
+  if (typeof value !== "string" || member.coerces) return value;
+  if (member.type === "number" && value.trim() !== "" && Number.isFinite(Number(value)))
+    return Number(value);
+  return member.type === "boolean" && /^(?:true|false)$/.test(value) ? value === "true" : value;
 }
 
 /** A flag without a value stands for the one that it is called by. */

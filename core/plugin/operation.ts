@@ -16,8 +16,8 @@ export interface OperationDefinition<I extends z.ZodObject> {
   readonly words: string;
   /**
    * What it takes: in the query of a `GET` or `DELETE`, else in the body; default: nothing. The `meta` of a member has the `title` and
-   * `description` of its field, which is also that of its flag. `flag` is how the help shows it, such as `--expires <time>`. One that
-   * is `hidden` is for programs: it has neither.
+   * `description` of its field, which is also that of its flag, unless `form` says another for the field. `flag` is how the help shows
+   * it, such as `--expires <time>`. One that is `hidden` is for programs: it has neither.
    */
   readonly input?: I;
   /** Members of the input that say what it is about, for the audit; no secrets. */
@@ -55,7 +55,7 @@ export function takesQuery(method: RouteMethod): boolean {
 }
 
 /**
- * JSON Schema of what a form asks for, without what is hidden. Several patterns of one text are left out: the gateway checks them in
+ * JSON Schema of what a form asks for, without what is hidden and what the help of a command says. Several patterns of one text are left out: the gateway checks them in
  * any case.
  */
 export function formSchema(input: z.ZodType): Json {
@@ -73,8 +73,11 @@ export function formSchema(input: z.ZodType): Json {
   });
   const { properties } = schema;
   if (!properties) return schema;
-  const shown = Object.entries(properties).filter(
-    ([, member]) => (member as Json)["hidden"] !== true,
-  );
+  const shown = Object.entries(properties as Readonly<Record<string, Json>>)
+    .filter(([, { hidden }]) => hidden !== true)
+    .map(([name, { flag: _flag, form, ...member }]) => [
+      name,
+      form === undefined ? member : { ...member, description: form },
+    ]);
   return { ...schema, properties: Object.fromEntries(shown) };
 }

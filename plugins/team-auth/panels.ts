@@ -26,9 +26,10 @@ function page(id: string, from: Operation, table: Omit<Table, "from" | "rows" | 
 }
 
 /** What a button asks by an operation. */
-function by({ method, path, body, secret }: Operation): Omit<PanelAction, "label"> {
+function by({ method, path, body, confirm, secret }: Operation): Omit<PanelAction, "label"> {
   return {
     route: routeOf({ method, path }),
+    ...(confirm !== undefined && { confirm }),
     ...(body && { body }),
     ...(secret !== undefined && { secret }),
   };
@@ -218,6 +219,7 @@ const tokens = page("tokens", PAGES.tokens, {
       ...hits("token scope"),
       ...ON_ID,
       input: z.strictObject({ libraries: librariesSchema }),
+      defaults: { libraries: "/libraries" },
       choices: { libraries: { from: routeOf(PAGES.scopes), values: "/libraries" } },
     },
     {

@@ -34,6 +34,7 @@ export function readPanel(
   const head = { plugin, id, title, description, place, access };
   if (module !== undefined) return { ...head, module: readModule(module, nameOf(plugin, id)) };
   for (const request of requestsOf(view, access)) checkRequest(request, head, gateway);
+  for (const [by, sender] of sendersOf(view)) checkNames(by, sender, nameOf(plugin, id));
   return { ...head, view: toJson(view) };
 }
 
@@ -49,19 +50,25 @@ interface Request {
 }
 
 /** An action or a form. */
-type Sender = Pick<PanelAction, "route" | "params" | "mutates" | "access" | "about" | "choices">;
+type Sender = Pick<
+  PanelAction,
+  "route" | "params" | "mutates" | "access" | "about" | "choices" | "defaults" | "input"
+>;
 
 function requestsOf(view: PanelView, access: PersonRole): readonly Request[] {
-  if ("form" in view) return sentBy("its form", view.form, access);
+  const sent = sendersOf(view).flatMap(([by, sender]) => sentBy(by, sender, access));
+  if ("form" in view) return sent;
   const reading = Object.values(view)[0] as { readonly from: string };
+  const data = { params: [], access, mutates: false, isRead: true };
+  return [{ ...data, by: "its data", route: reading.from }, ...sent];
+}
+
+/** What a view can send, each with what begins a sentence about it. */
+function sendersOf(view: PanelView): readonly (readonly [by: string, sender: Sender])[] {
+  if ("form" in view) return [["its form", view.form]];
   const { actions = [] } = "table" in view ? view.table : "fields" in view ? view.fields : {};
   const { add = [] } = "table" in view ? view.table : {};
-  return [
-    { by: "its data", route: reading.from, params: [], access, mutates: false, isRead: true },
-    ...[...actions, ...add].flatMap((action) =>
-      sentBy(`its action "${action.label}"`, action, access),
-    ),
-  ];
+  return [...actions, ...add].map((action) => [`its action "${action.label}"`, action]);
 }
 
 /** What an action or a form sends, and what it asks before. */
@@ -126,6 +133,34 @@ function checkRequest(
         ? "Name it in the path, or make the form one of an action of a row."
         : `Give it in params, as in { ${missing}: "/${missing}" }.`,
     );
+}
+
+/**
+ * A name that no member of the form has would leave a field without its values, or the page without its form.
+ *
+ * @throws {GatewayError} `invalid`
+ */
+function checkNames(
+  by: string,
+  { input, choices = {}, defaults = {} }: Sender,
+  panel: string,
+): void {
+  const members = Object.keys((input && formSchema(input)["properties"]) ?? {});
+  const named = {
+    choices: Object.keys(choices),
+    with: Object.values(choices).flatMap(({ with: others = {} }) => Object.values(others)),
+    defaults: Object.keys(defaults),
+  };
+  for (const [where, names] of Object.entries(named)) {
+    const unknown = names.find((name) => !members.includes(name));
+    if (unknown === undefined) continue;
+    const asked = members.length === 0 ? "nothing" : members.join(", ");
+    throw new GatewayError(
+      "invalid",
+      `${panel}: ${by} names ${unknown} in ${where}, which its form does not ask for.`,
+      { hint: `Name a member of its input, which asks for ${asked}.` },
+    );
+  }
 }
 
 /** Method and path of a reference, without its query. */

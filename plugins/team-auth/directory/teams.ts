@@ -3,6 +3,7 @@ import { checkInput, FIRST_PROBLEM } from "propylon/kit";
 import { randomUUID } from "node:crypto";
 import type { Author, Changed, Changes } from "./changes.ts";
 import { found } from "../refusals.ts";
+import { groupRows } from "../tables/group.ts";
 import { nameSchema, teamIdSchema, workspacesSchema } from "../tables/fields.ts";
 import type { SigningKeys } from "./signing-keys.ts";
 import { type Database, type Tables, timestamp, type Trx } from "../tables/tables.ts";
@@ -48,12 +49,12 @@ export class Teams {
     const { db } = this.#changes;
     let rows = db.selectFrom("team").selectAll();
     if (owner !== undefined) rows = rows.where("owner", "=", owner);
-    const assigned = new Map<string, string[]>();
-    const all = db.selectFrom("team_workspace").selectAll();
-    for (const { team, workspace_id } of await all.execute())
-      assigned.set(team, [...(assigned.get(team) ?? []), workspace_id]);
+    const all = await db.selectFrom("team_workspace").selectAll().execute();
+    const assigned = groupRows(all, ({ team }) => team);
+    const workspacesOf = (id: string): readonly string[] =>
+      (assigned.get(id) ?? []).map(({ workspace_id }) => workspace_id);
     return (await rows.orderBy("created_at").orderBy("id").execute()).map((row) =>
-      toTeam(row, assigned.get(row.id) ?? []),
+      toTeam(row, workspacesOf(row.id)),
     );
   }
 

@@ -3,6 +3,7 @@ import { checkInput, digestOf } from "propylon/kit";
 import { createSecret, randomText } from "propylon/internal";
 import type { Author, Changed, Changes } from "./changes.ts";
 import { found, taken } from "../refusals.ts";
+import { groupRows } from "../tables/group.ts";
 import { hashSchema, instantSchema, librariesSchema, nameSchema } from "../tables/fields.ts";
 import {
   endWithin,
@@ -84,12 +85,12 @@ export class Tokens {
         where.selectFrom("token").select("id").where("user", "=", user),
       );
     }
-    const libraries = new Map<string, string[]>();
-    for (const { token, library_uid } of await scopes.orderBy("position").execute())
-      libraries.set(token, [...(libraries.get(token) ?? []), library_uid]);
+    const scoped = groupRows(await scopes.orderBy("position").execute(), ({ token }) => token);
+    const librariesOf = (id: string): readonly string[] =>
+      (scoped.get(id) ?? []).map(({ library_uid }) => library_uid);
     const all = await rows.orderBy("created_at").orderBy("id").execute();
     const seen = all.filter((row) => isInReach(reach, row));
-    return seen.map((row) => toToken(row, libraries.get(row.id) ?? []));
+    return seen.map((row) => toToken(row, librariesOf(row.id)));
   }
 
   /** @throws {GatewayError} `not_found`, also for one that is out of reach */

@@ -97,8 +97,9 @@ export const HITS: Readonly<Record<string, Tell>> = {
 
   "team workspaces": async ({ sight, row, value }) => {
     const team = await find(sight.teams(), row);
-    const before = await sight.seenIn(team?.workspaces ?? []);
-    const after = await sight.seenIn(namesOf(value["workspace_ids"]));
+    const seenIn = await sight.seen();
+    const before = seenIn(team?.workspaces ?? []);
+    const after = seenIn([...new Set(namesOf(value["workspace_ids"]))]);
     return difference("The team", before, after, [`team:${row["id"]}`]);
   },
   "team rotate": (planned) =>
@@ -194,8 +195,9 @@ function difference(
   after: readonly string[],
   principals: readonly string[] = [],
 ): PanelNotice {
-  const lost = before.filter((uid) => !after.includes(uid)).map((uid) => `loses ${uid}`);
-  const won = after.filter((uid) => !before.includes(uid)).map((uid) => `sees ${uid}`);
+  const [had, has] = [new Set(before), new Set(after)];
+  const lost = before.filter((uid) => !has.has(uid)).map((uid) => `loses ${uid}`);
+  const won = after.filter((uid) => !had.has(uid)).map((uid) => `sees ${uid}`);
   const text = lost.length + won.length === 0 ? `${who} sees what it saw.` : who;
   return say(text, [...lost, ...won], principals);
 }

@@ -5,32 +5,35 @@ import type { Reach } from "../directory/reach.ts";
 import type { TeamDetails } from "../directory/teams.ts";
 import type { Token } from "../directory/tokens.ts";
 import type { User } from "../directory/users.ts";
+import { groupRows } from "../tables/group.ts";
 
-/** What somebody sees of the directory: an admin all of it, a user their own part. */
+/** What somebody sees of the directory: an admin all of it, a user their own part, and a token that reads itself alone. */
 export class Sight {
+  readonly reach: Reach;
   readonly #directory: Directory;
-  readonly #reach: Reach;
 
   constructor(directory: Directory, reach: Reach) {
+    this.reach = reach;
     this.#directory = directory;
-    this.#reach = reach;
   }
 
   async users(): Promise<readonly User[]> {
-    return this.#reach ? [] : this.#directory.users.list();
+    return this.reach ? [] : this.#directory.users.list();
   }
 
   async libraries(): Promise<readonly Library[]> {
     const { libraries } = this.#directory;
-    return this.#reach ? libraries.scopable(this.#reach.user) : libraries.list();
+    if (this.reach?.kind === "access") return [];
+    return this.reach ? libraries.scopable(this.reach.user) : libraries.list();
   }
 
   async memberships(): Promise<readonly Membership[]> {
-    return this.#directory.memberships.list({ user: this.#reach?.user });
+    if (this.reach?.kind === "access") return [];
+    return this.#directory.memberships.list({ user: this.reach?.user });
   }
 
   async tokens(): Promise<readonly Token[]> {
-    return this.#directory.tokens.list({ user: this.#reach?.user, reach: this.#reach });
+    return this.#directory.tokens.list({ user: this.reach?.user, reach: this.reach });
   }
 
   /** Tokens that count. */
@@ -39,14 +42,15 @@ export class Sight {
   }
 
   async teams(): Promise<readonly TeamDetails[]> {
-    return this.#reach ? [] : this.#directory.teams.list();
+    return this.reach ? [] : this.#directory.teams.list();
   }
 
-  /** Libraries of some workspaces. */
-  async seenIn(workspaces: readonly string[]): Promise<readonly string[]> {
-    return (await this.libraries())
-      .filter(({ workspace_id }) => workspace_id !== null && workspaces.includes(workspace_id))
-      .map(({ uid }) => uid);
+  /** Tells the libraries of workspaces. */
+  async seen(): Promise<(workspaces: readonly string[]) => readonly string[]> {
+    const assigned = (await this.libraries()).filter(({ workspace_id }) => workspace_id !== null);
+    const libraries = groupRows(assigned, ({ workspace_id }) => workspace_id!);
+    return (workspaces) =>
+      workspaces.flatMap((each) => (libraries.get(each) ?? []).map(({ uid }) => uid));
   }
 
   /** Names of the teams of a workspace. */

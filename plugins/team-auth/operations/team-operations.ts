@@ -27,7 +27,7 @@ export const TEAMS = {
     path: "/teams",
     words: "Make a team and print its token; it is shown this once.",
     input: z.strictObject({
-      id: teamIdSchema.meta({ description: "a UUID; it stays" }),
+      id: teamIdSchema.meta({ description: "a UUID; it stays", form: "A UUID; it stays." }),
       name: nameSchema,
       owner: idSchema.optional().meta({ hidden: true }),
     }),
@@ -59,6 +59,7 @@ export const TEAMS = {
         .meta({
           flag: "--grace <duration>",
           description: "how long the one before still counts, at most 24h; default: not at all",
+          form: "How much longer the token before counts, as 10m; at most 24h. Without it, not at all.",
         }),
     }),
     secret: "/jwt",
@@ -68,6 +69,7 @@ export const TEAMS = {
     method: "DELETE",
     path: "/teams/:id",
     words: "Switch a team off: its token is refused from now on.",
+    confirm: "Agents of this team stop working at once.",
   }),
   reactivate: administration({
     name: "team reactivate",
@@ -89,7 +91,11 @@ export const KEYS = {
       alg: z
         .enum(["HS256", "EdDSA"])
         .optional()
-        .meta({ flag: "--alg <algorithm>", description: "default: that of the config" }),
+        .meta({
+          flag: "--alg <algorithm>",
+          description: "default: that of the config",
+          form: "Without it, as the config says.",
+        }),
     }),
   }),
   retire: administration({
@@ -97,12 +103,14 @@ export const KEYS = {
     method: "POST",
     path: "/keys/:kid/retire",
     words: "Refuse all tokens that a key signed, for good.",
+    confirm: "A retired key does not come back.",
   }),
   reveal: administration({
     name: "key reveal",
     method: "POST",
     path: "/keys/:kid/reveal",
     words: "Print the secret of an HS256 key, for the console that signs per-turn tokens with it.",
+    confirm: "The secret appears on this screen, and the audit says so.",
     secret: "/secret",
   }),
 };
@@ -140,6 +148,7 @@ export const ACCOUNTS = {
     method: "PATCH",
     path: "/accounts/:name",
     words: "Refuse a service account from now on.",
+    confirm: "The program with this account stops working at once.",
     body: { active: false },
   }),
   enable: administration({

@@ -11,7 +11,10 @@ import { administration } from "./administration.ts";
 const libraries = { flag: "--library <uid>", title: "Libraries" } as const;
 const tokenSchema = z.strictObject({
   user: idSchema.meta({ title: "User" }),
-  name: nameSchema.meta({ description: "what it is for: a laptop, a program" }),
+  name: nameSchema.meta({
+    description: "what it is for: a laptop, a program",
+    form: "What it is for: a laptop, a program.",
+  }),
   kind: z.enum(["access", "admin"]).optional().meta({
     flag: "--admin",
     description: "it administrates for the user, and reads no library",
@@ -19,11 +22,13 @@ const tokenSchema = z.strictObject({
   libraries: librariesSchema.optional().meta({
     ...libraries,
     description: "a library that it sees; repeatable, the first counts most",
+    form: "Those that the user owns or manages. The first is preferred.",
   }),
   expires_at: instantSchema.optional().meta({
     title: "Ends",
     flag: "--expires <time>",
     description: "when it ends, e.g. 2030-01-31T00:00:00Z",
+    form: "As 2030-01-31T00:00:00Z. Without it, it does not end by itself.",
   }),
 });
 
@@ -90,6 +95,7 @@ export const TOKENS = {
     path: "/tokens/:id/replace",
     access: "principal",
     words: "Make a token in place of another, which is refused from now on.",
+    confirm: "The token before stops working at once, and the new one is shown once.",
     secret: "/secret",
   }),
   revoke: administration({
@@ -98,5 +104,6 @@ export const TOKENS = {
     path: "/tokens/:id",
     access: "principal",
     words: "Refuse a token from now on, for good.",
+    confirm: "A revoked token does not come back.",
   }),
 };

@@ -11,8 +11,16 @@ export const USERS = {
     path: "/users",
     words: "Make a user.",
     input: z.strictObject({
-      id: idSchema.meta({ description: "without spaces; it stays" }),
-      name: nameSchema.optional().meta({ description: "for people; default: the id" }),
+      id: idSchema.meta({
+        description: "without spaces; it stays",
+        form: "Without spaces; it stays.",
+      }),
+      name: nameSchema
+        .optional()
+        .meta({
+          description: "for people; default: the id",
+          form: "For people. Without it, the id.",
+        }),
     }),
     target: ["id"],
   }),
@@ -28,6 +36,7 @@ export const USERS = {
     method: "PATCH",
     path: "/users/:id",
     words: "Refuse all tokens of a user from now on.",
+    confirm: "Clients with a token of this user stop working at once.",
     body: { active: false },
   }),
   enable: administration({
@@ -41,15 +50,19 @@ export const USERS = {
     method: "DELETE",
     path: "/users/:id",
     words: "Remove a user, with tokens and memberships.",
+    confirm: "Neither the user nor the tokens come back.",
   }),
 };
 
 const libraryChange = z.strictObject({
-  name: nameSchema.optional().meta({ description: "for people; default: the uid" }),
+  name: nameSchema
+    .optional()
+    .meta({ description: "for people; default: the uid", form: "For people." }),
   workspace_id: uidSchema.nullable().optional().meta({
     title: "Workspace",
     flag: "--workspace <id>",
     description: "teams of this workspace see it",
+    form: "Teams of this workspace see it.",
   }),
 });
 
@@ -69,9 +82,15 @@ export const LIBRARIES = {
     path: "/libraries",
     words: "Make a library.",
     input: z.strictObject({
-      uid: uidSchema.meta({ description: "it stays" }),
+      uid: uidSchema.meta({ description: "it stays", form: "It stays." }),
       ...libraryChange.shape,
-      owner: idSchema.optional().meta({ flag: "--owner <user>", description: "its first owner" }),
+      name: nameSchema.optional().meta({
+        description: "for people; default: the uid",
+        form: "For people. Without it, the uid.",
+      }),
+      owner: idSchema
+        .optional()
+        .meta({ flag: "--owner <user>", description: "its first owner", form: "Its first owner." }),
     }),
     target: ["uid"],
   }),
@@ -95,6 +114,7 @@ export const LIBRARIES = {
     path: "/libraries/:uid",
     access: "principal",
     words: "Remove a library; for its owners.",
+    confirm: "The library does not come back: all who see it lose it.",
   }),
 };
 
@@ -134,6 +154,7 @@ export const MEMBERSHIPS = {
     path: "/memberships",
     access: "principal",
     words: "Remove a role; a library keeps its last owner.",
+    confirm: "The user can no longer do what this role allows.",
     input: membershipSchema,
   }),
 };

@@ -78,3 +78,101 @@ it("sends them where the operation takes them, with what is always sent", async 
     { at: BASE, body: "" },
   ]);
 });
+
+const shelve = operation({
+  name: "book shelve",
+  method: "POST",
+  path: `${BASE}/:id/place`,
+  access: "public",
+  words: "Put a book on its shelf.",
+  input: z.strictObject({
+    shelf: z.int(),
+    upright: z.boolean(),
+    notes: z.array(z.number()),
+    height: z.number().nullable().optional(),
+    lent: z.boolean().optional(),
+    dusty: z.boolean().default(false).meta({ flag: "--dust" }),
+    days: z.coerce.number().default(30),
+  }),
+});
+
+it("numbers and booleans are sent as such, and what is not one is refused by the gateway", async () => {
+  const shelf = definePlugin({
+    name: "shelf",
+    setup(gateway) {
+      shelve.serve(gateway, async (_event, read) => read());
+    },
+  });
+  const { url: target } = await setupGateway({
+    plugins: [shelf],
+    config: { management: { mutations: true } },
+    client: false,
+  });
+  const said: string[] = [];
+  const log = vi.spyOn(console, "log").mockImplementation((text: string) => void said.push(text));
+  const command = operationCommands("shelf", [shelve])["shelve"]!;
+  const run = async (words: string[], flags: object = {}): Promise<void> => {
+    await command.run!({
+      arguments: words,
+      flags: { target, json: true, ...flags } as never,
+      rest: undefined,
+    });
+  };
+  try {
+    expect(command.arguments).toBe("<id> <shelf> <upright> [notes...]");
+    expect(command.flags!.slice(0, 4)).toEqual([
+      { flag: "--height <height>", description: "" },
+      { flag: "--lent", description: "" },
+      { flag: "--dust", description: "" },
+      { flag: "--days <days>", description: "" },
+    ]);
+    await run(["a", "3", "true", "1", "-2.5"], { height: "7", lent: true, days: "9" });
+    await run(["a", "3", "false"]);
+    expect(said.map((text) => JSON.parse(text) as unknown)).toEqual([
+      { shelf: 3, upright: true, notes: [1, -2.5], height: 7, lent: true, dusty: false, days: 9 },
+      { shelf: 3, upright: false, notes: [], dusty: false, days: 30 },
+    ]);
+    for (const words of [
+      ["a", "three", "true"],
+      ["a", "", "true"],
+      ["a", "Infinity", "true"],
+      ["a", "3", "yes"],
+      ["a", "3", "true", "x"],
+    ])
+      await expect(run(words)).rejects.toMatchObject({ code: "invalid" });
+  } finally {
+    log.mockRestore();
+  }
+});
+
+it.each([
+  ["POST", { at: z.object({ row: z.number() }) }, "it is of the type object"],
+  ["POST", { at: z.array(z.record(z.string(), z.string())) }, "it is of the type record"],
+  ["POST", { at: z.array(z.array(z.string())).optional() }, "it is of the type array"],
+  ["POST", { at: z.date() }, "it is of the type date"],
+  ["DELETE", { at: z.array(z.string()) }, "the query of a DELETE has no lists"],
+  ["DELETE", { at: z.int().optional() }, "all in the query of a DELETE is text"],
+  ["GET", { at: z.boolean() }, "all in the query of a GET is text"],
+  ["POST", { at: z.boolean().default(true) }, "its flag could only say what it is by default"],
+] as const)("a command that cannot send its input is refused: %s %#", (method, shape, problem) => {
+  const each = { ...list, method, input: z.strictObject(shape) };
+  expect(() => operationCommands("shelf", [each])).toThrow(
+    `The command "book list" cannot send at: ${problem}.`,
+  );
+});
+
+it("what the gateway makes of a text, and what is hidden, is sent or left out", () => {
+  const input = z.strictObject({
+    limit: z.coerce.number().optional(),
+    lent: z.stringbool().optional(),
+    at: z.object({}).optional().meta({ hidden: true }),
+  });
+  expect(operationCommands("shelf", [{ ...list, input }])["list"]!.flags).toMatchObject([
+    { flag: "--limit <limit>" },
+    { flag: "--lent <lent>" },
+    {},
+    {},
+    {},
+    {},
+  ]);
+});

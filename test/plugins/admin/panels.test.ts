@@ -97,6 +97,17 @@ const table = (more: object): object => ({ ...JOBS, view: { table: { ...TABLE, .
 const action = (more: object): object =>
   table({ actions: [{ label: "Stop", route: "POST /_meta/jobs/x/stop", ...more }] });
 
+/** A search that asks for what, of whom. */
+const ASKS = {
+  route: "POST /_meta/jobs/search",
+  mutates: false,
+  input: z.object({
+    q: z.string(),
+    user: z.string().optional(),
+    secret: z.string().optional().meta({ hidden: true }),
+  }),
+};
+
 it.each([
   [
     "no such route",
@@ -172,6 +183,44 @@ it.each([
     /for the choices of q, .* whose id is not known/,
   ],
   [
+    "choices of a member that its form does not have",
+    action({ ...ASKS, choices: { toString: { from: "GET /_meta/jobs", values: "" } } }),
+    /its action "Stop" names toString in choices, which its form does not ask for/,
+  ],
+  [
+    "choices of a member that is hidden",
+    action({ ...ASKS, choices: { secret: { from: "GET /_meta/jobs", values: "" } } }),
+    /names secret in choices/,
+  ],
+  [
+    "choices with a member that its form does not have",
+    action({
+      ...ASKS,
+      choices: { q: { from: "GET /_meta/jobs", values: "", with: { id: "users" } } },
+    }),
+    /names users in with/,
+  ],
+  [
+    "defaults of a member that its form does not have",
+    table({ add: [{ label: "Find", ...ASKS, defaults: { Q: "/q" } }] }),
+    /its action "Find" names Q in defaults/,
+  ],
+  [
+    "choices without a form",
+    action({ ...ASKS, input: undefined, defaults: { q: "/q" } }),
+    /names q in defaults/,
+  ],
+  [
+    "a form with choices that it does not ask for",
+    {
+      ...JOBS,
+      view: {
+        form: { ...ASKS, submit: "Go", choices: { Q: { from: "GET /_meta/jobs", values: "" } } },
+      },
+    },
+    /its form names Q in choices/,
+  ],
+  [
     "a form without such a route",
     {
       ...JOBS,
@@ -219,6 +268,14 @@ it.each([
     message: expect.stringMatching(message),
     hint: expect.stringMatching(/\.$/),
   });
+});
+
+it("takes choices and defaults of what a form asks for", async () => {
+  const choices = { q: { from: "GET /_meta/jobs", values: "", with: { id: "user" } } };
+  const { gateway } = await run(action({ ...ASKS, choices, defaults: { user: "/user" } }));
+  expect(gateway.point(Panels)).toMatchObject([
+    { view: { table: { actions: [{ choices, defaults: { user: "/user" } }] } } },
+  ]);
 });
 
 it("refuses two panels of one name", async () => {

@@ -52,6 +52,86 @@ it("19: lists of team-auth are panels of it, whose forms are the inputs of its o
   expect(JSON.stringify(view)).not.toContain('"owner":');
 });
 
+interface Button {
+  readonly label: string;
+  readonly tone?: string;
+  readonly confirm?: string;
+  readonly input?: { readonly properties: Readonly<Record<string, object>> };
+  readonly defaults?: object;
+}
+
+/** The buttons of a page, in its head and in its rows. */
+async function readButtons(): Promise<(id: string) => readonly Button[]> {
+  const { gateway } = await startIssuer();
+  const panels = gateway.point(Panels).filter(({ plugin }) => plugin === "team-auth");
+  return (id) => {
+    const { table } = panels.find((panel) => panel.id === id)!.view as {
+      table: { add?: readonly Button[]; actions?: readonly Button[] };
+    };
+    return [...(table.add ?? []), ...(table.actions ?? [])];
+  };
+}
+
+it("19: what is dangerous says so by itself, before the gateway says whom it hits", async () => {
+  const buttonsOf = await readButtons();
+  const asking = ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"].map(
+    (id) => [
+      id,
+      buttonsOf(id)
+        .filter(({ confirm }) => confirm)
+        .map(({ label }) => label),
+    ],
+  );
+  expect(Object.fromEntries(asking)).toEqual({
+    users: ["Switch off", "Remove"],
+    libraries: ["Remove"],
+    memberships: ["Revoke"],
+    tokens: ["Replace", "Revoke"],
+    teams: ["Switch off"],
+    keys: ["Reveal", "Retire"],
+    accounts: ["Switch off"],
+  });
+});
+
+it("19: the libraries of a token begin with those that it has", async () => {
+  const buttonsOf = await readButtons();
+  expect(buttonsOf("tokens").find(({ label }) => label === "Libraries")).toMatchObject({
+    defaults: { libraries: "/libraries" },
+  });
+});
+
+it("19: a form says what a form has to say, and not what the help of its command does", async () => {
+  const buttonsOf = await readButtons();
+  const textsOf = (id: string, button: string): unknown => {
+    const { properties } = buttonsOf(id).find(({ label }) => label === button)!.input!;
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, member]) => [
+        name,
+        (member as { description?: string }).description,
+      ]),
+    );
+  };
+  expect(textsOf("tokens", "Mint a token")).toEqual({
+    user: undefined,
+    name: "What it is for: a laptop, a program.",
+    libraries: "Those that the user owns or manages. The first is preferred.",
+    expires_at: "As 2030-01-31T00:00:00Z. Without it, it does not end by itself.",
+  });
+  expect(textsOf("libraries", "Change")).toEqual({
+    name: "For people.",
+    workspace_id: "Teams of this workspace see it.",
+  });
+  expect(textsOf("libraries", "Add a library")).toMatchObject({
+    name: "For people. Without it, the uid.",
+  });
+  for (const id of ["users", "libraries", "memberships", "tokens", "teams", "keys", "accounts"])
+    for (const { input } of buttonsOf(id))
+      for (const member of Object.values(input?.properties ?? {})) {
+        expect(member).not.toHaveProperty("flag");
+        expect(member).not.toHaveProperty("form");
+      }
+});
+
 it("19: what a page reads of a user with a token is that user's part", async () => {
   const { admin, ada, read } = await startTwo();
   const ask = async (path: string, bearer?: string | null) =>

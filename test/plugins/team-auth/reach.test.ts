@@ -97,6 +97,13 @@ describe("attacks S1-6: a token that reads", () => {
       ["DELETE", "/libraries/lib-a"],
       ["GET", "/libraries"],
       ["GET", "/memberships"],
+      ["GET", "/libraries?scopable=ada"],
+      ["GET", "/pages/libraries"],
+      ["GET", "/pages/users"],
+      ["GET", "/pages/teams"],
+      ["GET", "/pages/accounts"],
+      ["GET", "/pages/audit"],
+      ["GET", "/pages/audit/verdict"],
     ] as const;
     for (const [method, path, body] of asked)
       expect([path, statusOf(await token.ask(method, path, body))]).toEqual([
@@ -105,6 +112,41 @@ describe("attacks S1-6: a token that reads", () => {
       ]);
     const { body } = await admin("GET", "/memberships?library=lib-a");
     expect(body.memberships).toHaveLength(1);
+  });
+
+  it("T2c (sibling: pages): learns nothing there of what its user owns", async () => {
+    const { make, admin } = await startPeople();
+    const token = await make({ libraries: ["lib-a"] });
+    const other = await make({ libraries: ["lib-secret"] });
+    await admin("PATCH", "/libraries/lib-secret", { body: { workspace_id: "ws-secret" } });
+    await admin("POST", "/memberships", {
+      body: { user: "ada", library: "lib-secret", role: "reader" },
+    });
+    const own = await token.ask("GET", `/pages/tokens/${token.id}/libraries`);
+    expect([own.status, own.body]).toEqual([200, { libraries: ["lib-a"] }]);
+    expect(statusOf(await token.ask("GET", `/pages/tokens/${other.id}/libraries`))).toBe(
+      "404 not_found",
+    );
+    const listed = await token.ask("GET", "/pages/tokens");
+    expect((listed.body.tokens as Holder[]).map(({ id }) => id)).toEqual([token.id]);
+
+    const hits = (of: string, row = "", value: object = {}): Promise<Received> =>
+      token.ask(
+        "GET",
+        `/pages/hits?of=${of}${row}&value=${encodeURIComponent(JSON.stringify(value))}`,
+      );
+    for (const asked of [
+      hits("team+workspaces", "", { workspace_ids: ["ws-secret"] }),
+      hits("member+revoke", "&user=ada&library=lib-secret&role=reader"),
+      hits("library+remove", "&uid=lib-secret"),
+      hits("library+change", "&uid=lib-secret", { workspace_id: "x" }),
+      hits("user+remove", "&id=ada"),
+      hits("key+retire", "&kid=x"),
+    ])
+      expect(statusOf(await asked)).toBe("403 forbidden");
+    const narrowed = await hits("token+scope", `&id=${token.id}`, { libraries: [] });
+    expect(narrowed.body.about).toEqual([{ text: "The token", names: ["loses lib-a"] }]);
+    expect((await hits("token+revoke", `&id=${other.id}`)).body).toEqual({ about: [] });
   });
 
   it("sees itself alone: other tokens of its user are not there", async () => {
