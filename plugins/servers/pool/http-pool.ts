@@ -82,18 +82,22 @@ export class HttpPool implements Pool {
   dispatch(request: HttpRequest, reader: ResponseReader): void {
     const sent = this.prepare(request, reader);
     if (!sent) return;
-    let free = request.isFresh ? undefined : this.#idle.pop();
+    let free = sent.isFresh ? undefined : this.#idle.pop();
     while (free?.socket.destroyed) free = this.#idle.pop();
     if (free) free.send(sent);
     else if (this.#all.size < MAX_CONNECTIONS) this.#open(sent);
-    else this.#waiting.push(sent);
+    else {
+      this.#waiting.push(sent);
+      // Room for a new one.
+      if (sent.isFresh) void this.#idle.shift()?.destroy(closed());
+    }
   }
 
   /** What goes out; its reader gets the error of what cannot. */
   prepare(request: HttpRequest, reader: ResponseReader): Sent | undefined {
     try {
       if (this.#isDestroyed) throw closed();
-      return new Sent(headOf(request, this.#url.host), request.body ?? "", reader);
+      return new Sent(headOf(request, this.#url.host), request, reader);
     } catch (error) {
       reader.onResponseError(error as Error);
       return undefined;
@@ -109,6 +113,7 @@ export class HttpPool implements Pool {
 
   /** A connection is free again. */
   release(connection: Connection): void {
+    if (this.#waiting[0]?.isFresh) return void connection.destroy(closed());
     const next = this.#waiting.shift();
     if (next) return connection.send(next);
     this.#idle.push(connection);
@@ -158,16 +163,18 @@ class Sent implements RequestControl {
   readonly head: string;
   readonly body: string;
   readonly reader: ResponseReader;
+  readonly isFresh: boolean;
   /** While it is under way. */
   connection: Connection | undefined;
   isReused = false;
   /** What its connection carries next. */
   next: Sent | undefined;
 
-  constructor(head: string, body: string, reader: ResponseReader) {
+  constructor(head: string, { body, isFresh }: HttpRequest, reader: ResponseReader) {
     this.head = head;
-    this.body = body;
+    this.body = body ?? "";
     this.reader = reader;
+    this.isFresh = isFresh === true;
   }
 
   pause(): void {
