@@ -19,19 +19,20 @@ export async function serveWeb(
   const { NodeRequest, sendNodeResponse } = adapter;
   try {
     const answer = await fetch(new NodeRequest({ req, res }));
-    setCookies(res, answer.headers);
-    await sendNodeResponse(res, answer);
+    await sendNodeResponse(res, takeCookies(res, answer));
   } finally {
     dropRest(req);
   }
 }
 
-/** Beside headers that were set before, Node 20 sends only the last of several of one name. */
-function setCookies(res: ServerResponse, headers: Headers): void {
-  const cookies = headers.getSetCookie();
-  if (cookies.length < 2) return;
-  headers.delete("set-cookie");
+/** Beside headers that were set before, Node 20 sends only the last of several of one name. A copy, as those of `fetch()` cannot change. */
+function takeCookies(res: ServerResponse, answer: Response): Response {
+  const cookies = answer.headers.getSetCookie();
+  if (cookies.length < 2) return answer;
+  const rest = new Response(answer.body, answer);
+  rest.headers.delete("set-cookie");
   res.setHeader("set-cookie", cookies);
+  return rest;
 }
 
 /** What a route leaves unread of a body is thrown away, or the next request on the connection would never be read. */

@@ -17,10 +17,10 @@ const questionSchema = z.object({
   cancel: z.string().optional(),
 });
 
-/** A call of one gateway or another. */
+/** A call of one replica or another. */
 interface ShownCall extends Omit<RunningCall, "principal" | "started"> {
-  /** Id of the gateway that it runs at, where several share the store. */
-  readonly gateway?: string;
+  /** Id of the one that it runs at, where several share the store. */
+  readonly replica?: string;
   /** Ref of who made it. */
   readonly principal: string;
   /** Where it stands in the list: when it began, and its id. */

@@ -16,8 +16,8 @@ const LAST_WORDS_MS = 2_000;
 const MIN_ENTRIES = 100;
 /** Events that are remembered because every replica tells them by itself. */
 const MAX_ONCE = 4_000;
-/** Gateways whose numbers are remembered: those that are there, and some of before. */
-const MAX_GATEWAYS = 2_000;
+/** Replicas whose numbers are remembered: those that are there, and some of before. */
+const MAX_REPLICAS = 2_000;
 
 const entrySchema = z.object({
   // It becomes a line of a server-sent event.
@@ -49,7 +49,7 @@ export class SharedLog {
   readonly #store: Store;
   readonly #listener: SharedLogListener;
   /** The last number of each replica. */
-  readonly #numbers = new Recent<number>(MAX_GATEWAYS);
+  readonly #numbers = new Recent<number>(MAX_REPLICAS);
   /** Those of late that every replica tells by itself. */
   readonly #once = new Recent<true>(MAX_ONCE);
   readonly #ended = new AbortController();

@@ -77,6 +77,8 @@ export interface ReplyHost extends Omit<StreamHost, "plainHeaders" | "dispatch">
   follow(exchange: Exchange, target: URL): void;
   /** Sends it a second time, on a connection of its own. */
   again(exchange: Exchange): void;
+  /** Whether a refusal that came on a kept connection is that of this request. If not, the next one of its name gets a new one. */
+  confirms(exchange: Exchange, refusal: ServerRefusal, control: RequestControl): Promise<boolean>;
   /** Sends it again with other credentials, where there are any. */
   renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean>;
 }
@@ -234,20 +236,25 @@ export class ServerReply implements ResponseReader, SseSink {
     const status = this.#status;
     this.#refusal = readRefusal(this.#body.take());
     const { id } = this.#refusal ?? {};
-    if (this.#isReused && id !== this.#exchange.id) {
-      if (!NAMELESS.has(id)) return this.#onForeign(this.#wire.faults.status(status));
-      this.#control?.abort();
-    }
-    if (!this.#wire.hasAccount || (status !== 401 && status !== 403)) return this.#onFinalRefusal();
+    const isForeign = this.#isReused && id !== this.#exchange.id;
+    if (isForeign && !NAMELESS.has(id)) return this.#onForeign(this.#wire.faults.status(status));
+    const isOfLogin = this.#wire.hasAccount && (status === 401 || status === 403);
+    if (isForeign && !(isOfLogin && this.#isRisky)) this.#control?.abort();
+    if (!isOfLogin) return this.#onFinalRefusal();
     const refusal = {
       status,
       challenge: this.#challenge,
       authorization: this.#authorization,
     } as const;
-    this.#wire.renew(this.#exchange, refusal).then(
-      (isSent) => isSent || this.#onFinalRefusal(),
-      (error: unknown) => this.#exchange.fail(toGatewayError(error)),
-    );
+    this.#renew(refusal).catch((error: unknown) => this.#exchange.fail(toGatewayError(error)));
+  }
+
+  /** New credentials mean that it is sent again: the refusal has to be its own (0073). */
+  async #renew(refusal: ServerRefusal): Promise<void> {
+    const isCertain =
+      !this.#isRisky || (await this.#wire.confirms(this.#exchange, refusal, this.#control!));
+    if (!isCertain) this.#exchange.fail(this.#wire.faults.status(refusal.status));
+    else if (!(await this.#wire.renew(this.#exchange, refusal))) this.#onFinalRefusal();
   }
 
   #onFinalRefusal(): void {

@@ -1,6 +1,7 @@
 import type { SecureContext } from "node:tls";
 import type { Logger } from "pino";
 import { toGatewayError } from "propylon";
+import { writeJson } from "propylon/kit";
 import { InFlightSet } from "propylon/internal";
 import { connectTimeoutOf, type HttpServerConfig } from "../entry.ts";
 import type { ServersOptions } from "../options.ts";
@@ -12,8 +13,10 @@ import { ServerReply } from "./http-reply.ts";
 import type { Credentials } from "./personal.ts";
 import type { ServerAccount, ServerRefusal } from "../service.ts";
 import { HttpStream } from "./http-stream.ts";
+import { type PingOutcome, PingReader } from "./ping-reader.ts";
 import { callHeaders, encodeHeader } from "../wire/envelope.ts";
-import type { HttpRequest, Pool, ResponseReader } from "../pool/http-pool.ts";
+import { nextId } from "../wire/message.ts";
+import type { HttpRequest, Pool, RequestControl, ResponseReader } from "../pool/http-pool.ts";
 import type { Dialect, Wire, WireReceiver } from "../wire/wire.ts";
 
 /** How long a server may keep an event stream open after the answer, in milliseconds. */
@@ -65,6 +68,8 @@ export class HttpWire implements Wire {
   readonly #account: ServerAccount | undefined;
   /** What the last request had: for what is sent in passing. */
   #authorization: string | undefined;
+  /** What was refused last, perhaps in place of another: its next request goes out on a connection of its own. */
+  #doubted: string | undefined;
 
   constructor(options: HttpWireOptions) {
     const { name, config, userAgent, log, receiver, credentials, secureContext, httpClient } =
@@ -109,6 +114,40 @@ export class HttpWire implements Wire {
     }
   }
 
+  async confirms(
+    { name }: Exchange,
+    { status, authorization }: ServerRefusal,
+    control: RequestControl,
+  ): Promise<boolean> {
+    // What comes next on this connection is the answer to the ping, or that to the request itself.
+    const next = await this.#ping(authorization, (ping, reader) => {
+      if (control.follow) return control.follow(ping, reader);
+      control.abort();
+      reader.onResponseError(new Error("no connection to ask on"));
+    });
+    if (next.isNamed) return true;
+    const isOpen = next.status === status || next.status === 0;
+    const isRefused =
+      isOpen &&
+      (await this.#ping(authorization, (ping, reader) => this.#pool.dispatch(ping, reader)))
+        .status === status;
+    if (!isRefused) this.#doubted = name;
+    return isRefused;
+  }
+
+  #ping(
+    authorization: string | undefined,
+    send: (ping: HttpRequest, reader: ResponseReader) => void,
+  ): Promise<PingOutcome> {
+    const id = nextId();
+    const headers = [...this.#headers];
+    if (authorization !== undefined) headers.push("authorization", authorization);
+    const body = writeJson({ jsonrpc: "2.0", id, method: "ping" });
+    const reader = new PingReader(id);
+    send({ path: this.#path, method: "POST", headers, body, isFresh: true }, reader);
+    return reader.outcome;
+  }
+
   /** A request was refused for its credentials; whether it was sent again with others. */
   async renew(exchange: Exchange, refusal: ServerRefusal): Promise<boolean> {
     if (!this.#account || exchange.renewals >= MAX_RENEWALS) return false;
@@ -146,7 +185,10 @@ export class HttpWire implements Wire {
     this.#authorization = authorization;
     const reply = new ServerReply(this, exchange, authorization);
     this.#read(exchange, reply);
-    const { message: body, resent: isFresh } = exchange;
+    const { message: body, resent, name } = exchange;
+    const isDoubted = name !== undefined && name === this.#doubted;
+    if (isDoubted) this.#doubted = undefined;
+    const isFresh = resent || isDoubted;
     const headers = this.#headersOf(exchange);
     this.#pool.dispatch({ path: this.#path, method: "POST", headers, body, isFresh }, reply);
   }

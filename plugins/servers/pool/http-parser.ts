@@ -112,7 +112,7 @@ export class ResponseParser {
   #onInterim(status: number, headers: readonly string[], isOld: boolean): void {
     framingOf(headers, isOld);
     // Nobody asked to switch protocols.
-    if (status === 101 || idleTime(headers, isOld) === 0 || ++this.#interim > MAX_INTERIM)
+    if (status === 101 || isClosing(headers, isOld) || ++this.#interim > MAX_INTERIM)
       throw fault("HPE_INVALID_STATUS", "an interim response too many");
   }
 
@@ -123,7 +123,11 @@ export class ResponseParser {
     this.#left = length ?? 0;
     if (isEmpty) this.#state = "done";
     else if (isChunked) this.#state = "size";
-    else this.#state = length === undefined ? "to-end" : "length";
+    else if (length !== undefined) this.#state = "length";
+    else {
+      this.#state = "to-end";
+      this.#idleMs = 0;
+    }
     this.#sink.onHead(status, headers);
     if (isEmpty) this.#end(behind);
   }
@@ -234,11 +238,16 @@ function framingOf(
   return { length: Number(lengths[0]), isChunked: false };
 }
 
-/** How long the connection may wait for another request, in milliseconds (RFC 9112 section 9.3). */
-function idleTime(headers: readonly string[], isOld: boolean): number {
+/** Whether the connection ends with this response (RFC 9112 section 9.3). */
+function isClosing(headers: readonly string[], isOld: boolean): boolean {
   const connection = valuesOf(headers, "connection").join(",").toLowerCase();
-  if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(connection)) return 0;
-  if (isOld && !/(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/.test(connection)) return 0;
+  if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(connection)) return true;
+  return isOld && !/(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/.test(connection);
+}
+
+/** How long the connection may wait for another request, in milliseconds. */
+function idleTime(headers: readonly string[], isOld: boolean): number {
+  if (isClosing(headers, isOld)) return 0;
   const [hint = ""] = valuesOf(headers, "keep-alive");
   const seconds = /timeout=(\d{1,6})/i.exec(hint)?.[1];
   if (seconds === undefined) return KEEP_ALIVE_MS.byDefault;

@@ -29,6 +29,8 @@ export interface RequestControl {
   resume(): void;
   /** Closes its connection; the reader gets the error. @param error default: it is not wanted any more */
   abort(error?: Error): void;
+  /** Sends a request on the same connection, as soon as the response has been read; absent where connections are not told apart. */
+  follow?(request: HttpRequest, reader: ResponseReader): void;
 }
 
 /** Reads a response. */
@@ -78,19 +80,28 @@ export class HttpPool implements Pool {
   }
 
   dispatch(request: HttpRequest, reader: ResponseReader): void {
-    let head: string;
-    try {
-      if (this.#isDestroyed) throw closed();
-      head = headOf(request, this.#url.host);
-    } catch (error) {
-      return reader.onResponseError(error as Error);
-    }
-    const sent = new Sent(head, request.body ?? "", reader);
-    let free = request.isFresh ? undefined : this.#idle.pop();
+    const sent = this.prepare(request, reader);
+    if (!sent) return;
+    let free = sent.isFresh ? undefined : this.#idle.pop();
     while (free?.socket.destroyed) free = this.#idle.pop();
     if (free) free.send(sent);
     else if (this.#all.size < MAX_CONNECTIONS) this.#open(sent);
-    else this.#waiting.push(sent);
+    else {
+      this.#waiting.push(sent);
+      // Room for a new one.
+      if (sent.isFresh) void this.#idle.shift()?.destroy(closed());
+    }
+  }
+
+  /** What goes out; its reader gets the error of what cannot. */
+  prepare(request: HttpRequest, reader: ResponseReader): Sent | undefined {
+    try {
+      if (this.#isDestroyed) throw closed();
+      return new Sent(headOf(request, this.#url.host), request, reader);
+    } catch (error) {
+      reader.onResponseError(error as Error);
+      return undefined;
+    }
   }
 
   /** Closes every connection; requests under way fail. */
@@ -102,6 +113,7 @@ export class HttpPool implements Pool {
 
   /** A connection is free again. */
   release(connection: Connection): void {
+    if (this.#waiting[0]?.isFresh) return void connection.destroy(closed());
     const next = this.#waiting.shift();
     if (next) return connection.send(next);
     this.#idle.push(connection);
@@ -151,14 +163,18 @@ class Sent implements RequestControl {
   readonly head: string;
   readonly body: string;
   readonly reader: ResponseReader;
+  readonly isFresh: boolean;
   /** While it is under way. */
   connection: Connection | undefined;
   isReused = false;
+  /** What its connection carries next. */
+  next: Sent | undefined;
 
-  constructor(head: string, body: string, reader: ResponseReader) {
+  constructor(head: string, { body, isFresh }: HttpRequest, reader: ResponseReader) {
     this.head = head;
-    this.body = body;
+    this.body = body ?? "";
     this.reader = reader;
+    this.isFresh = isFresh === true;
   }
 
   pause(): void {
@@ -172,13 +188,17 @@ class Sent implements RequestControl {
   abort(error = new Error("not wanted any more")): void {
     void this.connection?.destroy(error);
   }
+
+  follow(request: HttpRequest, reader: ResponseReader): void {
+    this.next = this.connection!.pool.prepare(request, reader);
+  }
 }
 
 /** One connection, with one request at a time. */
 class Connection implements ResponseSink {
   readonly socket: Socket;
   readonly turns: Turns;
-  readonly #pool: HttpPool;
+  readonly pool: HttpPool;
   readonly #parser = new ResponseParser(this);
   readonly #timer: NodeJS.Timeout;
   readonly #gone: Promise<void>;
@@ -187,7 +207,7 @@ class Connection implements ResponseSink {
   #error: Error | undefined;
 
   constructor(pool: HttpPool, socket: Socket, timeout: number, first: Sent) {
-    this.#pool = pool;
+    this.pool = pool;
     this.socket = socket;
     this.#sent = first;
     this.#timer = setTimer(() => {
@@ -251,10 +271,12 @@ class Connection implements ResponseSink {
     // the answer would be taken for the next one.
     if (idleMs === 0 || socket.writableLength > 0 || turns.unread > 0 || socket.destroyed) {
       void this.destroy(closed());
+      sent.next?.reader.onResponseError(closed());
     } else {
       socket.setTimeout(idleMs);
       turns.resume();
-      this.#pool.release(this);
+      if (sent.next) this.send(sent.next);
+      else this.pool.release(this);
     }
   }
 
@@ -268,7 +290,7 @@ class Connection implements ResponseSink {
 
   #onClose(): void {
     clearTimeout(this.#timer);
-    this.#pool.forget(this);
+    this.pool.forget(this);
     const sent = this.#sent;
     this.#sent = undefined;
     if (sent) sent.connection = undefined;

@@ -27,7 +27,7 @@ export class Lease {
   #wallUntil = -Infinity;
   #skew = 0;
 
-  /** @param isShared whether other gateways use the tables */
+  /** @param isShared whether other replicas use the tables */
   constructor(db: Database, id: string, isShared: boolean) {
     this.#db = db;
     this.#id = id;

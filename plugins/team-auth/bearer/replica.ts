@@ -78,7 +78,7 @@ export class Replica {
     return this.isCurrent;
   }
 
-  /** Puts an epoch in force here and on every other gateway; those that do not answer lose their right to. */
+  /** Puts an epoch in force here and on every other replica; those that do not answer lose their right to. */
   async spread(epoch: number): Promise<Ended> {
     const { lease, topic, id } = this.#parts;
     // The others read it while this gateway does. A gateway that misses the word looks by itself.

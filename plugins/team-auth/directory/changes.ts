@@ -50,7 +50,7 @@ export interface ChangeOutcome<T> {
 /** @param reach how far the caller may go */
 export type ChangeWork<T> = (trx: Trx, reach: Reach) => Promise<ChangeOutcome<T>>;
 
-/** Puts what was committed up to an epoch in force here and on every other gateway, and waits until it is. */
+/** Puts what was committed up to an epoch in force here and on every other replica, and waits until it is. */
 export type Spread = (epoch: number) => Promise<Ended>;
 
 /** What {@link Changes} needs. */

@@ -86,6 +86,9 @@ describe("a route", () => {
           options,
           () => new Response("1", { headers: { "set-cookie": "a=1" } }),
         );
+        gateway.route("GET", "/handed-on", options, () =>
+          fetch(`${url}/answer`, { redirect: "manual" }),
+        );
       },
     });
     const { url } = await setupGateway({ plugins: [baker], client: false });
@@ -93,6 +96,10 @@ describe("a route", () => {
       (await fetch(url + path, { redirect: "manual" })).headers.getSetCookie();
     expect(await given("/answer")).toEqual(cookies);
     expect(await given("/event")).toEqual(cookies);
+    // Nobody may change the headers of what fetch() gave.
+    expect(await given("/handed-on")).toEqual(cookies);
+    const handedOn = await fetch(`${url}/handed-on`, { redirect: "manual" });
+    expect([handedOn.status, handedOn.headers.get("location")]).toEqual([302, "/"]);
     expect(await given("/one")).toEqual(["a=1"]);
   });
 

@@ -165,6 +165,21 @@ it.each([
   expect(await ask(poolOf(server.port))).toEqual({ error: code, started: true });
 });
 
+it("takes an interim response of a connection that is kept for a second", async () => {
+  const text = `HTTP/1.1 103 Early\r\nkeep-alive: timeout=1\r\n\r\n${ok("x")}`;
+  const server = await serveRaw((socket) => socket.write(text, "latin1"));
+  expect(await ask(poolOf(server.port))).toEqual({ status: 200, body: "x" });
+});
+
+it("uses no connection again whose end was that of a body", () => {
+  const idle: number[] = [];
+  const parser = new ResponseParser({ onHead() {}, onBody() {}, onEnd: (ms) => idle.push(ms) });
+  parser.expect();
+  parser.push(Buffer.from("HTTP/1.1 200 OK\r\n\r\nx"));
+  parser.finish();
+  expect(idle).toEqual([0]);
+});
+
 it("takes no more than spaces and tabs off a value", async () => {
   const text = ok("x", "x-name: \t \xa0a\xa0 \t\r\n");
   const server = await serveRaw((socket) => socket.write(text, "latin1"));
@@ -271,6 +286,36 @@ it("opens 1,024 connections and no more; a request beyond waits for a free one",
   }
   expect((await Promise.all(answers)).every(({ status }) => status === 200)).toBe(true);
   expect(server.sockets.size).toBe(1_024);
+});
+
+it("makes room among 1,024 connections for a request that needs a new one", async () => {
+  const sockets: Socket[] = [];
+  const server = await serveRaw((socket) => sockets.push(socket));
+  const pool = poolOf(server.port);
+  const first = Array.from({ length: 1_024 }, () => ask(pool));
+  await expect.poll(() => sockets.length, { timeout: 20_000 }).toBe(1_024);
+  const fresh = (): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      let isReused = true;
+      pool.dispatch(
+        { method: "POST", path: "/", headers: [], body: "{}", isFresh: true },
+        {
+          onRequestStart: (control) => (isReused = control.isReused),
+          onResponseEnd: () => resolve(isReused),
+          onResponseError: reject,
+        },
+      );
+    });
+  // One that waits takes no connection that becomes free, and needs not wait for one that is idle to grow old.
+  for (const free of [0, 1]) {
+    const isReused = fresh();
+    if (free === 0) sockets[0]!.write(ok("x", "keep-alive: timeout=600\r\n"));
+    await expect.poll(() => sockets.length, { timeout: 2_000 }).toBe(1_025 + free);
+    sockets.at(-1)!.write(ok("x", "keep-alive: timeout=600\r\n"));
+    expect(await isReused).toBe(false);
+  }
+  expect(server.sockets.size).toBeLessThanOrEqual(1_024);
+  void Promise.allSettled(first);
 });
 
 it("stops and goes on as its reader asks, and ends when it is not wanted", async () => {

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import type { Tool } from "propylon";
+import type { ServerAccount } from "../../../plugins/servers/service.ts";
 import { describe, expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
 import { callText, makeCall, makeUpstream, reached } from "./support/calls.ts";
@@ -39,7 +40,7 @@ const RESULTS: Record<string, (request: Request) => unknown> = {
 };
 
 /** A server on bare sockets. `late` writes something before the answer to a request that came on a connection used before. */
-async function serve(httpClient?: "undici") {
+async function serve(httpClient?: "undici", account?: ServerAccount) {
   const ran: string[] = [];
   const sockets = new Set<Socket>();
   const state = {
@@ -49,6 +50,10 @@ async function serve(httpClient?: "undici") {
     usedBy: [] as Socket[],
     isOld: false,
     late: undefined as ((socket: Socket, request: Request) => boolean) | undefined,
+    /** What is said to the credentials of a request, before it runs. */
+    refuse: undefined as
+      | ((authorization: string, request: Request) => string | undefined)
+      | undefined,
   };
   const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
@@ -57,6 +62,12 @@ async function serve(httpClient?: "undici") {
       const text = data.toString("utf8");
       if (!text.startsWith("POST")) return void socket.write(json(405, ""));
       const { id, method, params } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as Request;
+      const authorization = /^authorization: (.*)\r$/m.exec(text)?.[1] ?? "";
+      const refusal = state.refuse?.(authorization, { method, ...(params && { params }) });
+      if (refusal !== undefined) {
+        if (method === "tools/call") state.usedBy.push(socket);
+        return void socket.write(refusal);
+      }
       if (id === undefined) return void socket.write("HTTP/1.1 202 X\r\ncontent-length: 0\r\n\r\n");
       const name = params?.name ?? params?.uri ?? method;
       const isCall = method === "tools/call" || method === "resources/read";
@@ -85,8 +96,13 @@ async function serve(httpClient?: "undici") {
   const { port } = server.address() as AddressInfo;
   const upstream = use(
     makeUpstream(
-      { url: `http://127.0.0.1:${port}/mcp`, protocol: "legacy", ping: "0" },
-      { httpClient },
+      {
+        url: `http://127.0.0.1:${port}/mcp`,
+        protocol: "legacy",
+        ping: "0",
+        ...(account && { auth: "oauth" }),
+      },
+      { httpClient, ...(account && { accountOf: () => account }) },
     ),
   );
   upstream.start();
@@ -223,4 +239,68 @@ describe("undici, which does not say whether a connection had a request before,"
       expect(state.ran).toEqual(["pay"]);
     },
   );
+});
+
+describe.each([undefined, "undici"] as const)("a server with a login, client %s:", (client) => {
+  /** It always has another token, and counts how often it was asked for one. */
+  function makeAccount() {
+    const account = {
+      renewals: 0,
+      authorization: () => `Bearer ${account.renewals}`,
+      refused: () => {
+        account.renewals++;
+        return Promise.resolve(true);
+      },
+      login: (_call: unknown, error: unknown) => Promise.reject(error as Error),
+    };
+    return account;
+  }
+
+  it.each([401, 403])("a late %i makes no call run twice", async (status) => {
+    const account = makeAccount();
+    const { state, upstream } = await serve(client, account);
+    expect(await call(upstream, "pay", "alice")).toBe("did pay");
+    const ran = state.ran.length;
+    state.isOld = true;
+    state.late = (socket, { id }) => {
+      state.late = undefined;
+      socket.write(json(status, "no"));
+      setImmediate(() => socket.write(json(200, { jsonrpc: "2.0", id, result: { content: [] } })));
+      return true;
+    };
+    await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({ code: "upstream_error" });
+    expect(state.ran).toHaveLength(ran + 1);
+    expect(account.renewals).toBe(0);
+    expect(await call(upstream, "pay", "carol")).toBe("did pay");
+    expect(state.ran).toHaveLength(ran + 2);
+  });
+
+  it.each([401, 403])(
+    "a token that ran out, which the server answers with %i, is renewed under a call",
+    async (status) => {
+      const account = makeAccount();
+      const { state, upstream } = await serve(client, account);
+      expect(await call(upstream, "pay", "alice")).toBe("did pay");
+      state.refuse = (authorization) =>
+        authorization === "Bearer 0" ? json(status, "no") : undefined;
+      expect(await call(upstream, "pay", "bob")).toBe("did pay");
+      expect(state.ran).toEqual(["pay", "pay"]);
+      expect(account.renewals).toBe(1);
+    },
+  );
+
+  it("a tool that is refused alone runs once with new credentials", async () => {
+    const account = makeAccount();
+    const { state, upstream } = await serve(client, account);
+    expect(await call(upstream, "look", "alice")).toBe("did look");
+    state.refuse = (authorization, { params }) =>
+      params?.name === "pay" && authorization === "Bearer 0" ? json(403, "no") : undefined;
+    // Nobody can ask on the connection of undici that the refusal came on: the next call has a new one.
+    if (client === "undici")
+      await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({ code: "upstream_error" });
+    expect(await call(upstream, "look", "carol")).toBe("did look");
+    expect(await call(upstream, "pay", "bob")).toBe("did pay");
+    expect(state.ran).toEqual(["look", "look", "pay"]);
+    expect(account.renewals).toBe(1);
+  });
 });
