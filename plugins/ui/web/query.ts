@@ -23,8 +23,8 @@ export interface AskOptions {
   readonly live?: string | undefined;
   readonly enabled?: boolean;
   /** Also asked for while events come, for what no event tells; milliseconds. */
-  readonly every?: number;
-  /** The answer before is shown until there is another one. */
+  readonly every?: number | undefined;
+  /** The answer before is shown until there is another one, and an answer is gone when nothing shows it. */
   readonly isKept?: boolean;
   /** Whether a panel shows it: its actions may change what another plugin answers. */
   readonly panel?: boolean;
@@ -43,7 +43,7 @@ export function useAsk<T>(
     refetchInterval: isLive ? (every ?? false) : POLL_MS,
     enabled,
     meta: { live, panel },
-    ...(isKept && { placeholderData: keepPreviousData }),
+    ...(isKept && { placeholderData: keepPreviousData, gcTime: 0 }),
   });
 }
 
