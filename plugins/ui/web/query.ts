@@ -54,8 +54,8 @@ export function useIntervalWithout(kind: string): number | undefined {
   return isTold && isLive ? undefined : POLL_MS;
 }
 
-/** Routes that change the whole config, and so every answer. */
-const OF_ALL: readonly Route[] = ["POST /_meta/reload", "PUT /_meta/config"];
+/** Routes that change the whole config, or who is there, and so every answer. */
+const OF_ALL: readonly Route[] = ["POST /_meta/reload", "PUT /_meta/config", "DELETE /ui/session"];
 
 /** A request that changes something. It is over when what it made old has been asked for again. */
 export function useChange<T, V = void>(
