@@ -23,8 +23,8 @@ export interface AskOptions {
   readonly live?: string | undefined;
   readonly enabled?: boolean;
   /** Also asked for while events come, for what no event tells; milliseconds. */
-  readonly every?: number;
-  /** The answer before is shown until there is another one. */
+  readonly every?: number | undefined;
+  /** The answer before is shown until there is another one, and an answer is gone when nothing shows it. */
   readonly isKept?: boolean;
   /** Whether a panel shows it: its actions may change what another plugin answers. */
   readonly panel?: boolean;
@@ -43,7 +43,7 @@ export function useAsk<T>(
     refetchInterval: isLive ? (every ?? false) : POLL_MS,
     enabled,
     meta: { live, panel },
-    ...(isKept && { placeholderData: keepPreviousData }),
+    ...(isKept && { placeholderData: keepPreviousData, gcTime: 0 }),
   });
 }
 
@@ -54,8 +54,8 @@ export function useIntervalWithout(kind: string): number | undefined {
   return isTold && isLive ? undefined : POLL_MS;
 }
 
-/** Routes that change the whole config, and so every answer. */
-const OF_ALL: readonly Route[] = ["POST /_meta/reload", "PUT /_meta/config"];
+/** Routes that change the whole config, or who is there, and so every answer. */
+const OF_ALL: readonly Route[] = ["POST /_meta/reload", "PUT /_meta/config", "DELETE /ui/session"];
 
 /** A request that changes something. It is over when what it made old has been asked for again. */
 export function useChange<T, V = void>(

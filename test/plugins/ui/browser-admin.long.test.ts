@@ -241,6 +241,22 @@ it("M021: what another admin changes is on the page Access at once", async () =>
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
 });
 
+it("M021: a dialog that is open says at once whom it hits by now", async () => {
+  const { url, ask, page } = await startDirectory();
+  await ask("POST", "users", { id: "ada" });
+  await ask("POST", "libraries", { uid: "atlas", owner: "ada" });
+  await page.goto(`${url}/ui/panels/team-auth/users`);
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Remove ada" }).click();
+  await dialogOf(page).getByText("The user goes for good").waitFor();
+  for (const name of ["laptop", "phone", "desk"]) {
+    await ask("POST", "tokens", { user: "ada", name, libraries: ["atlas"] });
+    await dialogOf(page)
+      .getByText(`${name} ppt_`)
+      .waitFor({ timeout: PATIENCE * 2_000 });
+  }
+});
+
 it("20: a token is minted with the keyboard alone", async () => {
   const { ask, page } = await startDirectory();
   await ask("POST", "users", { id: "ada" });
@@ -261,6 +277,8 @@ it("20: a token is minted with the keyboard alone", async () => {
   await walk(/^checkbox atlas/);
   await keyboard.press("Space");
   await walk(/^submit Mint$/);
+  // It is off until it is said whom it hits.
+  await page.locator("button[type=submit]:not([aria-disabled])").waitFor();
   await keyboard.press("Enter");
   await page.getByRole("region", { name: "The new token of ada" }).waitFor();
   await walk(/^button I have copied it$/);

@@ -224,6 +224,7 @@ function addShelf(gateway: PluginContext, asked: string[], lent: unknown[]): voi
           owner: z.string(),
           books: z.array(z.string()).max(9),
           pin: z.string().optional().meta({ format: "password" }),
+          note: z.string().optional(),
         }),
         choices: {
           owner: { from: "GET /_meta/shelf/owners", values: "/owners", value: "/id" },
@@ -242,7 +243,16 @@ function addShelf(gateway: PluginContext, asked: string[], lent: unknown[]): voi
         from: "GET /_meta/shelf/owners",
         rows: "/owners",
         columns: [{ label: "Owner", value: "/id" }],
-        actions: [{ label: "Borrow", params: { owner: "/id" }, body: { all: true }, ...loan }],
+        actions: [
+          { label: "Borrow", params: { owner: "/id" }, body: { all: true }, ...loan },
+          {
+            label: "Seize",
+            params: { owner: "/id" },
+            body: { seized: true },
+            confirm: "It is taken from its owner.",
+            ...loan,
+          },
+        ],
       },
     },
   });
@@ -287,6 +297,107 @@ it("12: a form and an action of a described panel say whom they hit, and a form 
   await expect.poll(() => lent.at(-1)).toEqual({ all: true });
   expect(asked.at(-1)).toBe("?owner=bob");
   expect(complaints).toEqual([]);
+});
+
+/** A page of the shelf, and what its routes heard. */
+async function openShelf(panel: string) {
+  const asked: string[] = [];
+  const lent: unknown[] = [];
+  const shelf = definePlugin({
+    name: "shelf",
+    setup: (gateway) => addShelf(gateway, asked, lent),
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, shelf],
+    config: { management: { mutations: true } },
+  });
+  const { page } = await openPage(`${url}/ui/panels/shelf/${panel}`);
+  await page.getByText("live", { exact: true }).waitFor();
+  return { page, asked, lent };
+}
+
+/** A button that does nothing now, even where somebody presses it. */
+async function expectOff(button: Locator): Promise<void> {
+  expect(await button.getAttribute("aria-disabled")).toBe("true");
+  await button.click({ force: true });
+}
+
+it("12: nothing is sent until it is said whom it hits, also where that comes late or not at all", async () => {
+  const { page, lent } = await openShelf("owners");
+  let answer = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/_meta/shelf/hits*", async (route) => {
+    await isAnswered;
+    await route.fulfill({
+      status: 500,
+      json: { error: { code: "internal", message: "No shelf." } },
+    });
+  });
+  await page.getByRole("button", { name: "Borrow" }).last().click();
+  const dialog = page.getByRole("dialog");
+  const borrow = dialog.getByRole("button", { name: "Borrow" });
+  await dialog.getByText("Asking whom it hits …").waitFor();
+  await expectOff(borrow);
+  answer();
+  await dialog.getByRole("alert").getByText("No shelf.").waitFor();
+  await expectOff(borrow);
+  // A sentence of the panel is enough to be told.
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Seize" }).last().click();
+  await dialog.getByText("It is taken from its owner.").waitFor();
+  await dialog.getByRole("alert").getByText("No shelf.").waitFor();
+  await dialog.getByRole("button", { name: "Seize" }).click();
+  await expect.poll(() => lent).toEqual([{ seized: true }]);
+
+  await page.getByRole("link", { name: "Lend" }).click();
+  const lend = page.getByRole("button", { name: "Lend", exact: true });
+  const isRefused = page.waitForResponse((response) => /hits.*ada/.test(response.url()));
+  await page.getByLabel("owner").selectOption({ label: "ada" });
+  await isRefused;
+  await page.getByRole("alert").getByText("No shelf.").waitFor();
+  await expectOff(lend);
+  await page.getByLabel("pin").press("Enter");
+  await page.unroute("**/_meta/shelf/hits*");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByText("Nobody misses a book.").waitFor();
+  expect(lent).toEqual([{ seized: true }]);
+  await lend.click();
+  await expect.poll(() => lent.length).toBe(2);
+});
+
+it("12: whom it hits is asked once for what is typed at once, and not with more than an address takes", async () => {
+  const { page, asked, lent } = await openShelf("lend");
+  const lend = page.getByRole("button", { name: "Lend", exact: true });
+  await page.getByLabel("owner").selectOption({ label: "ada" });
+  await expect.poll(() => asked.length).toBe(2);
+  await expect.poll(() => lend.getAttribute("aria-disabled")).toBeNull();
+  const before = asked.length;
+  // All within one task of the browser: another machine would type at another pace.
+  await page.getByLabel("note").evaluate((field) => {
+    const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!;
+    for (let length = 1; length <= 29; length++) {
+      set!.call(field, "n".repeat(length));
+      (field as never as EventTarget).dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  });
+  await page.getByText("Asking whom it hits …").waitFor();
+  await expectOff(lend);
+  await expect.poll(() => lend.getAttribute("aria-disabled")).toBeNull();
+  const after = asked.slice(before);
+  expect(after.length).toBe(1);
+  expect(after[0]).toContain("n".repeat(29));
+  expect(lent).toEqual([]);
+
+  await page.getByLabel("note").fill("n".repeat(24_000));
+  const sentence = "What is filled in is too long to ask whom it hits.";
+  await page.getByText(sentence).waitFor();
+  await lend.click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText(sentence).waitFor();
+  expect(asked.length).toBe(before + 1);
+  await dialog.getByRole("button", { name: "Lend", exact: true }).click();
+  await expect.poll(() => lent.length).toBe(1);
 });
 
 it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {

@@ -57,6 +57,22 @@ it("9: a key is sent once, its cookie has its rights, and signing out ends it", 
   expect((await fetch(`${url}/_meta/servers`, { headers })).status).toBe(401);
 });
 
+it("9: signing out takes the page at once, also where no event tells of it", async () => {
+  const silent = config(OPS).replace("  events: {}\n", "");
+  const { url } = await startGateway(silent);
+  const { page } = await openPage(`${url}/ui/servers`);
+  const key = page.getByLabel("Key or token");
+  await key.fill(KEYS.ops);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("polling 8 s").waitFor();
+  // What it asks every 8 s is asked now.
+  await page.reload();
+  await page.getByText("polling 8 s").waitFor();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await key.waitFor({ timeout: PATIENCE * 2_000 });
+  expect(await page.locator('tr[data-server="drafts"]').count()).toBe(0);
+});
+
 it("9: a key that leaves the config takes the rights of a page that is open", async () => {
   const { url, file, gateway } = await startGateway(config(OPS + LOOK));
   const { page } = await openPage(`${url}/ui/servers`);

@@ -3,6 +3,7 @@ import { useState, type FormEvent, type ReactNode } from "react";
 import { useRight } from "../about.tsx";
 import { Confirm } from "../parts/act.tsx";
 import { CopyCurl } from "../parts/curl.tsx";
+import { useHits, type HitsRoute } from "../parts/hits.tsx";
 import { useNotify } from "../parts/notices.tsx";
 import { Words } from "../parts/text.tsx";
 import { Trouble } from "../parts/trouble.tsx";
@@ -24,8 +25,8 @@ export interface AskingProps {
   readonly body?: unknown;
   readonly submit: string;
   readonly confirm?: string | undefined;
-  /** What it will do, and to whom, with what is filled in; in place of passwords there are words. */
-  readonly about?: ((value: Readonly<Record<string, unknown>>) => ReactNode) | undefined;
+  /** Says what it will do, and to whom, with what is filled in; in place of passwords there are words. */
+  readonly about?: HitsRoute | undefined;
   /** A sentence for when it worked. */
   readonly done?: ((answer: unknown) => string) | undefined;
   readonly onDone?: ((answer: unknown) => void) | undefined;
@@ -55,11 +56,13 @@ export function Asking(props: AskingProps): ReactNode {
   });
   // What was chosen for another is not offered any more.
   const change = (next: unknown): void => setFilled(withoutStale(next, filled, props.choices));
-  const isOff = right.reason !== undefined;
+  const hits = useHits(props.about, shown, props.confirm !== undefined);
+  const confirm = props.confirm ?? hits.unasked;
+  const isOff = right.reason !== undefined || !hits.isTold;
   const onSubmit = (event: FormEvent): void => {
     event.preventDefault();
     if (isOff || isPending) return;
-    if (props.confirm === undefined) mutate();
+    if (confirm === undefined) mutate();
     else setAsking(true);
   };
   if (form.kind !== "group")
@@ -67,7 +70,7 @@ export function Asking(props: AskingProps): ReactNode {
   return (
     <form className="fields" onSubmit={onSubmit}>
       <Members members={form.members} value={filled} onChange={change} />
-      {props.about?.(shown as Readonly<Record<string, unknown>>)}
+      {hits.content}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}
       <footer className="row">
@@ -84,7 +87,7 @@ export function Asking(props: AskingProps): ReactNode {
       </footer>
       {isAsking && (
         <Confirm what={submit} onClose={() => setAsking(false)} onConfirm={() => mutate()}>
-          <Words>{props.confirm}</Words>
+          <Words>{confirm}</Words>
         </Confirm>
       )}
     </form>

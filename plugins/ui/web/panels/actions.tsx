@@ -6,13 +6,13 @@ import { Act } from "../parts/act.tsx";
 import { Snippet } from "../parts/copy.tsx";
 import { commandFor, type ShownRequest } from "../parts/curl.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import type { HitsRoute } from "../parts/hits.tsx";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
 import { fillIn, valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
 import { countOf, toText } from "../kit/words.ts";
-import { Notice, noticeOf } from "./notice.tsx";
-import { splitRoute, type Context } from "./view.ts";
+import { hitsRoute, splitRoute, type Context } from "./view.ts";
 
 type Action = PanelAction<unknown>;
 
@@ -21,13 +21,18 @@ export function Actions(props: {
   readonly actions: readonly Action[];
   readonly row: unknown;
   readonly context: Context;
+  /** Kind of events after which it is asked again whom they hit. */
+  readonly live: string | undefined;
 }): ReactNode {
-  const { row } = props;
+  const { row, live } = props;
   // Not in the button: the row may be in another state afterwards, and has another one.
   const [secret, setSecret] = useState<{ readonly text: string; readonly title: string }>();
   const offered = props.actions
     .filter(({ when }) => fits(when, row))
-    .map((action) => ({ action, row, request: requestOf(action, row, props.context) }));
+    .map((action) => {
+      const request = requestOf(action, row, props.context);
+      return { action, row, request, about: hitsRoute(action.about, request.params, live) };
+    });
   return (
     <>
       {offered.map((each) => {
@@ -54,6 +59,7 @@ interface RowAction {
   readonly action: Action;
   readonly row: unknown;
   readonly request: ShownRequest;
+  readonly about: HitsRoute | undefined;
 }
 
 type DoneRowAction = RowAction & { readonly onDone: (answer: unknown) => void };
@@ -65,8 +71,8 @@ function namesOf({ label, name, what }: Action, row: unknown) {
 }
 
 /** An action that is one request. */
-function PlainAction({ action, row, request, onDone }: DoneRowAction): ReactNode {
-  const { label, tone = "quiet", confirm, about } = action;
+function PlainAction({ action, row, request, about, onDone }: DoneRowAction): ReactNode {
+  const { label, tone = "quiet", confirm } = action;
   const { called, done } = namesOf(action, row);
   return (
     <Act
@@ -78,14 +84,8 @@ function PlainAction({ action, row, request, onDone }: DoneRowAction): ReactNode
         action.done === undefined ? endedBy(answer, done) : fillIn(action.done, answer, row)
       }
       {...(called !== undefined && { label: called })}
-      {...(asksFirst(action) && {
-        confirm: (
-          <>
-            {confirm !== undefined && <Words>{confirm}</Words>}
-            {about && <Notice about={about} params={request.params} />}
-          </>
-        ),
-      })}
+      about={about}
+      {...(confirm !== undefined && { confirm: <Words>{confirm}</Words> })}
     >
       <Words>{label}</Words>
     </Act>
@@ -160,8 +160,8 @@ function paramsOf(
 }
 
 /** An action that asks for something first. */
-function AskedAction({ action, row, request, onDone }: DoneRowAction): ReactNode {
-  const { label, input, confirm, choices, about, tone, submit = label, defaults } = action;
+function AskedAction({ action, row, request, about, onDone }: DoneRowAction): ReactNode {
+  const { label, input, confirm, choices, tone, submit = label, defaults } = action;
   const { called, done } = namesOf(action, row);
   return (
     <Asked
@@ -173,7 +173,7 @@ function AskedAction({ action, row, request, onDone }: DoneRowAction): ReactNode
       input={withDefaults(input, defaults, row)}
       confirm={confirm}
       choices={choices}
-      about={noticeOf(about, request.params)}
+      about={about}
       done={(answer) => endedBy(answer, done) ?? `${submit}: done.`}
       onDone={onDone}
     />

@@ -32,7 +32,7 @@ export function FieldsView(props: {
           </dl>
           {view.actions && (
             <div className="row">
-              <Actions actions={view.actions} row={data} context={context} />
+              <Actions actions={view.actions} row={data} context={context} live={view.live} />
             </div>
           )}
         </>

@@ -1,8 +1,7 @@
 import { useState, type ReactNode } from "react";
 import { Secret, secretAt } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
-import { noticeOf } from "./notice.tsx";
-import { splitRoute, type Context, type ViewOf } from "./view.ts";
+import { hitsRoute, splitRoute, type Context, type ViewOf } from "./view.ts";
 
 /** A form that makes one request. */
 export function FormView(props: {
@@ -21,7 +20,7 @@ export function FormView(props: {
         submit={view.submit}
         confirm={view.confirm}
         choices={view.choices}
-        about={noticeOf(view.about, { ...context, ...query })}
+        about={hitsRoute(view.about, { ...context, ...query }, undefined)}
         onDone={(answer) => setSecret(secretAt(answer, view.secret))}
       />
       {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}

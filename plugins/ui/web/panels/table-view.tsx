@@ -29,7 +29,7 @@ export function TableView(props: {
           {search && (
             <Search label={`Search ${title.toLowerCase()}`} value={sought} onChange={setSought} />
           )}
-          {add && <Actions actions={add} row={undefined} context={context} />}
+          {add && <Actions actions={add} row={undefined} context={context} live={view.live} />}
         </div>
       )}
       <Loaded query={query} what="The list">
@@ -53,7 +53,7 @@ export function TableView(props: {
 }
 
 function columnsOf(
-  { columns, actions }: ViewOf<"table">,
+  { columns, actions, live }: ViewOf<"table">,
   context: Context,
 ): readonly Column<unknown>[] {
   const shown = columns.map(({ label, value, as }): Column<unknown> => [
@@ -62,7 +62,10 @@ function columnsOf(
     isNumber(as) ? "number" : undefined,
   ]);
   if (!actions) return shown;
-  return [...shown, ["", (row) => <Actions actions={actions} row={row} context={context} />]];
+  return [
+    ...shown,
+    ["", (row) => <Actions actions={actions} row={row} context={context} live={live} />],
+  ];
 }
 
 /** A list, or a map whose keys are put into its rows as `_key`. */

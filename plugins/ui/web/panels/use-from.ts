@@ -10,6 +10,5 @@ export function useFrom(
 ): ReturnType<typeof useAsk<unknown>> {
   const { route, query } = splitRoute(from);
   const every = useIntervalWithout(live ?? "");
-  const again = { live, ...(every !== undefined && { every }) };
-  return useAsk<unknown>(route, { ...context, ...query }, { ...again, panel: true });
+  return useAsk<unknown>(route, { ...context, ...query }, { live, every, panel: true });
 }

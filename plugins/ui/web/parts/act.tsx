@@ -4,6 +4,7 @@ import { useChange } from "../query.ts";
 import type { Params, Route } from "../request.ts";
 import { CopyCurl, type ShownRequest } from "./curl.tsx";
 import { Dialog } from "./dialog.tsx";
+import { useHits, type HitsRoute } from "./hits.tsx";
 import { useNotify } from "./notices.tsx";
 import { Words } from "./text.tsx";
 
@@ -16,6 +17,8 @@ export interface Action {
   readonly what: string;
   /** Names the object and the effect; asked before the request. */
   readonly confirm?: ReactNode;
+  /** Says whom it hits; shown before the request. */
+  readonly about?: HitsRoute | undefined;
   /** A sentence for when it worked. */
   readonly done?: string | ((answer: never) => string | undefined) | undefined;
   readonly onDone?: (answer: never) => void;
@@ -52,7 +55,7 @@ export function Act(
   const isOff = right.reason !== undefined;
   const start = (): void => {
     if (isOff || isBusy) return;
-    if (props.confirm === undefined) run();
+    if (props.confirm === undefined && !props.about) run();
     else setAsking(true);
   };
   return (
@@ -76,6 +79,7 @@ export function Act(
           onConfirm={run}
           isDanger={props.tone === "danger"}
           request={{ route: props.route, params: props.params, body: props.body }}
+          about={props.about}
         >
           {props.confirm}
         </Confirm>
@@ -87,16 +91,19 @@ export function Act(
 /** Asks before something that cannot be taken back. */
 export function Confirm(props: {
   readonly what: string;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
   readonly isDanger?: boolean;
   /** What it asks, to be copied. */
   readonly request?: ShownRequest;
+  readonly about?: HitsRoute | undefined;
 }): ReactNode {
+  const { content, isTold } = useHits(props.about, undefined, props.children !== undefined);
   return (
     <Dialog title={`${props.what}?`} onClose={props.onClose}>
       <div>{props.children}</div>
+      {content}
       <footer className="row">
         {props.request && <CopyCurl request={props.request} />}
         <button type="button" onClick={props.onClose}>
@@ -105,7 +112,9 @@ export function Confirm(props: {
         <button
           type="button"
           className={props.isDanger ? "danger" : "primary"}
+          aria-disabled={!isTold || undefined}
           onClick={() => {
+            if (!isTold) return;
             props.onClose();
             props.onConfirm();
           }}
