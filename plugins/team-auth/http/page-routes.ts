@@ -8,7 +8,7 @@ import { PAGES } from "../operations/page-operations.ts";
 import { reachOf } from "./asker.ts";
 import { newest } from "./audit-routes.ts";
 import { HITS } from "./hits.ts";
-import { librariesOf, stateOf, teamsOf, tokensOf, usersOf } from "./page-rows.ts";
+import { libraryRows, switchState, teamRows, tokenRows, userRows } from "./page-rows.ts";
 import { Sight } from "./sight.ts";
 
 /** Rows of the audit that are shown; a shell exports all. */
@@ -18,17 +18,17 @@ const NEWEST = 500;
 export function registerPages(gateway: PluginContext, open: () => Directory): void {
   const sightOf = async (event: RouteEvent): Promise<Sight> =>
     new Sight(open(), await reachOf(event, open().db));
-  PAGES.users.serve(gateway, async (event) => ({ users: await usersOf(await sightOf(event)) }));
+  PAGES.users.serve(gateway, async (event) => ({ users: await userRows(await sightOf(event)) }));
   PAGES.libraries.serve(gateway, async (event) => {
     const sight = await sightOf(event);
     requireAdministrating(sight.reach);
-    return { libraries: await librariesOf(sight) };
+    return { libraries: await libraryRows(sight) };
   });
   PAGES.tokens.serve(gateway, async (event) => {
     const sight = await sightOf(event);
     const { reach } = sight;
     const users = reach ? [reach.user] : (await sight.users()).map(({ id }) => id);
-    return { tokens: await tokensOf(sight), users };
+    return { tokens: await tokenRows(sight), users };
   });
   PAGES.scopes.serve(gateway, async (event) => {
     const reach = await reachOf(event, open().db);
@@ -37,9 +37,12 @@ export function registerPages(gateway: PluginContext, open: () => Directory): vo
     const lent = reach?.kind === "access" ? [] : await open().libraries.scopable(user);
     return { libraries: [...new Set([...libraries, ...lent.map(({ uid }) => uid)])] };
   });
-  PAGES.teams.serve(gateway, async (event) => ({ teams: await teamsOf(await sightOf(event)) }));
+  PAGES.teams.serve(gateway, async (event) => ({ teams: await teamRows(await sightOf(event)) }));
   PAGES.accounts.serve(gateway, async () => ({
-    accounts: (await open().accounts.list()).map((row) => ({ ...row, state: stateOf(row.active) })),
+    accounts: (await open().accounts.list()).map((row) => ({
+      ...row,
+      state: switchState(row.active),
+    })),
   }));
   PAGES.audit.serve(gateway, async () => {
     const audit: AuditRow[] = [];

@@ -3,24 +3,24 @@ import { groupRows } from "../tables/group.ts";
 import type { Sight } from "./sight.ts";
 
 /** A state, as a page shows it. */
-export function stateOf(active: boolean): string {
+export function switchState(active: boolean): string {
   return active ? "active" : "switched off";
 }
 
 /** Users with their tokens and roles. */
-export async function usersOf(sight: Sight): Promise<readonly object[]> {
+export async function userRows(sight: Sight): Promise<readonly object[]> {
   const tokens = groupRows(await sight.active(), ({ user }) => user);
   const memberships = groupRows(await sight.memberships(), ({ user }) => user);
   return (await sight.users()).map((row) => ({
     ...row,
-    state: stateOf(row.active === 1),
+    state: switchState(row.active === 1),
     tokens: tokens.get(row.id)?.length ?? 0,
     libraries: (memberships.get(row.id) ?? []).map((one) => `${one.library_uid} (${one.role})`),
   }));
 }
 
 /** Libraries with those who have a role for them. */
-export async function librariesOf(sight: Sight): Promise<readonly object[]> {
+export async function libraryRows(sight: Sight): Promise<readonly object[]> {
   const memberships = groupRows(await sight.memberships(), ({ library_uid }) => library_uid);
   return (await sight.libraries()).map((row) => {
     const roles = groupRows(memberships.get(row.uid) ?? [], ({ role }) => role);
@@ -37,7 +37,7 @@ export async function librariesOf(sight: Sight): Promise<readonly object[]> {
 }
 
 /** Tokens with their states. */
-export async function tokensOf(sight: Sight): Promise<readonly object[]> {
+export async function tokenRows(sight: Sight): Promise<readonly object[]> {
   return (await sight.tokens()).map((token) => {
     const { prefix, id, kind, libraries } = token;
     const sees = kind === "admin" ? ["administrates"] : libraries;
@@ -52,11 +52,11 @@ function tokenState({ replaced_by, active, expires_at }: Token): string {
 }
 
 /** Teams with the libraries that they see. */
-export async function teamsOf(sight: Sight): Promise<readonly object[]> {
+export async function teamRows(sight: Sight): Promise<readonly object[]> {
   const seenIn = await sight.seen();
   return (await sight.teams()).map((team) => ({
     ...team,
-    state: stateOf(team.active),
+    state: switchState(team.active),
     sees: seenIn(team.workspaces),
   }));
 }

@@ -88,14 +88,11 @@ export const KEYS = {
     path: "/keys",
     words: "Make a key that signs from now on; those before it only verify.",
     input: z.strictObject({
-      alg: z
-        .enum(["HS256", "EdDSA"])
-        .optional()
-        .meta({
-          flag: "--alg <algorithm>",
-          description: "default: that of the config",
-          form: "Without it, as the config says.",
-        }),
+      alg: z.enum(["HS256", "EdDSA"]).optional().meta({
+        flag: "--alg <algorithm>",
+        description: "default: that of the config",
+        form: "Without it, as the config says.",
+      }),
     }),
   }),
   retire: administration({

@@ -15,12 +15,10 @@ export const USERS = {
         description: "without spaces; it stays",
         form: "Without spaces; it stays.",
       }),
-      name: nameSchema
-        .optional()
-        .meta({
-          description: "for people; default: the id",
-          form: "For people. Without it, the id.",
-        }),
+      name: nameSchema.optional().meta({
+        description: "for people; default: the id",
+        form: "For people. Without it, the id.",
+      }),
     }),
     target: ["id"],
   }),

@@ -65,7 +65,7 @@ async function readButtons(): Promise<(id: string) => readonly Button[]> {
   const { gateway } = await startIssuer();
   const panels = gateway.point(Panels).filter(({ plugin }) => plugin === "team-auth");
   return (id) => {
-    const { table } = panels.find((panel) => panel.id === id)!.view as {
+    const { table } = panels.find((panel) => panel.id === id)!.view as unknown as {
       table: { add?: readonly Button[]; actions?: readonly Button[] };
     };
     return [...(table.add ?? []), ...(table.actions ?? [])];
