@@ -48,9 +48,11 @@ export class Sight {
   /** Tells the libraries of workspaces. */
   async seen(): Promise<(workspaces: readonly string[]) => readonly string[]> {
     const assigned = (await this.libraries()).filter(({ workspace_id }) => workspace_id !== null);
-    const libraries = groupRows(assigned, ({ workspace_id }) => workspace_id!);
+    const groups = groupRows(assigned, ({ workspace_id }) => workspace_id!);
+    // Many teams see the same: the list of a workspace is made once, and copied as a whole.
+    const uids = new Map([...groups].map(([id, rows]) => [id, rows.map(({ uid }) => uid)]));
     return (workspaces) =>
-      workspaces.flatMap((each) => (libraries.get(each) ?? []).map(({ uid }) => uid));
+      new Array<string>().concat(...workspaces.map((each) => uids.get(each) ?? []));
   }
 
   /** Names of the teams of a workspace. */
