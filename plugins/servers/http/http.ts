@@ -116,23 +116,26 @@ export class HttpWire implements Wire {
 
   async confirms(
     { name }: Exchange,
+    refusal: ServerRefusal,
+    control: RequestControl,
+  ): Promise<boolean> {
+    const isOwn = await this.#isOwn(refusal, control);
+    if (!isOwn) this.#doubted = name;
+    return isOwn;
+  }
+
+  async #isOwn(
     { status, authorization }: ServerRefusal,
     control: RequestControl,
   ): Promise<boolean> {
-    // What comes next on this connection is the answer to the ping, or that to the request itself.
-    const next = await this.#ping(authorization, (ping, reader) => {
-      if (control.follow) return control.follow(ping, reader);
-      control.abort();
-      reader.onResponseError(new Error("no connection to ask on"));
-    });
-    if (next.isNamed) return true;
-    const isOpen = next.status === status || next.status === 0;
-    const isRefused =
-      isOpen &&
-      (await this.#ping(authorization, (ping, reader) => this.#pool.dispatch(ping, reader)))
-        .status === status;
-    if (!isRefused) this.#doubted = name;
-    return isRefused;
+    if (status === 403 && control.follow) {
+      // The scope of one tool may be missing. What comes next here is the answer to the ping, or that to the request itself.
+      const next = await this.#ping(authorization, (...sent) => control.follow!(...sent));
+      if (next.isNamed) return true;
+      if (next.status !== status && next.status !== 0) return false;
+    } else control.abort();
+    const again = await this.#ping(authorization, (...sent) => this.#pool.dispatch(...sent));
+    return again.status === status;
   }
 
   #ping(

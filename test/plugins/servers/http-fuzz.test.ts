@@ -126,6 +126,38 @@ describe.each(Object.entries(WHOLE))("an answer %s", (_, text) => {
   });
 });
 
+it.each([
+  [
+    "the coding identity, to the end",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\nconnection: close\r\n\r\nx",
+  ],
+  [
+    "gzip under chunks",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: gzip, chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+  ],
+  [
+    "chunks in HTTP/1.0",
+    "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+  ],
+  ["an empty line in front", "\r\nHTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx"],
+  [
+    "a size of 16 digits",
+    "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0000000000000001\r\nx\r\n0\r\n\r\n",
+  ],
+  [
+    "an escaped quote in an extension",
+    'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;a="\\""\r\nx\r\n0\r\n\r\n',
+  ],
+])("is stricter than node:http: %s", async (_what, text) => {
+  const pool = new PipedPool();
+  use({ close: () => pool.destroy() });
+  const chunks = [Buffer.from(text, "latin1")];
+  const [ours, nodes] = await Promise.all([pool.ask(chunks), askNode(chunks)]);
+  expect(ours.error).toBeDefined();
+  expect(nodes).toMatchObject({ status: 200, body: "x" });
+  expect(nodes.error).toBeUndefined();
+});
+
 it("a request that waits for a connection gets nothing that stood behind the answer before it", async () => {
   const pipes: Pipe[] = [];
   class SilentPool extends HttpPool {

@@ -289,18 +289,37 @@ describe.each([undefined, "undici"] as const)("a server with a login, client %s:
     },
   );
 
-  it("a tool that is refused alone runs once with new credentials", async () => {
+  it("a late 401 makes no call run twice where its answer comes behind that to a ping", async () => {
     const account = makeAccount();
     const { state, upstream } = await serve(client, account);
-    expect(await call(upstream, "look", "alice")).toBe("did look");
-    state.refuse = (authorization, { params }) =>
-      params?.name === "pay" && authorization === "Bearer 0" ? json(403, "no") : undefined;
-    // Nobody can ask on the connection of undici that the refusal came on: the next call has a new one.
-    if (client === "undici")
-      await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({ code: "upstream_error" });
-    expect(await call(upstream, "look", "carol")).toBe("did look");
-    expect(await call(upstream, "pay", "bob")).toBe("did pay");
-    expect(state.ran).toEqual(["look", "look", "pay"]);
-    expect(account.renewals).toBe(1);
+    expect(await call(upstream, "pay", "alice")).toBe("did pay");
+    const ran = state.ran.length;
+    state.isOld = true;
+    state.late = (socket) => {
+      state.late = undefined;
+      return socket.write(json(401, "no"));
+    };
+    await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({ code: "upstream_error" });
+    expect(state.ran).toHaveLength(ran + 1);
   });
+
+  it.each([401, 403])(
+    "a tool that is refused alone, with %i, runs once with new credentials",
+    async (status) => {
+      const account = makeAccount();
+      const { state, upstream } = await serve(client, account);
+      expect(await call(upstream, "look", "alice")).toBe("did look");
+      state.refuse = (authorization, { params }) =>
+        params?.name === "pay" && authorization === "Bearer 0" ? json(status, "no") : undefined;
+      // A 401 is to be about all requests, and nobody can ask on the connection of undici: the next call has a new one.
+      if (client === "undici" || status === 401)
+        await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({
+          code: "upstream_error",
+        });
+      expect(await call(upstream, "look", "carol")).toBe("did look");
+      expect(await call(upstream, "pay", "bob")).toBe("did pay");
+      expect(state.ran).toEqual(["look", "look", "pay"]);
+      expect(account.renewals).toBe(1);
+    },
+  );
 });
