@@ -400,6 +400,33 @@ it("12: whom it hits is asked once for what is typed at once, and not with more 
   await expect.poll(() => lent.length).toBe(1);
 });
 
+it("12: a list of choices that is not there yet, or fails, is not an empty one", async () => {
+  const { page } = await openShelf("lend");
+  let isBroken = true;
+  let answer = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/_meta/shelf/books*", async (route) => {
+    await isAnswered;
+    if (!isBroken) return route.continue();
+    return route.fulfill({
+      status: 500,
+      json: { error: { code: "internal", message: "No list." } },
+    });
+  });
+  const books = page.getByRole("group", { name: "books" });
+  await books.getByText("There is none to choose.").waitFor();
+  await page.getByLabel("owner").selectOption({ label: "ada" });
+  await books.getByText("Loading …").waitFor();
+  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  answer();
+  await books.getByRole("alert").getByText("No list.").waitFor();
+  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  isBroken = false;
+  await books.getByRole("button", { name: "Try again" }).click();
+  await books.getByLabel("Emma").waitFor();
+  expect(await books.getByRole("alert").count()).toBe(0);
+});
+
 it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {
   let put = (_id: string): Promise<unknown> => Promise.reject(new Error());
   const work = definePlugin({
