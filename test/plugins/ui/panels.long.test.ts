@@ -427,6 +427,44 @@ it("12: a list of choices that is not there yet, or fails, is not an empty one",
   expect(await books.getByRole("alert").count()).toBe(0);
 });
 
+it("12: tables that are searched on one page have a search each, in its address", async () => {
+  const shelf = definePlugin({
+    name: "shelf",
+    setup(gateway) {
+      gateway.route("GET", "/_meta/shelf", READ, () => ({ rows: [{ id: "Emma" }, { id: "Ida" }] }));
+      for (const id of ["one", "two"])
+        gateway.add(Panels, {
+          id,
+          title: id,
+          place: "overview",
+          access: "viewer",
+          view: {
+            table: {
+              from: "GET /_meta/shelf",
+              rows: "/rows",
+              columns: [{ label: "Book", value: "/id" }],
+              search: ["/id"],
+            },
+          },
+        });
+    },
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, shelf],
+  });
+  const { page, complaints } = await openPage(`${url}/ui/`);
+  const one = page.getByRole("searchbox", { name: "Search one" });
+  const two = page.getByRole("searchbox", { name: "Search two" });
+  await one.fill("Emma");
+  await two.fill("Ida");
+  await page.reload();
+  expect([await one.inputValue(), await two.inputValue()]).toEqual(["Emma", "Ida"]);
+  const rows = page.locator("tr").filter({ hasText: /Emma|Ida/ });
+  await expect.poll(() => rows.allInnerTexts()).toEqual(["Emma", "Ida"]);
+  expect(complaints).toEqual([]);
+});
+
 it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {
   let put = (_id: string): Promise<unknown> => Promise.reject(new Error());
   const work = definePlugin({
