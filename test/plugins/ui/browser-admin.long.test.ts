@@ -266,6 +266,7 @@ it("M021: a dialog that is open says at once whom it hits by now", async () => {
       .getByText(`${name} ppt_`)
       .waitFor({ timeout: PATIENCE * 2_000 });
   }
+  expect(await dialogOf(page).getByText("The user goes for good").count()).toBe(1);
 });
 
 it("20: a token is minted with the keyboard alone", async () => {

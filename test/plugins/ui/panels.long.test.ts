@@ -375,9 +375,9 @@ it("12: whom it hits is asked once for what is typed at once, and not with more 
   const before = asked.length;
   // All within one task of the browser: another machine would type at another pace.
   await page.getByLabel("note").evaluate((field) => {
-    const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!;
+    const value = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!;
     for (let length = 1; length <= 29; length++) {
-      set!.call(field, "n".repeat(length));
+      value.set!.call(field, "n".repeat(length));
       (field as never as EventTarget).dispatchEvent(new Event("input", { bubbles: true }));
     }
   });

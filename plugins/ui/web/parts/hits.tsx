@@ -35,7 +35,7 @@ export interface KnownHits {
   readonly unasked?: string | undefined;
 }
 
-/** Whom a request hits now, with what is filled in. Until that is known it is not sent, unless a sentence asks whether it is meant. */
+/** Whom a request hits now, with what is filled in. Until that is known it is not sent, unless the panel has a sentence that asks first. */
 export function useHits(
   of: HitsRoute | undefined,
   value: unknown,
