@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import type { Tool } from "propylon";
+import type { GatewayError, Tool } from "propylon";
 import type { ServerAccount } from "../../../plugins/servers/service.ts";
 import { describe, expect, it } from "vitest";
 import { createPrincipal } from "../../../core/kit.ts";
@@ -251,7 +251,7 @@ describe.each([undefined, "undici"] as const)("a server with a login, client %s:
         account.renewals++;
         return Promise.resolve(true);
       },
-      login: (_call: unknown, error: unknown) => Promise.reject(error as Error),
+      login: (_call: unknown, error: unknown) => Promise.reject(error),
     };
     return account;
   }
@@ -311,14 +311,15 @@ describe.each([undefined, "undici"] as const)("a server with a login, client %s:
       expect(await call(upstream, "look", "alice")).toBe("did look");
       state.refuse = (authorization, { params }) =>
         params?.name === "pay" && authorization === "Bearer 0" ? json(status, "no") : undefined;
+      const pay = () =>
+        call(upstream, "pay", "bob").catch((error: GatewayError): string => error.code);
       // A 401 is to be about all requests, and nobody can ask on the connection of undici: the next call has a new one.
-      if (client === "undici" || status === 401)
-        await expect(call(upstream, "pay", "bob")).rejects.toMatchObject({
-          code: "upstream_error",
-        });
+      const isClear = client === undefined && status === 403;
+      const first = await pay();
       expect(await call(upstream, "look", "carol")).toBe("did look");
-      expect(await call(upstream, "pay", "bob")).toBe("did pay");
-      expect(state.ran).toEqual(["look", "look", "pay"]);
+      const last = isClear ? first : await pay();
+      expect([first, last]).toEqual([isClear ? "did pay" : "upstream_error", "did pay"]);
+      expect(state.ran.toSorted()).toEqual(["look", "look", "pay"]);
       expect(account.renewals).toBe(1);
     },
   );

@@ -241,6 +241,17 @@ it("M021: what another admin changes is on the page Access at once", async () =>
   expect(complaints.filter((text) => !text.includes("401"))).toEqual([]);
 });
 
+it("19: an address of the lists as they were once leads to their panels", async () => {
+  const { url, ask, page } = await startDirectory();
+  await ask("POST", "users", { id: "ada" });
+  await page.goto(`${url}/ui/access?view=users&q=ad`);
+  await rowOf(page, "ada").waitFor();
+  expect(page.url()).toBe(`${url}/ui/panels/team-auth/users?q=ad`);
+  await page.goto(`${url}/ui/access?view=explain`);
+  await page.getByRole("heading", { name: "Access" }).waitFor();
+  expect(page.url()).toBe(`${url}/ui/access?view=explain`);
+});
+
 it("M021: a dialog that is open says at once whom it hits by now", async () => {
   const { url, ask, page } = await startDirectory();
   await ask("POST", "users", { id: "ada" });
@@ -255,6 +266,7 @@ it("M021: a dialog that is open says at once whom it hits by now", async () => {
       .getByText(`${name} ppt_`)
       .waitFor({ timeout: PATIENCE * 2_000 });
   }
+  expect(await dialogOf(page).getByText("The user goes for good").count()).toBe(1);
 });
 
 it("20: a token is minted with the keyboard alone", async () => {

@@ -375,9 +375,9 @@ it("12: whom it hits is asked once for what is typed at once, and not with more 
   const before = asked.length;
   // All within one task of the browser: another machine would type at another pace.
   await page.getByLabel("note").evaluate((field) => {
-    const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!;
+    const value = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value")!;
     for (let length = 1; length <= 29; length++) {
-      set!.call(field, "n".repeat(length));
+      value.set!.call(field, "n".repeat(length));
       (field as never as EventTarget).dispatchEvent(new Event("input", { bubbles: true }));
     }
   });
@@ -398,6 +398,71 @@ it("12: whom it hits is asked once for what is typed at once, and not with more 
   expect(asked.length).toBe(before + 1);
   await dialog.getByRole("button", { name: "Lend", exact: true }).click();
   await expect.poll(() => lent.length).toBe(1);
+});
+
+it("12: a list of choices that is not there yet, or fails, is not an empty one", async () => {
+  const { page } = await openShelf("lend");
+  let isBroken = true;
+  let answer = (): void => {};
+  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  await page.route("**/_meta/shelf/books*", async (route) => {
+    await isAnswered;
+    if (!isBroken) return route.continue();
+    return route.fulfill({
+      status: 500,
+      json: { error: { code: "internal", message: "No list." } },
+    });
+  });
+  const books = page.getByRole("group", { name: "books" });
+  await books.getByText("There is none to choose.").waitFor();
+  await page.getByLabel("owner").selectOption({ label: "ada" });
+  await books.getByText("Loading …").waitFor();
+  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  answer();
+  await books.getByRole("alert").getByText("No list.").waitFor();
+  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  isBroken = false;
+  await books.getByRole("button", { name: "Try again" }).click();
+  await books.getByLabel("Emma").waitFor();
+  expect(await books.getByRole("alert").count()).toBe(0);
+});
+
+it("12: tables that are searched on one page have a search each, in its address", async () => {
+  const shelf = definePlugin({
+    name: "shelf",
+    setup(gateway) {
+      gateway.route("GET", "/_meta/shelf", READ, () => ({ rows: [{ id: "Emma" }, { id: "Ida" }] }));
+      for (const id of ["one", "two"])
+        gateway.add(Panels, {
+          id,
+          title: id,
+          place: "overview",
+          access: "viewer",
+          view: {
+            table: {
+              from: "GET /_meta/shelf",
+              rows: "/rows",
+              columns: [{ label: "Book", value: "/id" }],
+              search: ["/id"],
+            },
+          },
+        });
+    },
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, shelf],
+  });
+  const { page, complaints } = await openPage(`${url}/ui/`);
+  const one = page.getByRole("searchbox", { name: "Search one" });
+  const two = page.getByRole("searchbox", { name: "Search two" });
+  await one.fill("Emma");
+  await two.fill("Ida");
+  await page.reload();
+  expect([await one.inputValue(), await two.inputValue()]).toEqual(["Emma", "Ida"]);
+  const rows = page.locator("tr").filter({ hasText: /Emma|Ida/ });
+  await expect.poll(() => rows.allInnerTexts()).toEqual(["Emma", "Ida"]);
+  expect(complaints).toEqual([]);
 });
 
 it("12: payloads and the task queue are on the overview, and read again where no event tells of them", async () => {

@@ -36,7 +36,8 @@ export interface AskingProps {
 export function Asking(props: AskingProps): ReactNode {
   const { route, params, submit } = props;
   const [filled, setFilled] = useState<unknown>(() => initialOf(toForm(props.input)));
-  const form = toForm(useChosen(props.input, props.choices, filled, params));
+  const { schema, answers } = useChosen(props.input, props.choices, filled, params);
+  const form = toForm(schema);
   const [isAsking, setAsking] = useState(false);
   const right = useRight(route);
   const notify = useNotify();
@@ -69,7 +70,7 @@ export function Asking(props: AskingProps): ReactNode {
     return <p className="note">There is no form for what it takes; ask {route} by hand.</p>;
   return (
     <form className="fields" onSubmit={onSubmit}>
-      <Members members={form.members} value={filled} onChange={change} />
+      <Members members={form.members} value={filled} onChange={change} answers={answers} />
       {hits.content}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}

@@ -1,10 +1,16 @@
 import type { PanelChoices } from "propylon/panels";
-import { useQueries } from "@tanstack/react-query";
+import { useQueries, type UseQueryResult } from "@tanstack/react-query";
 import { rightTo, useAbout } from "../about.tsx";
 import { valueAt } from "../kit/pointer.ts";
-import { ask, type Params } from "../request.ts";
+import { ask, type Params, type RequestFailure } from "../request.ts";
 import { splitRoute } from "../panels/view.ts";
 import { isObject } from "./schema.ts";
+
+/** A schema with the values that routes answer, and the answers by the members that they are for. */
+interface Chosen {
+  readonly schema: unknown;
+  readonly answers: Readonly<Record<string, UseQueryResult<unknown, RequestFailure>>>;
+}
 
 /** A schema whose members have the values that routes answer, each asked for when all that it needs is filled in. */
 export function useChosen(
@@ -12,14 +18,14 @@ export function useChosen(
   choices: Readonly<Record<string, PanelChoices>> = {},
   filled: unknown,
   params: Params = {},
-): unknown {
+): Chosen {
   const about = useAbout();
   const given = isObject(filled) ? filled : {};
   const offered = Object.entries(choices).filter(([, { from }]) => {
     const { isThere, reason } = rightTo(about, splitRoute(from).route);
     return isThere && reason === undefined;
   });
-  const answers = useQueries({
+  const answers: readonly UseQueryResult<unknown, RequestFailure>[] = useQueries({
     queries: offered.map(([, { from, with: needed = {} }]) => {
       const { route, query } = splitRoute(from);
       const wanted = Object.entries(needed).map(([name, member]) => [name, given[member]] as const);
@@ -32,11 +38,15 @@ export function useChosen(
       };
     }),
   });
-  return offered.reduce((schema, [member, { values, value = "" }], at) => {
+  const schema = offered.reduce((before, [member, { values, value = "" }], at) => {
     const rows = valueAt(answers[at]!.data, values);
     const list = Array.isArray(rows) ? rows.map((row) => valueAt(row, value)) : [];
-    return withValues(schema, member, list);
+    return withValues(before, member, list);
   }, input);
+  return {
+    schema,
+    answers: Object.fromEntries(offered.map(([member], at) => [member, answers[at]!])),
+  };
 }
 
 /** Of a list, its items have the values, each once. */

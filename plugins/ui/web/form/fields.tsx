@@ -1,5 +1,6 @@
 import { useId, type ReactNode } from "react";
 import { writeJson } from "../kit/json.ts";
+import { Loaded } from "../parts/loaded.tsx";
 import { Words } from "../parts/text.tsx";
 import { toLabel, visible } from "../kit/words.ts";
 import { Input, type FieldProps, type Of } from "./inputs.tsx";
@@ -12,6 +13,20 @@ export function Field(props: FieldProps): ReactNode {
   if (field.kind === "list") return <List {...props} field={field} />;
   if (field.kind === "set") return <Choices {...props} field={field} />;
   return <Single {...props} field={field} />;
+}
+
+/** Whether choices are not there yet, or could not be had; those that wait for another member are not asked for. */
+function isUnsettled(answer: FieldProps["answer"]): boolean {
+  return answer !== undefined && (answer.isLoading || answer.isError);
+}
+
+/** What is said in place of choices, or of how old they are. */
+function Waiting({ answer, field, label }: FieldProps): ReactNode {
+  return (
+    <Loaded query={answer!} what={field.title ?? label}>
+      {() => null}
+    </Loaded>
+  );
 }
 
 function Single(props: FieldProps): ReactNode {
@@ -31,6 +46,7 @@ function Single(props: FieldProps): ReactNode {
       </label>
       <Input {...props} id={id} {...(about !== "" && { describedBy: `${id}-about` })} />
       {about !== "" && <small id={`${id}-about`}>{about}</small>}
+      {isUnsettled(props.answer) && <Waiting {...props} />}
     </div>
   );
 }
@@ -74,8 +90,9 @@ export function Members(props: {
   readonly members: readonly FormMember[];
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
+  readonly answers?: Readonly<Record<string, FieldProps["answer"]>>;
 }): ReactNode {
-  const { members, value, onChange } = props;
+  const { members, value, onChange, answers } = props;
   const given = isObject(value) ? value : {};
   return members.map(({ name, field, isRequired }) => (
     <Field
@@ -84,6 +101,7 @@ export function Members(props: {
       label={name}
       isRequired={isRequired}
       value={given[name]}
+      answer={answers?.[name]}
       onChange={(part) => onChange({ ...given, [name]: part })}
     />
   ));
@@ -137,7 +155,11 @@ function Choices(props: FieldProps<Of<"set">>): ReactNode {
   const chosen = Array.isArray(value) ? (value as readonly unknown[]) : [];
   return (
     <Fieldset {...props}>
-      {field.values.length === 0 && <p className="faint">There is none to choose.</p>}
+      {isUnsettled(props.answer) ? (
+        <Waiting {...props} />
+      ) : (
+        field.values.length === 0 && <p className="faint">There is none to choose.</p>
+      )}
       {field.values.map((one) => {
         const place = chosen.findIndex((each) => writeJson(each) === writeJson(one));
         const next = place < 0 ? [...chosen, one] : chosen.toSpliced(place, 1);

@@ -1,6 +1,8 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { isNumber, parseExact, writeJson } from "../kit/json.ts";
 import { toLabel, visible } from "../kit/words.ts";
+import type { RequestFailure } from "../request.ts";
 import type { FormField } from "./schema.ts";
 
 /** A part of a form and what is filled in there; `undefined`: nothing. */
@@ -10,6 +12,8 @@ export interface FieldProps<F extends FormField = FormField> {
   readonly isRequired: boolean;
   readonly label: string;
   readonly onChange: (value: unknown) => void;
+  /** Where its choices come from. */
+  readonly answer?: UseQueryResult<unknown, RequestFailure> | undefined;
 }
 
 /** A field of one kind. */

@@ -12,9 +12,12 @@ export function Described(props: {
   /** Names its parts: a page has several panels. */
   readonly title: string;
   readonly context: Context;
+  /** Names what is searched for in the address. */
+  readonly searchName: string;
 }): ReactNode {
-  const { view, title, context } = props;
-  if ("table" in view) return <TableView view={view.table} title={title} context={context} />;
+  const { view, title, context, searchName } = props;
+  if ("table" in view)
+    return <TableView view={view.table} title={title} context={context} searchName={searchName} />;
   if ("fields" in view) return <FieldsView view={view.fields} context={context} />;
   if ("metric" in view) return <MetricView view={view.metric} context={context} />;
   if ("log" in view) return <LogView view={view.log} title={title} context={context} />;

@@ -17,7 +17,7 @@ export function PanelsAt(props: {
     .filter(({ place }) => place === props.place)
     .map((panel) => (
       <Section key={panel.id} title={panel.title}>
-        <PanelContent panel={panel} server={props.server} />
+        <PanelContent panel={panel} server={props.server} searchName={`q.${panel.id}`} />
       </Section>
     ));
 }
@@ -37,7 +37,7 @@ export function PanelPage(): ReactNode {
     );
   return (
     <Page title={found.title}>
-      <PanelContent key={found.id} panel={found} server={undefined} />
+      <PanelContent key={found.id} panel={found} server={undefined} searchName="q" />
     </Page>
   );
 }
@@ -45,6 +45,7 @@ export function PanelPage(): ReactNode {
 function PanelContent(props: {
   readonly panel: KnownPanel;
   readonly server: string | undefined;
+  readonly searchName: string;
 }): ReactNode {
   const { panel, server } = props;
   return (
@@ -59,6 +60,7 @@ function PanelContent(props: {
           view={panel.view}
           title={panel.title}
           context={server === undefined ? {} : { server }}
+          searchName={props.searchName}
         />
       ) : (
         <ModulePanel url={panel.module ?? ""} plugin={panel.plugin} server={server} />

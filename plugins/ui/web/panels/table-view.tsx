@@ -17,11 +17,12 @@ export function TableView(props: {
   readonly view: ViewOf<"table">;
   readonly title: string;
   readonly context: Context;
+  readonly searchName: string;
 }): ReactNode {
   const { view, title, context } = props;
   const { search, add, key } = view;
   const query = useFrom(view.from, view.live, context);
-  const [sought, setSought] = useUrlState("q");
+  const [sought, setSought] = useUrlState(props.searchName);
   return (
     <>
       {(search ?? add) && (
