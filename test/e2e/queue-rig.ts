@@ -1,10 +1,10 @@
-import { writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../core/testing/index.ts";
 import { FaultProxy } from "../fixtures/faults/proxy.ts";
 import { startNats } from "../fixtures/nats/nats.mjs";
 import type { NatsServer } from "../fixtures/nats/types.ts";
-import { makeFolder } from "../kit/folder.ts";
 import { main } from "./build.ts";
 import { Observer } from "./queue-observer.ts";
 import { Mortal, RuntimeProcess } from "./queue-process.ts";
@@ -46,7 +46,8 @@ export interface Rig {
 
 /** Makes a queue. */
 export async function makeRig({ sidecars: count = 1, options }: RigOptions): Promise<Rig> {
-  const folder = makeFolder();
+  // Its tests run at once, and makeFolder() would remove it with the first that ends.
+  const folder = await mkdtemp(join(tmpdir(), "propylon-test-"));
   const history = join(folder, "history.jsonl");
   const nats = await startNats(await freePort());
   const runtime = new RuntimeProcess(history);
@@ -73,6 +74,7 @@ export async function makeRig({ sidecars: count = 1, options }: RigOptions): Pro
       await observer.close();
       await Promise.all([...sidecars, runtime].map((process) => process.kill()));
       await Promise.all([toNats.close(), toRuntime.close(), nats.stop()]);
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }

@@ -5,6 +5,7 @@ import { afterwards } from "./afterwards.ts";
 
 /**
  * A temporary folder, which goes with the test, or with its file where it is made outside of a test.
+ * Tests that run at once make their own: it would go with the first that ends.
  *
  * @param files texts by their names in it
  */
