@@ -17,6 +17,7 @@ it("the public names of propylon and propylon/testing are these", () => {
       "defineService",
       "durationSchema",
       "isGatewayError",
+      "operation",
       "optional",
       "sizeSchema",
       "toGatewayError",

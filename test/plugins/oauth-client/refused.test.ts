@@ -53,7 +53,8 @@ it("a refresh that gives the refused token again is not tried with it", async ()
   };
   await expect(gateway.call(CALL)).rejects.toMatchObject({ data: { login: true } });
   expect(odd.forms).toHaveLength(2);
-  expect(count(odd.visits, "POST /mcp") - before).toBe(1);
+  // The call, and the ping that finds out whether its refusal was its own.
+  expect(count(odd.visits, "POST /mcp") - before).toBe(2);
 });
 
 it.each([
