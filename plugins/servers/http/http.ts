@@ -42,7 +42,7 @@ const MAX_RENEWALS = 3;
 /** Reads the answer to one exchange. */
 type Reader = ServerReply | HttpStream;
 
-/** Streamable HTTP of both eras, on our own HTTP client: no fetch, no web streams. */
+/** Streamable HTTP of both eras, over a {@link Pool}: no fetch, no web streams. */
 export class HttpWire implements Wire {
   readonly transport = "streamable-http";
   readonly pid = undefined;
@@ -115,36 +115,37 @@ export class HttpWire implements Wire {
   }
 
   async confirms(
-    { name }: Exchange,
+    { name, call }: Exchange,
     refusal: ServerRefusal,
     control: RequestControl,
   ): Promise<boolean> {
-    const isOwn = await this.#isOwn(refusal, control);
+    const isOwn = await this.#isOwn(call, refusal, control);
     if (!isOwn) this.#doubted = name;
     return isOwn;
   }
 
   async #isOwn(
+    call: Exchange["call"],
     { status, authorization }: ServerRefusal,
     control: RequestControl,
   ): Promise<boolean> {
+    const headers = this.#headersOf({ method: "ping", call }, authorization);
     if (status === 403 && control.follow) {
       // The scope of one tool may be missing. What comes next here is the answer to the ping, or that to the request itself.
-      const next = await this.#ping(authorization, (...sent) => control.follow!(...sent));
+      const next = await this.#ping(headers, (...sent) => control.follow!(...sent));
       if (next.isNamed) return true;
       if (next.status !== status && next.status !== 0) return false;
     } else control.abort();
-    const again = await this.#ping(authorization, (...sent) => this.#pool.dispatch(...sent));
+    const again = await this.#ping(headers, (...sent) => this.#pool.dispatch(...sent));
     return again.status === status;
   }
 
+  /** Asks with all that the refused request had, or it could be refused for what it lacks. */
   #ping(
-    authorization: string | undefined,
+    headers: string[],
     send: (ping: HttpRequest, reader: ResponseReader) => void,
   ): Promise<PingOutcome> {
     const id = nextId();
-    const headers = [...this.#headers];
-    if (authorization !== undefined) headers.push("authorization", authorization);
     const body = writeJson({ jsonrpc: "2.0", id, method: "ping" });
     const reader = new PingReader(id);
     send({ path: this.#path, method: "POST", headers, body, isFresh: true }, reader);
@@ -192,7 +193,7 @@ export class HttpWire implements Wire {
     const isDoubted = name !== undefined && name === this.#doubted;
     if (isDoubted) this.#doubted = undefined;
     const isFresh = resent || isDoubted;
-    const headers = this.#headersOf(exchange);
+    const headers = this.#headersOf(exchange, authorization);
     this.#pool.dispatch({ path: this.#path, method: "POST", headers, body, isFresh }, reply);
   }
 
@@ -293,16 +294,24 @@ export class HttpWire implements Wire {
     this.#lingering.clear();
   }
 
-  #headersOf(exchange: Exchange): string[] {
+  #headersOf(
+    {
+      method,
+      name,
+      mirrored,
+      call,
+    }: Pick<Exchange, "method" | "call"> & Partial<Pick<Exchange, "name" | "mirrored">>,
+    authorization: string | undefined,
+  ): string[] {
     const headers = [...this.#headers];
     if (this.dialect?.era === "modern") {
-      headers.push("mcp-method", exchange.method);
-      if (exchange.name !== undefined) headers.push("mcp-name", encodeHeader(exchange.name));
-      if (exchange.mirrored) headers.push(...exchange.mirrored);
+      headers.push("mcp-method", method);
+      if (name !== undefined) headers.push("mcp-name", encodeHeader(name));
+      if (mirrored) headers.push(...mirrored);
     }
-    const own = callHeaders(exchange.call);
+    const own = callHeaders(call);
     if (own) headers.push(...own);
-    if (this.#authorization !== undefined) headers.push("authorization", this.#authorization);
+    if (authorization !== undefined) headers.push("authorization", authorization);
     return headers;
   }
 

@@ -23,6 +23,8 @@ export class PingReader implements ResponseReader {
   #control: RequestControl | undefined;
   #status = 0;
   #text = "";
+  #isNamed = false;
+  #isOver = false;
 
   constructor(id: string) {
     this.#name = JSON.stringify(id);
@@ -32,6 +34,7 @@ export class PingReader implements ResponseReader {
 
   onRequestStart(control: RequestControl): void {
     this.#control = control;
+    if (this.#isOver) control.abort();
   }
 
   onResponseStart(status: number): void {
@@ -39,7 +42,9 @@ export class PingReader implements ResponseReader {
   }
 
   onResponseData(chunk: Buffer): void {
+    if (this.#isNamed) return;
     this.#text += chunk.toString("latin1");
+    this.#isNamed = this.#text.includes(this.#name);
     if (this.#isNamed) this.#resolve({ status: this.#status, isNamed: true });
     else if (this.#text.length > MAX_LOOKED) this.#giveUp(this.#status);
   }
@@ -56,11 +61,8 @@ export class PingReader implements ResponseReader {
     this.#resolve({ status: 0, isNamed: false });
   }
 
-  get #isNamed(): boolean {
-    return this.#text.includes(this.#name);
-  }
-
   #giveUp(status: number | undefined): void {
+    this.#isOver = true;
     clearTimeout(this.#timer);
     this.#resolve({ status, isNamed: false });
     this.#control?.abort();

@@ -52,7 +52,7 @@ async function serve(httpClient?: "undici", account?: ServerAccount) {
     late: undefined as ((socket: Socket, request: Request) => boolean) | undefined,
     /** What is said to the credentials of a request, before it runs. */
     refuse: undefined as
-      | ((authorization: string, request: Request) => string | undefined)
+      | ((authorization: string, request: Request, head: string) => string | undefined)
       | undefined,
   };
   const server = createServer({ noDelay: true }, (socket) => {
@@ -63,7 +63,7 @@ async function serve(httpClient?: "undici", account?: ServerAccount) {
       if (!text.startsWith("POST")) return void socket.write(json(405, ""));
       const { id, method, params } = JSON.parse(text.slice(text.indexOf("\r\n\r\n"))) as Request;
       const authorization = /^authorization: (.*)\r$/m.exec(text)?.[1] ?? "";
-      const refusal = state.refuse?.(authorization, { method, ...(params && { params }) });
+      const refusal = state.refuse?.(authorization, { method, ...(params && { params }) }, text);
       if (refusal !== undefined) {
         if (method === "tools/call") state.usedBy.push(socket);
         return void socket.write(refusal);
@@ -273,6 +273,25 @@ describe.each([undefined, "undici"] as const)("a server with a login, client %s:
     expect(account.renewals).toBe(0);
     expect(await call(upstream, "pay", "carol")).toBe("did pay");
     expect(state.ran).toHaveLength(ran + 2);
+  });
+
+  it("a ping has the headers of its call, or a server that wants them would confirm a late 401", async () => {
+    const account = makeAccount();
+    const { state, upstream } = await serve(client, account);
+    const traceparent = `00-${"a".repeat(32)}-${"b".repeat(16)}-01`;
+    const tool = TOOLS.find(({ name }) => name === "pay");
+    const pay = () => callText(upstream, "pay", {}, { tool, meta: { traceparent } });
+    state.refuse = (_authorization, { method }, head) =>
+      method === "ping" && !head.includes(traceparent) ? json(401, "no") : undefined;
+    expect(await pay()).toBe("did pay");
+    state.isOld = true;
+    state.late = (socket) => {
+      state.late = undefined;
+      return socket.write(json(401, "no"));
+    };
+    await expect(pay()).rejects.toMatchObject({ code: "upstream_error" });
+    expect(state.ran).toEqual(["pay", "pay"]);
+    expect(account.renewals).toBe(0);
   });
 
   it.each([401, 403])(
