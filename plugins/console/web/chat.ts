@@ -1,4 +1,4 @@
-import type { PanelTools } from "propylon/panels";
+import type { PanelTools, RouteReference } from "propylon/panels";
 import type { InstanceView, PickerView, WorkspaceView } from "propylon/plugins/console";
 import { AgentPicker } from "./agent-picker.ts";
 import { Conversation } from "./conversation.ts";
@@ -71,10 +71,7 @@ class ChatPage {
     return id === "" ? { agents: [] } : this.#ask("GET /api/v1/workspaces/:id/agents", { id });
   }
 
-  async #ask<T>(
-    route: Parameters<PanelTools["send"]>[0],
-    params: Readonly<Record<string, string>> = {},
-  ): Promise<T> {
+  async #ask<T>(route: RouteReference, params: Readonly<Record<string, string>> = {}): Promise<T> {
     return (await (await this.#tools.send(route, { params })).json()) as T;
   }
 

@@ -75,8 +75,8 @@ export class Conversation {
       const body = { agent: agent.id, message };
       const answer = await send(TALK, { params: { id: workspace }, body });
       // The gateway cancels the call when nobody reads any more.
-      for await (const { event, data } of readEvents(answer.body!, running.signal))
-        this.#take(event, JSON.parse(data) as TurnData, agent.title);
+      for await (const { data } of readEvents(answer.body!, running.signal))
+        this.#take(JSON.parse(data) as TurnData, agent.title);
       if (running.signal.aborted) this.#say(agent.title, "Cancelled.");
     } catch (error) {
       if (!signal.aborted) this.#say(agent.title, `Failed: ${sentenceOf(error)}`);
@@ -87,10 +87,10 @@ export class Conversation {
     }
   }
 
-  #take(event: string, { result, error, ...report }: TurnData, who: string): void {
-    if (event === "progress") this.#progress.show(report);
-    else if (event === "result") this.#say(who, textOf(result));
-    else this.#say(who, `Failed: ${error.message}`);
+  #take({ result, error, ...report }: TurnData, who: string): void {
+    if (result) this.#say(who, textOf(result));
+    else if (error) this.#say(who, `Failed: ${error.message}`);
+    else this.#progress.show(report as Progress);
   }
 
   #say(who: string, text: string): void {
@@ -108,16 +108,16 @@ export class Conversation {
 }
 
 /** Data of an event of an answer: how far the call is, what the tool of the agent said, or why there is no answer. */
-interface TurnData extends Progress {
-  readonly result: {
+interface TurnData extends Partial<Progress> {
+  readonly result?: {
     readonly content?: readonly { readonly type: string; readonly text?: string }[];
     readonly isError?: boolean;
   };
-  readonly error: { readonly message: string };
+  readonly error?: { readonly message: string };
 }
 
 /** A result as a person reads it. */
-function textOf({ content = [], isError }: TurnData["result"]): string {
+function textOf({ content = [], isError }: NonNullable<TurnData["result"]>): string {
   const text = content
     .map((block) => (block.type === "text" ? (block.text ?? "") : `[${block.type}]`))
     .join("\n");

@@ -72,6 +72,7 @@ export function useChange<T, V = void>(
     routes.find(({ method, path }) => `${method} ${path}` === name)?.plugin;
   const isOld = (asked: unknown, panel: unknown): boolean =>
     panel === true || areaOf(asked) === areaOf(route) || pluginOf(asked) === pluginOf(route);
+  const isReading = route.startsWith("GET ");
   return useMutation({
     // The answer may hold a secret.
     gcTime: 0,
@@ -79,7 +80,7 @@ export function useChange<T, V = void>(
     onSettled: () =>
       client.invalidateQueries({
         predicate: ({ queryKey: [asked], meta }) =>
-          OF_ALL.includes(route) || isOld(asked, meta?.["panel"]),
+          !isReading && (OF_ALL.includes(route) || isOld(asked, meta?.["panel"])),
       }),
     ...heard,
   });

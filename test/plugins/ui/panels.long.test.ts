@@ -13,6 +13,7 @@ import gating from "../../../plugins/gating/index.ts";
 import payloads, { Payloads } from "../../../plugins/payloads/index.ts";
 import sidecar from "../../../plugins/sidecar/index.ts";
 import ui from "../../../plugins/ui/index.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import { copiedBy, openPage, runCopied } from "./kit.ts";
 
@@ -274,7 +275,7 @@ it("12: a form and an action of a described panel say whom they hit, and a form 
   await page.getByText("Nobody misses a book.").waitFor();
   await page.getByText("No call of theirs runs now.").waitFor();
   // There is nothing to choose until it is known whose it is.
-  await page.getByText("There is none to choose.").waitFor();
+  await page.getByText("There is nothing to choose from.").waitFor();
   await page.getByLabel("owner").selectOption({ label: "ada" });
   await page.getByLabel("<b>Ulysses</b>").check();
   await page.getByLabel("Emma").check();
@@ -325,8 +326,7 @@ async function expectOff(button: Locator): Promise<void> {
 
 it("12: nothing is sent until it is said whom it hits, also where that comes late or not at all", async () => {
   const { page, lent } = await openShelf("owners");
-  let answer = (): void => {};
-  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  const { promise: isAnswered, resolve: answer } = deferred();
   await page.route("**/_meta/shelf/hits*", async (route) => {
     await isAnswered;
     await route.fulfill({
@@ -403,8 +403,7 @@ it("12: whom it hits is asked once for what is typed at once, and not with more 
 it("12: a list of choices that is not there yet, or fails, is not an empty one", async () => {
   const { page } = await openShelf("lend");
   let isBroken = true;
-  let answer = (): void => {};
-  const isAnswered = new Promise<void>((resolve) => (answer = resolve));
+  const { promise: isAnswered, resolve: answer } = deferred();
   await page.route("**/_meta/shelf/books*", async (route) => {
     await isAnswered;
     if (!isBroken) return route.continue();
@@ -414,13 +413,13 @@ it("12: a list of choices that is not there yet, or fails, is not an empty one",
     });
   });
   const books = page.getByRole("group", { name: "books" });
-  await books.getByText("There is none to choose.").waitFor();
+  await books.getByText("There is nothing to choose from.").waitFor();
   await page.getByLabel("owner").selectOption({ label: "ada" });
   await books.getByText("Loading …").waitFor();
-  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  expect(await books.getByText("There is nothing to choose from.").count()).toBe(0);
   answer();
   await books.getByRole("alert").getByText("No list.").waitFor();
-  expect(await books.getByText("There is none to choose.").count()).toBe(0);
+  expect(await books.getByText("There is nothing to choose from.").count()).toBe(0);
   isBroken = false;
   await books.getByRole("button", { name: "Try again" }).click();
   await books.getByLabel("Emma").waitFor();
@@ -507,5 +506,63 @@ it("12: payloads and the task queue are on the overview, and read again where no
   await row.getByText("key:ada").waitFor();
   await page.getByRole("link", { name: "Failed tasks" }).click();
   await page.getByText("No delivery has failed.").waitFor();
+  expect(complaints).toEqual([]);
+});
+
+it("a form says what its secret is, and an action with a form says what it did", async () => {
+  const shelf = definePlugin({
+    name: "shelf",
+    setup(gateway) {
+      gateway.route("GET", "/_meta/shelf/readers", READ, () => ({ readers: [{ id: "ada" }] }));
+      gateway.route("POST", "/_meta/shelf/cards", CHANGE, async ({ req }) => ({
+        ...((await req.json()) as object),
+        card: "card-of-a-reader",
+      }));
+      const card = {
+        route: "POST /_meta/shelf/cards",
+        input: z.strictObject({ reader: z.string() }),
+        secret: "/card",
+        secretTitle: "Card of {/reader}",
+      } as const;
+      const head = { place: "page", access: "operator" } as const;
+      gateway.add(Panels, {
+        ...head,
+        id: "card",
+        title: "Card",
+        view: { form: { ...card, submit: "Make a card" } },
+      });
+      const action = { ...card, label: "Renew", tone: "danger", done: "{/reader} has a new card." };
+      gateway.add(Panels, {
+        ...head,
+        id: "readers",
+        title: "Readers",
+        view: {
+          table: {
+            from: "GET /_meta/shelf/readers",
+            rows: "/readers",
+            columns: [{ label: "Reader", value: "/id" }],
+            actions: [action as typeof action & { tone: "danger" }],
+          },
+        },
+      });
+    },
+  });
+  const { url } = await setupGateway({
+    client: false,
+    plugins: [ui, admin, [gating, { state: false }], events, shelf],
+    config: { management: { mutations: true } },
+  });
+  const { page, complaints } = await openPage(`${url}/ui/panels/shelf/card`);
+  await page.getByLabel("reader", { exact: true }).fill("ada");
+  await page.getByRole("button", { name: "Make a card" }).click();
+  await page.getByRole("dialog", { name: "Card of ada" }).waitFor();
+  await page.goto(`${url}/ui/panels/shelf/readers`);
+  const renew = page.getByRole("button", { name: "Renew" });
+  expect(await renew.getAttribute("class")).toBe("danger");
+  await renew.click();
+  await page.getByLabel("reader", { exact: true }).fill("ada");
+  await page.getByRole("dialog").getByRole("button", { name: "Renew" }).click();
+  await page.getByText("ada has a new card.").waitFor();
+  await page.getByRole("dialog", { name: "Card of ada" }).waitFor();
   expect(complaints).toEqual([]);
 });

@@ -6,17 +6,16 @@ import { Asking, type AskingProps } from "./asking.tsx";
 
 /** A button that asks for something first, in a dialog, and then makes one request. */
 export function Asked(
-  props: Omit<AskingProps, "submit"> & {
-    /** Label of the button that sends it; default: {@link label}. */
-    readonly submit?: string;
+  props: AskingProps & {
     /** Names the button, the dialog and what is done. */
     readonly label: string;
     /** Says more than the label, for rows of equal buttons. */
     readonly name?: string | undefined;
-    readonly tone?: "primary" | "quiet";
+    /** Default: quiet. */
+    readonly tone?: "primary" | "danger" | undefined;
   },
 ): ReactNode {
-  const { label, name, submit = label, tone = "quiet", onDone, ...asking } = props;
+  const { label, name, tone = "quiet", onDone, ...asking } = props;
   const [isOpen, setOpen] = useState(false);
   const right = useRight(props.route);
   if (!right.isThere) return null;
@@ -38,7 +37,6 @@ export function Asked(
         <Dialog title={name ?? label} onClose={() => setOpen(false)}>
           <Asking
             {...asking}
-            submit={submit}
             onDone={(answer) => {
               setOpen(false);
               onDone?.(answer);

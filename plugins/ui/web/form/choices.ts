@@ -31,7 +31,9 @@ export function useChosen(
       const wanted = Object.entries(needed).map(([name, member]) => [name, given[member]] as const);
       const all = { ...params, ...query, ...(Object.fromEntries(wanted) as Params) };
       return {
-        queryKey: [route, all],
+        // A list on the page may ask the same route: with a key of its own, and events tell it of changes.
+        queryKey: [route, all, "choices"],
+        meta: { panel: true },
         queryFn: ({ signal }: { signal: AbortSignal }) =>
           ask<unknown>(route, { params: all, signal }),
         enabled: wanted.every(([, value]) => value !== undefined && value !== ""),

@@ -158,7 +158,7 @@ function Choices(props: FieldProps<Of<"set">>): ReactNode {
       {isUnsettled(props.answer) ? (
         <Waiting {...props} />
       ) : (
-        field.values.length === 0 && <p className="faint">There is none to choose.</p>
+        field.values.length === 0 && <p className="faint">There is nothing to choose from.</p>
       )}
       {field.values.map((one) => {
         const place = chosen.findIndex((each) => writeJson(each) === writeJson(one));

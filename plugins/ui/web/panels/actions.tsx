@@ -7,7 +7,7 @@ import { Snippet } from "../parts/copy.tsx";
 import { commandFor, type ShownRequest } from "../parts/curl.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import type { HitsRoute } from "../parts/hits.tsx";
-import { Secret, secretAt } from "../parts/secret.tsx";
+import { type NamedSecret, Secret, secretOf } from "../parts/secret.tsx";
 import { Words } from "../parts/text.tsx";
 import { fillIn, valueAt } from "../kit/pointer.ts";
 import type { Params } from "../request.ts";
@@ -26,7 +26,7 @@ export function Actions(props: {
 }): ReactNode {
   const { row, live } = props;
   // Not in the button: the row may be in another state afterwards, and has another one.
-  const [secret, setSecret] = useState<{ readonly text: string; readonly title: string }>();
+  const [secret, setSecret] = useState<NamedSecret>();
   const offered = props.actions
     .filter(({ when }) => fits(when, row))
     .map((action) => {
@@ -36,13 +36,8 @@ export function Actions(props: {
   return (
     <>
       {offered.map((each) => {
-        const { label, input, secret: at, secretTitle = "Secret" } = each.action;
-        const onDone = (answer: unknown): void => {
-          const text = secretAt(answer, at);
-          setSecret(
-            text === undefined ? undefined : { text, title: fillIn(secretTitle, answer, row) },
-          );
-        };
+        const { label, input } = each.action;
+        const onDone = (answer: unknown): void => setSecret(secretOf(answer, each.action, row));
         const Button = input === undefined ? PlainAction : AskedAction;
         return <Button key={label} {...each} onDone={onDone} />;
       })}
@@ -64,7 +59,7 @@ interface RowAction {
 
 type DoneRowAction = RowAction & { readonly onDone: (answer: unknown) => void };
 
-/** How a button is called, and what it does is. */
+/** What a button is called, and what it does. */
 function namesOf({ label, name, what }: Action, row: unknown) {
   const called = name === undefined ? undefined : fillIn(name, row);
   return { called, done: what === undefined ? (called ?? label) : fillIn(what, row) };
@@ -80,9 +75,7 @@ function PlainAction({ action, row, request, about, onDone }: DoneRowAction): Re
       what={done}
       tone={tone}
       onDone={onDone}
-      done={(answer) =>
-        action.done === undefined ? endedBy(answer, done) : fillIn(action.done, answer, row)
-      }
+      done={(answer) => saidBy(action, answer, row, done)}
       {...(called !== undefined && { label: called })}
       about={about}
       {...(confirm !== undefined && { confirm: <Words>{confirm}</Words> })}
@@ -90,6 +83,11 @@ function PlainAction({ action, row, request, about, onDone }: DoneRowAction): Re
       <Words>{label}</Words>
     </Act>
   );
+}
+
+/** What is said when it worked. */
+function saidBy({ done }: Action, answer: unknown, row: unknown, what: string): string | undefined {
+  return done === undefined ? endedBy(answer, what) : fillIn(done, answer, row);
 }
 
 /** What a change ended, where its answer says it. */
@@ -169,12 +167,12 @@ function AskedAction({ action, row, request, about, onDone }: DoneRowAction): Re
       label={label}
       name={called}
       submit={submit}
-      {...(tone === "primary" && { tone })}
+      tone={tone}
       input={withDefaults(input, defaults, row)}
       confirm={confirm}
       choices={choices}
       about={about}
-      done={(answer) => endedBy(answer, done) ?? `${submit}: done.`}
+      done={(answer) => saidBy(action, answer, row, done) ?? `${submit}: done.`}
       onDone={onDone}
     />
   );

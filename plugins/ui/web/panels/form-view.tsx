@@ -1,5 +1,5 @@
 import { useState, type ReactNode } from "react";
-import { Secret, secretAt } from "../parts/secret.tsx";
+import { type NamedSecret, Secret, secretOf } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
 import { hitsRoute, splitRoute, type Context, type ViewOf } from "./view.ts";
 
@@ -9,7 +9,7 @@ export function FormView(props: {
   readonly context: Context;
 }): ReactNode {
   const { view, context } = props;
-  const [secret, setSecret] = useState<string>();
+  const [secret, setSecret] = useState<NamedSecret>();
   const { route, query } = splitRoute(view.route);
   return (
     <>
@@ -21,9 +21,9 @@ export function FormView(props: {
         confirm={view.confirm}
         choices={view.choices}
         about={hitsRoute(view.about, { ...context, ...query }, undefined)}
-        onDone={(answer) => setSecret(secretAt(answer, view.secret))}
+        onDone={(answer) => setSecret(secretOf(answer, view))}
       />
-      {secret !== undefined && <Secret text={secret} onClose={() => setSecret(undefined)} />}
+      {secret && <Secret {...secret} onClose={() => setSecret(undefined)} />}
     </>
   );
 }

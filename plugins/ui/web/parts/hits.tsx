@@ -13,7 +13,7 @@ import { addressOf, type Params, type Route } from "../request.ts";
 const MAX_NAMES = 20;
 /** Running calls that are looked at. */
 const MAX_CALLS = 1_000;
-/** Letters of an address that every proxy lets through. */
+/** Characters of an address that every proxy lets through. */
 const MAX_ADDRESS = 8_000;
 /** Keys that are typed within this are one question. */
 const PAUSE_MS = 250;
@@ -27,7 +27,7 @@ export interface HitsRoute {
 }
 
 /** What is known of whom a request hits. */
-export interface KnownHits {
+interface KnownHits {
   readonly content: ReactNode;
   /** Whether the visitor was told enough to send the request. */
   readonly isTold: boolean;
@@ -106,7 +106,7 @@ function useSettled(text: string | undefined): string | undefined {
 }
 
 /** Whom a change hits, said before it is made. */
-export function Hits(props: {
+function Hits(props: {
   /** A sentence: what happens. */
   readonly children: ReactNode;
   /** To whom, one by one. */

@@ -1,6 +1,7 @@
 import { useEffect, useRef, type ReactNode } from "react";
 import { flushSync } from "react-dom";
-import { valueAt } from "../kit/pointer.ts";
+import type { PanelAction } from "propylon/panels";
+import { fillIn, valueAt } from "../kit/pointer.ts";
 import { Snippet } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
 
@@ -35,8 +36,23 @@ export function Secret(props: {
   );
 }
 
-/** The secret of an answer, where its panel says that there is one. */
-export function secretAt(answer: unknown, pointer: string | undefined): string | undefined {
-  const found = pointer === undefined ? undefined : valueAt(answer, pointer);
-  return typeof found === "string" ? found : undefined;
+/** A secret, and what it is. */
+export interface NamedSecret {
+  readonly text: string;
+  readonly title: string;
+}
+
+/**
+ * The secret of an answer, where its request says that there is one.
+ *
+ * @param row that the request is made for
+ */
+export function secretOf(
+  answer: unknown,
+  { secret, secretTitle = "Secret" }: Pick<PanelAction<unknown>, "secret" | "secretTitle">,
+  row?: unknown,
+): NamedSecret | undefined {
+  const found = secret === undefined ? undefined : valueAt(answer, secret);
+  if (typeof found !== "string") return undefined;
+  return { text: found, title: fillIn(secretTitle, answer, row) };
 }
