@@ -12,7 +12,7 @@ import type { ClientFlags } from "./target.ts";
 /** Flags of every command that asks a running gateway. */
 export const ASKING_FLAGS: readonly CommandFlag[] = [
   SEND_KEY_FLAG,
-  { flag: "--target <url|config>", description: "gateway to administer" },
+  { flag: "--target <url|config>", description: "gateway to ask" },
   { flag: "--timeout <duration>", description: "longest wait for an answer", default: "60s" },
   { flag: "--json", description: "print JSON" },
 ];

@@ -1,13 +1,6 @@
-import type { CommandDefinition, CommandFlag, CommandInput } from "propylon";
-import { readCount, SEND_KEY_FLAG } from "propylon/cli";
+import type { CommandDefinition, CommandInput } from "propylon";
+import { ASKING_FLAGS, readCount } from "propylon/cli";
 import type { CallsFlags, StderrFlags } from "./watch-commands.ts";
-
-const ASKING: readonly CommandFlag[] = [
-  SEND_KEY_FLAG,
-  { flag: "--target <url|config>", description: "gateway to ask" },
-  { flag: "--timeout <duration>", description: "longest wait for an answer", default: "60s" },
-  { flag: "--json", description: "print JSON" },
-];
 
 /** What a running gateway is doing, from the command line. */
 export const commands = {
@@ -16,7 +9,7 @@ export const commands = {
     flags: [
       { flag: "--cancel <id>", description: "end this call in place of a list" },
       { flag: "--server <name>", description: "only calls of this server" },
-      ...ASKING,
+      ...ASKING_FLAGS,
     ],
     async run({ flags }: CommandInput<CallsFlags>) {
       const { calls } = await import("./watch-commands.ts");
@@ -33,7 +26,7 @@ export const commands = {
         default: 200,
         read: readCount,
       },
-      ...ASKING,
+      ...ASKING_FLAGS,
     ],
     async run({ arguments: [server], flags }: CommandInput<StderrFlags>) {
       const { stderr } = await import("./watch-commands.ts");

@@ -34,8 +34,9 @@ export function readPanel(
   const head = { plugin, id, title, description, place, access };
   if (module !== undefined) return { ...head, module: readModule(module, nameOf(plugin, id)) };
   for (const request of requestsOf(view, access)) checkRequest(request, head, gateway);
-  for (const [by, sender] of sendersOf(view)) checkNames(by, sender, nameOf(plugin, id));
-  return { ...head, view: toJson(view) };
+  const shown = toJson(view);
+  for (const [by, sender] of sendersOf(shown)) checkNames(by, sender, nameOf(plugin, id));
+  return { ...head, view: shown };
 }
 
 /** A request that a view makes, and what it says of it. */
@@ -50,8 +51,8 @@ interface Request {
 }
 
 /** An action or a form. */
-type Sender = Pick<
-  PanelAction,
+type Sender<Input = z.ZodType> = Pick<
+  PanelAction<Input>,
   "route" | "params" | "mutates" | "access" | "about" | "choices" | "defaults" | "input"
 >;
 
@@ -64,7 +65,7 @@ function requestsOf(view: PanelView, access: PersonRole): readonly Request[] {
 }
 
 /** What a view can send, each with what begins a sentence about it. */
-function sendersOf(view: PanelView): readonly (readonly [by: string, sender: Sender])[] {
+function sendersOf<I>(view: PanelView<I>): readonly (readonly [by: string, sender: Sender<I>])[] {
   if ("form" in view) return [["its form", view.form]];
   const { actions = [] } = "table" in view ? view.table : "fields" in view ? view.fields : {};
   const { add = [] } = "table" in view ? view.table : {};
@@ -142,10 +143,10 @@ function checkRequest(
  */
 function checkNames(
   by: string,
-  { input, choices = {}, defaults = {} }: Sender,
+  { input, choices = {}, defaults = {} }: Sender<Json>,
   panel: string,
 ): void {
-  const members = Object.keys((input && formSchema(input)["properties"]) ?? {});
+  const members = Object.keys(input?.["properties"] ?? {});
   const named = {
     choices: Object.keys(choices),
     with: Object.values(choices).flatMap(({ with: others = {} }) => Object.values(others)),

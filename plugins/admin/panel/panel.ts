@@ -237,11 +237,11 @@ export interface PanelTools {
   /** Asks a route. What the gateway refuses is an error with its sentence as `message`, and what to do about it as `hint`. */
   readonly send: (route: RouteReference, details?: ModuleRequest) => Promise<Response>;
   /**
-   * Hears the events of the page, and of the page itself `returned` (the stream is back), `poll` (there is none, every 8 s) and
-   * `rights` (the visitor may do more or less than before).
+   * Calls the listener with each event of the gateway, and with three of the page: `returned` (the stream of events is back), `poll`
+   * (every 8 s while there is no stream) and `rights` (the visitor may do more or less than before).
    */
   readonly events: (listener: (kind: string, data: unknown) => void) => () => void;
-  /** Reads server-sent events until the signal ends that; a body of which no more is read is cancelled. */
+  /** Reads server-sent events until the signal aborts. A body that is not read to its end is cancelled. */
   readonly readEvents: (
     body: ReadableStream<Uint8Array>,
     signal?: AbortSignal,

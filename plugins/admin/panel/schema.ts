@@ -1,4 +1,5 @@
 import { z, type ZodType } from "zod";
+import { boundedRecord } from "propylon/kit";
 import { isZodSchema, PERSON_ROLES, ROUTE_METHODS } from "propylon/internal";
 import type { Panel } from "./panel.ts";
 
@@ -27,13 +28,13 @@ const choices = z.strictObject({
   from: reference,
   values: pointer,
   value: pointer.optional(),
-  with: z.record(z.string(), z.string()).optional(),
+  with: boundedRecord(z.string(), z.string().max(100), 50).optional(),
 });
 
 const request = {
   route: reference,
   about: reference.optional(),
-  choices: z.record(z.string(), choices).optional(),
+  choices: boundedRecord(z.string(), choices, 50).optional(),
   confirm: z.string().min(1).max(500).optional(),
   access: accessSchema.optional(),
   mutates: z.boolean().optional(),
@@ -51,14 +52,14 @@ const when = z
 const action = z.strictObject({
   ...request,
   label,
-  params: z.record(z.string(), pointer).optional(),
+  params: boundedRecord(z.string(), pointer, 50).optional(),
   when: when.optional(),
   name: text.optional(),
   what: text.optional(),
   done: text.optional(),
   tone: z.enum(["primary", "danger"]).optional(),
   submit: label.optional(),
-  defaults: z.record(z.string(), pointer).optional(),
+  defaults: boundedRecord(z.string(), pointer, 50).optional(),
   body: z.record(z.string(), z.unknown()).optional(),
   input: zodSchema.optional(),
 });
