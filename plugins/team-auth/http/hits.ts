@@ -28,8 +28,10 @@ const MAY: Readonly<Record<string, string>> = {
 export const HITS: Readonly<Record<string, Tell>> = {
   "user disable": (planned) =>
     ofUser(planned, "Every token of this user is refused until the user is switched on again."),
-  "user enable": async (planned) =>
-    say("These tokens count again.", (await ofUser(planned, "")).about[0]!.names),
+  "user enable": async (planned) => ({
+    ...(await ofUser(planned, "These tokens count again.")),
+    principals: [],
+  }),
   "user remove": (planned) =>
     ofUser(planned, "The user goes for good, with all roles for libraries and all tokens."),
 
@@ -65,12 +67,12 @@ export const HITS: Readonly<Record<string, Tell>> = {
       ? say(`${textOf(user) || "The user"} ${MAY[role as string]}: ${textOf(library)}`)
       : { about: [] },
   "member revoke": async ({ sight, row: { user = "", library = "" } }) => {
-    const roles = (await sight.memberships()).filter(
+    const roles = (await sight.memberships({ user, library })).filter(
       (one) => one.user === user && one.library_uid === library,
     );
     if (roles.length > 1)
       return say(`${user} keeps another role for it, so no token loses the library.`);
-    const names = (await sight.active())
+    const names = (await sight.active(user))
       .filter((token) => token.user === user && token.libraries.includes(library))
       .map(({ name, prefix }) => `token ${name} ${prefix}`);
     const loss =
@@ -110,8 +112,10 @@ export const HITS: Readonly<Record<string, Tell>> = {
         : "Refused after that time unless they have the new token:",
     ),
   "team delete": (planned) => ofTeam(planned, "Refused until the team is switched on again:"),
-  "team reactivate": async (planned) =>
-    say("Let in again with the token they have:", (await ofTeam(planned, "")).about[0]!.names),
+  "team reactivate": async (planned) => ({
+    ...(await ofTeam(planned, "Let in again with the token they have:")),
+    principals: [],
+  }),
 
   "key create": () =>
     say(
@@ -157,7 +161,7 @@ function say(
 }
 
 async function ofUser({ sight, row: { id } }: Planned, text: string): Promise<PanelNotice> {
-  const tokens = (await sight.active()).filter(({ user }) => user === id);
+  const tokens = (await sight.active(id)).filter(({ user }) => user === id);
   const names = tokens.map(({ name, prefix }) => `${name} ${prefix}`);
   return say(text, names, [`user:${id}`]);
 }

@@ -1,6 +1,6 @@
 import type { Directory } from "../directory/directory.ts";
 import type { Library } from "../directory/libraries.ts";
-import type { Membership } from "../directory/memberships.ts";
+import type { Membership, MembershipFilter } from "../directory/memberships.ts";
 import type { Reach } from "../directory/reach.ts";
 import type { TeamDetails } from "../directory/teams.ts";
 import type { Token } from "../directory/tokens.ts";
@@ -27,18 +27,19 @@ export class Sight {
     return this.reach ? libraries.scopable(this.reach.user) : libraries.list();
   }
 
-  async memberships(): Promise<readonly Membership[]> {
+  async memberships({ user, library }: MembershipFilter = {}): Promise<readonly Membership[]> {
     if (this.reach?.kind === "access") return [];
-    return this.#directory.memberships.list({ user: this.reach?.user });
+    return this.#directory.memberships.list({ user: this.reach?.user ?? user, library });
   }
 
-  async tokens(): Promise<readonly Token[]> {
-    return this.#directory.tokens.list({ user: this.reach?.user, reach: this.reach });
+  /** @param user only those of this one */
+  async tokens(user?: string): Promise<readonly Token[]> {
+    return this.#directory.tokens.list({ user: this.reach?.user ?? user, reach: this.reach });
   }
 
   /** Tokens that count. */
-  async active(): Promise<readonly Token[]> {
-    return (await this.tokens()).filter(({ active }) => active === 1);
+  async active(user?: string): Promise<readonly Token[]> {
+    return (await this.tokens(user)).filter(({ active }) => active === 1);
   }
 
   async teams(): Promise<readonly TeamDetails[]> {

@@ -27,7 +27,7 @@ export const TEAMS = {
     path: "/teams",
     words: "Make a team and print its token; it is shown this once.",
     input: z.strictObject({
-      id: teamIdSchema.meta({ description: "a UUID; it stays", form: "A UUID; it stays." }),
+      id: teamIdSchema.meta({ description: "A UUID; it stays." }),
       name: nameSchema,
       owner: idSchema.optional().meta({ hidden: true }),
     }),

@@ -8,19 +8,16 @@ import {
 } from "../tables/fields.ts";
 import { administration } from "./administration.ts";
 
-const libraries = { flag: "--library <uid>", title: "Libraries" } as const;
 const tokenSchema = z.strictObject({
   user: idSchema.meta({ title: "User" }),
-  name: nameSchema.meta({
-    description: "what it is for: a laptop, a program",
-    form: "What it is for: a laptop, a program.",
-  }),
+  name: nameSchema.meta({ description: "What it is for: a laptop, a program." }),
   kind: z.enum(["access", "admin"]).optional().meta({
     flag: "--admin",
     description: "it administrates for the user, and reads no library",
   }),
   libraries: librariesSchema.optional().meta({
-    ...libraries,
+    title: "Libraries",
+    flag: "--library <uid>",
     description: "a library that it sees; repeatable, the first counts most",
     form: "Those that the user owns or manages. The first is preferred.",
   }),

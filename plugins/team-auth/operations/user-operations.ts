@@ -11,10 +11,7 @@ export const USERS = {
     path: "/users",
     words: "Make a user.",
     input: z.strictObject({
-      id: idSchema.meta({
-        description: "without spaces; it stays",
-        form: "Without spaces; it stays.",
-      }),
+      id: idSchema.meta({ description: "Without spaces; it stays." }),
       name: nameSchema.optional().meta({
         description: "for people; default: the id",
         form: "For people. Without it, the id.",
@@ -53,9 +50,7 @@ export const USERS = {
 };
 
 const libraryChange = z.strictObject({
-  name: nameSchema
-    .optional()
-    .meta({ description: "for people; default: the uid", form: "For people." }),
+  name: nameSchema.optional().meta({ description: "For people." }),
   workspace_id: uidSchema.nullable().optional().meta({
     title: "Workspace",
     flag: "--workspace <id>",
@@ -80,7 +75,7 @@ export const LIBRARIES = {
     path: "/libraries",
     words: "Make a library.",
     input: z.strictObject({
-      uid: uidSchema.meta({ description: "it stays", form: "It stays." }),
+      uid: uidSchema.meta({ description: "It stays." }),
       ...libraryChange.shape,
       name: nameSchema.optional().meta({
         description: "for people; default: the uid",
