@@ -4,7 +4,8 @@ import { setTicker, within } from "propylon/kit";
 import type { Entry, Store } from "propylon/store";
 import type { PayloadInfo } from "propylon/plugins/payloads";
 import { ManagedAgent, type End, type ManagedAgentOptions } from "./record/agent.ts";
-import { AgentRecords, type ClaimOptions } from "./record/agent-records.ts";
+import { AgentRecords } from "./record/agent-records.ts";
+import type { SaveOptions } from "propylon/plugins/tasks";
 import { type AgentRecord, restoreAgent } from "./record/record.ts";
 import { ReplicaAgents } from "./replicas/replica-agents.ts";
 import { IdempotencyKeys } from "./record/keys.ts";
@@ -251,9 +252,10 @@ export class Lifecycle {
   /** Stops every agent and ends every run at once, requests in flight included. */
   async close(): Promise<void> {
     void this.drain();
-    const ended = this.#runs.live;
-    for (const agent of ended) this.#finish(agent, SHUTDOWN);
-    for (const agent of ended) this.#records?.save(agent, { persists: true }).catch(() => {});
+    for (const agent of this.#runs.live) {
+      this.#finish(agent, SHUTDOWN);
+      this.#records?.save(agent, { persists: true }).catch(() => {});
+    }
     await Promise.all([within(this.#runs.cut(), CUT_MS), this.#records?.close(CUT_MS)]);
   }
 
@@ -297,7 +299,7 @@ export class Lifecycle {
   }
 
   /** @throws {GatewayError} `unavailable`, behind all that could be taken in */
-  async #take(found: readonly AgentRecord[], options?: ClaimOptions): Promise<void> {
+  async #take(found: readonly AgentRecord[], options?: SaveOptions): Promise<void> {
     const taken: ManagedAgent[] = [];
     const errors: unknown[] = [];
     for (const record of found.toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)))
@@ -313,7 +315,7 @@ export class Lifecycle {
     if (errors.length > 0) throw errors[0];
   }
 
-  #takeOnce(record: AgentRecord, options?: ClaimOptions): Promise<ManagedAgent | undefined> {
+  #takeOnce(record: AgentRecord, options?: SaveOptions): Promise<ManagedAgent | undefined> {
     const { id } = record;
     const taking =
       this.#taking.get(id) ??
@@ -323,7 +325,7 @@ export class Lifecycle {
   }
 
   /** One that ran has ended, which is claimed with the same write. @returns `undefined`: it is here, or another replica's */
-  async #takeLeft(record: AgentRecord, options?: ClaimOptions): Promise<ManagedAgent | undefined> {
+  async #takeLeft(record: AgentRecord, options?: SaveOptions): Promise<ManagedAgent | undefined> {
     if (this.#roster.get(record.id)) return undefined;
     const agent = restoreAgent(record, this.dependencies.options.maxOutput);
     if (record.isRunning) agent.settle({ end: RESTARTED, endedAt: new Date().toISOString() });

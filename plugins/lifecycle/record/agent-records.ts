@@ -1,18 +1,11 @@
-import { isGatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
-import { JobRecords } from "propylon/plugins/tasks";
+import { JobRecords, type SaveOptions } from "propylon/plugins/tasks";
 import type { Store } from "propylon/store";
 import type { ManagedAgent } from "./agent.ts";
 import { agentRecordOf, type AgentRecord, recordSchema } from "./record.ts";
 
 /** How long new output waits to be written, in milliseconds. */
 const OUTPUT_MS = 1_000;
-
-/** How an agent is claimed. */
-export interface ClaimOptions {
-  /** Tries until the store answers. */
-  readonly persists: boolean;
-}
 
 /** The agents in a store that outlives the process. */
 export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
@@ -27,7 +20,7 @@ export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
     });
   }
 
-  override save(agent: ManagedAgent, options?: { readonly persists: boolean }): Promise<void> {
+  override save(agent: ManagedAgent, options?: SaveOptions): Promise<void> {
     this.#talked.delete(agent);
     return super.save(agent, options);
   }
@@ -38,25 +31,11 @@ export class AgentRecords extends JobRecords<ManagedAgent, AgentRecord> {
     this.#timer ??= setTimer(() => this.#writeOutput(), OUTPUT_MS).unref();
   }
 
-  /**
-   * Of several replicas that find an agent without an end, one has it.
-   *
-   * @returns `false`: another has it
-   * @throws {GatewayError} `unavailable`: nobody knows
-   */
-  async claim(agent: ManagedAgent, options?: ClaimOptions): Promise<boolean> {
-    if (!this.isShared) {
-      if (agent.isOver) this.save(agent, { persists: true }).catch(() => {});
-      return true;
-    }
-    try {
-      await this.save(agent, options);
-      return true;
-    } catch (error) {
-      if (!isGatewayError(error) || error.code !== "exists") throw error;
-      this.forget(agent);
-      return false;
-    }
+  /** Where nobody else can have it, nothing is waited for. */
+  override async claim(agent: ManagedAgent, options?: SaveOptions): Promise<boolean> {
+    if (this.isShared) return super.claim(agent, options);
+    if (agent.isOver) this.save(agent, { persists: true }).catch(() => {});
+    return true;
   }
 
   override close(last: number): Promise<void> {

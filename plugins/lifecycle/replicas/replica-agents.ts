@@ -86,7 +86,7 @@ export class ReplicaAgents {
         const { ref, roles } = asker;
         const question = { id, asker: { ref, roles: [...roles] }, verb };
         const told = () => this.#questions.ask(entry.value.replica, question);
-        // A replica may take half a minute to stop one, and nobody's looks wait for that.
+        // A replica may take half a minute to stop one. Looks do not wait for it.
         if (verb === "cancel") end();
         const answer = verb === "cancel" ? this.#stops.run(ref, told) : told();
         return (await answer) as unknown as ToldAgent;

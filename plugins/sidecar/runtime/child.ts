@@ -82,7 +82,7 @@ export class RuntimeChild {
       env: variablesOf(this.#settings),
     };
     const child = await spawnChild(launch, { term: this.#settings.stopTimeout });
-    // What it writes is its log, not ours. Neither of ours ends with it, as Node never ends them.
+    // What it writes is its log, not ours. Node does not end our stdout and stderr when the child's end.
     child.stdout.pipe(process.stdout);
     child.stderr.pipe(process.stderr);
     this.#child = child;

@@ -100,8 +100,8 @@ export class JobMemory<J extends CountedJob> {
   }
 
   /**
-   * The oldest that ended, of the one with the most, or one principal's flood would take the results of all others with it; of anybody,
-   * where none of that one's has ended.
+   * The job that ended first among those of the owner with the most, so that one owner's flood does not push out the results of others.
+   * If no job of that owner has ended: the one that ended first of all.
    */
   surplus(share: FairQuota, newcomer = ""): J | undefined {
     const isLargest = share.largestWith(newcomer);

@@ -1,3 +1,4 @@
+import { isGatewayError } from "propylon";
 import { within } from "propylon/kit";
 import { type Entry, type Kv, Records, type Store } from "propylon/store";
 import type { ZodType } from "zod";
@@ -23,6 +24,12 @@ export interface JobRecordsOptions<J, R> {
   toRecord(job: J, replica: string): R;
   /** Whether a replica works on it, or is to. */
   isUnderWay(record: R): boolean;
+}
+
+/** How a job is written. */
+export interface SaveOptions {
+  /** Tries until the store answers, or the records are closed; else it rejects while the store is away. */
+  readonly persists: boolean;
 }
 
 /** The jobs in the store. Where the store forgets with the process it does nothing. */
@@ -89,7 +96,7 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
     return left.map(({ value }) => value);
   }
 
-  /** What is here of it may be of before: it must not write over the end. */
+  /** The copy here may be older than the end in the store, and must not be written over it. */
   #isKnownEnd({ key, value }: Entry<R>): boolean {
     return !this.isUnderWay(value) && this.#records.has(key);
   }
@@ -118,16 +125,32 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
   /**
    * Writes what a job is when the write begins.
    *
-   * @param options.persists tries until the store answers, or this ends; default: rejects while it is away
    * @throws {GatewayError} `unavailable`; `exists` when another replica goes on with it
    */
-  save(job: J, options?: { readonly persists: boolean }): Promise<void> {
+  save(job: J, options?: SaveOptions): Promise<void> {
     const render = (): R => this.#options.toRecord(job, this.replica);
     return this.#records.save(this.#keyOf(job), render, options);
   }
 
-  /** Removes one for good. @param options.persists see {@link save}; default: true */
-  delete(job: JobRef, options?: { readonly persists: boolean }): Promise<void> {
+  /**
+   * Of several replicas that want a job, one has it.
+   *
+   * @returns `false`: another has it
+   * @throws {GatewayError} `unavailable`: nobody knows
+   */
+  async claim(job: J, options?: SaveOptions): Promise<boolean> {
+    try {
+      await this.save(job, options);
+      return true;
+    } catch (error) {
+      if (!isGatewayError(error) || error.code !== "exists") throw error;
+      this.forget(job);
+      return false;
+    }
+  }
+
+  /** Removes one for good. @param options default: it persists */
+  delete(job: JobRef, options?: SaveOptions): Promise<void> {
     return this.#records.delete(this.#keyOf(job), options);
   }
 

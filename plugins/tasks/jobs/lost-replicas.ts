@@ -18,13 +18,13 @@ export class LostReplicas {
    * @param work is given the replicas that are there
    */
   async look(work: (there: ReadonlySet<string>) => Promise<void>): Promise<void> {
-    const { replica, shared } = this.#store;
-    const ids = shared ? (await this.#store.replicas()).map(({ id }) => id) : [replica];
-    const there = new Set(ids);
-    const isAnyGone = !this.#before || [...this.#before].some((id) => !there.has(id));
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
+      const { replica, shared } = this.#store;
+      const ids = shared ? (await this.#store.replicas()).map(({ id }) => id) : [replica];
+      const there = new Set(ids);
+      const isAnyGone = !this.#before || [...this.#before].some((id) => !there.has(id));
       if (isAnyGone && ids[0] === replica) await work(there);
       this.#before = there;
     } finally {

@@ -4,6 +4,7 @@ import { createPrincipal } from "propylon/kit";
 import { setupGateway } from "propylon/testing";
 import tasks, { type TaskHandle, Tasks, type TaskService } from "propylon/plugins/tasks";
 import { KeptStore } from "../../fixtures/kept-store.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { until } from "../../kit/until.ts";
 
 const ALICE = createPrincipal({ id: "alice", kind: "key", roles: new Set(["caller"]) });
@@ -38,8 +39,7 @@ async function startTask() {
 function refuseNext({ driver }: KeptStore) {
   const put = driver.put.bind(driver);
   const states: string[] = [];
-  let refuse!: () => void;
-  const refused = new Promise<void>((resolve) => (refuse = resolve));
+  const { promise: refused, resolve: refuse } = deferred();
   driver.put = async (table, key, value, ...more) => {
     if (!table.includes("mcp")) return put(table, key, value, ...more);
     states.push(/"state":"(\w+)"/.exec(value)![1]!);

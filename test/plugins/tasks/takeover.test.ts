@@ -6,6 +6,7 @@ import { setupGateway } from "propylon/testing";
 import type { TaskLimits, TaskOrigin } from "propylon/plugins/tasks";
 import { TaskRegistry } from "../../../plugins/tasks/tasks.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { until } from "../../kit/until.ts";
 
 const TABLE = "holder/mcp";
@@ -90,8 +91,7 @@ it("a task of a replica that joins while what is left is read stays with it", as
   await kept.loseGateway();
   const { driver } = kept;
   const list = driver.list.bind(driver);
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => (open = resolve));
+  const { promise: opened, resolve: open } = deferred();
   let isListing = false;
   driver.list = async (table, ...more) => {
     if (table === TABLE) {
@@ -122,8 +122,7 @@ it("of two replicas that take over a task of a server one goes on with it", asyn
   await kept.loseGateway();
   const { driver } = kept;
   const put = driver.put.bind(driver);
-  let open!: () => void;
-  const opened = new Promise<void>((resolve) => (open = resolve));
+  const { promise: opened, resolve: open } = deferred();
   let isWriting = false;
   driver.put = async (table, ...more) => {
     if (table === TABLE) {

@@ -20,26 +20,19 @@ interface Dependencies {
 /** Webhooks of replicas that died before they had told how a task ended, or what it asks. */
 export class LeftWebhooks {
   readonly #dependencies: Dependencies;
-  #sweeping: Promise<void> | undefined;
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
   }
 
   /** Tells what others left untold, if there is any. While the store is away nothing is done; the next time goes on. */
-  sweep(): Promise<void> {
-    this.#sweeping ??= this.#sweep()
-      .catch(() => {})
-      .finally(() => (this.#sweeping = undefined));
-    return this.#sweeping;
-  }
-
-  async #sweep(): Promise<void> {
+  async sweep(): Promise<void> {
     const { sender, replicas } = this.#dependencies;
-    await replicas.look(async (there) => {
+    const tellAll = async (there: ReadonlySet<string>): Promise<void> => {
       for await (const record of sender.records.all())
         if (!there.has(record.replica) && !record.hooks.every(knowsEnd)) await this.#tell(record);
-    });
+    };
+    await replicas.look(tellAll).catch(() => {});
   }
 
   /** What is under way is told by the replica that goes on with it. */

@@ -13,7 +13,7 @@ export interface PushNotification {
   readonly body: string;
   /** Whether it tells of the end of a task: it is never left out. */
   readonly isLast: boolean;
-  /** Which status of the task it tells of, if it does: a later replica need not tell it again. */
+  /** Which status of the task it tells of, if it does: the replica that goes on with the task need not tell it again. */
   readonly status?: string | undefined;
   /** The same for every attempt, whichever replica makes it. Default: made up. */
   readonly id?: string;

@@ -72,7 +72,7 @@ export class WebhookRecords {
   /**
    * Changes what is there, no matter who else changes it at the same time.
    * @returns what is there then
-   * @throws {GatewayError} `unavailable`; `exists` where a later replica wrote them; what `edit` throws
+   * @throws {GatewayError} `unavailable`; `exists` where a later version wrote them; what `edit` throws
    */
   async change(task: WebhookTask, edit: Edit): Promise<WebhookRecord | undefined> {
     return this.#kv.change(webhookKey(task), (before) => {

@@ -265,7 +265,7 @@ function keyOfRecord({ owner, task }: TaskRecord): string {
   return taskKey({ ref: owner }, task.id);
 }
 
-/** Only replicas write there; what is none of theirs is dropped. */
+/** Only replicas write there; any other text is dropped. */
 function readPiece(text: string): z.output<typeof pieceSchema> | undefined {
   try {
     return pieceSchema.parse(parseExact(text), FIRST_PROBLEM);

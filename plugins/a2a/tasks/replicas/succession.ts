@@ -1,4 +1,3 @@
-import { isGatewayError } from "propylon";
 import { pause } from "propylon/kit";
 import { STATES, type Message, type StreamEvent } from "propylon/contract";
 import type { SendOptions, TaskOwner } from "../../service.ts";
@@ -113,15 +112,10 @@ export class Succession {
 
   async #claim(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
     const { store, records } = this.#host;
-    try {
-      await records.save(task);
-    } catch (error) {
-      if (!isGatewayError(error) || error.code !== "exists") throw error;
-      // Another replica went on with it: what is here is of before.
-      store.drop(task);
-      records.forget(task);
-      await this.fetch(message, options);
-    }
+    if (await records.claim(task)) return;
+    // Another replica went on with it: what is here is of before.
+    store.drop(task);
+    await this.fetch(message, options);
   }
 
   /** What a dead replica may have left: fails, unless a queue hands it out again. */
