@@ -46,7 +46,7 @@ export { placeOf } from "./http/guesses.ts";
 export { readInTurns, type Turns } from "./kit/chunks.ts";
 export { prefersEvents } from "./http/request.ts";
 export { formSchema } from "./plugin/operation.ts";
-export { htmlPage, markup, type PageContent } from "./kit/html.ts";
+export { htmlPage, htmlResponse, markup } from "./kit/html.ts";
 
 // Calls
 export { type Era, type RpcId, type RpcError, LITERAL_PROGRESS } from "./kit/types.ts";

@@ -110,6 +110,16 @@ ${script === undefined ? "" : `<script>${script}</script>\n`}</html>
   };
 }
 
+/**
+ * {@link htmlPage} as the answer of a route.
+ *
+ * @example return htmlResponse(404, { title: "Not found", body: markup`<p>Begin again.</p>` });
+ */
+export function htmlResponse(status: number, content: PageContent): Response {
+  const { text, headers } = htmlPage(content);
+  return new Response(text, { status, headers });
+}
+
 function digest(text: string): string {
   return `sha256-${createHash("sha256").update(text).digest("base64")}`;
 }

@@ -52,11 +52,10 @@ function parseUnit<U extends string>(
 /**
  * Schema of a duration in YAML: `30s`, `1500ms`, `10m`, `2h`, `1d`, or a bare number. Becomes milliseconds.
  *
- * @param bare unit of a bare number; default seconds
  * @example z.strictObject({ window: durationSchema().default(60_000).describe("A bare number is seconds.") })
  */
-export function durationSchema(bare: "s" | "ms" = "s"): z.ZodType<number, number | string> {
-  const read = (value: number | string): number | undefined => parseDuration(value, bare);
+export function durationSchema(): z.ZodType<number, number | string> {
+  const read = (value: number | string): number | undefined => parseDuration(value, "s");
   return unitSchema(read, DURATION_MS, "a duration such as 30s, 1500ms or 10m");
 }
 

@@ -55,8 +55,8 @@ export function takesQuery(method: RouteMethod): boolean {
 }
 
 /**
- * JSON Schema of what a form asks for, without what is hidden and what the help of a command says. Several patterns of one text are left out: the gateway checks them in
- * any case.
+ * JSON Schema of what a form asks for, without what is hidden and what the help of a command says. Several patterns of one text are
+ * left out: the gateway checks them in any case.
  */
 export function formSchema(input: z.ZodType): Json {
   const { $schema: _, ...schema } = z.toJSONSchema(input, {

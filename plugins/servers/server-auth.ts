@@ -28,7 +28,7 @@ const clientSchema = z
       .url({ protocol: /^https$/ })
       .optional()
       .describe(
-        "Client ID metadata document at another place. Default: the gateway's own, where `publicUrl` is https.",
+        "URL of a client ID metadata document that you publish yourself. Default: the gateway's own, where `publicUrl` is https.",
       ),
   })
   .refine(

@@ -1,4 +1,4 @@
-import { htmlPage, markup, type PageContent } from "propylon/internal";
+import { htmlResponse, markup } from "propylon/internal";
 import type { LinkView } from "./login-flow.ts";
 
 /** The page that begins a login. */
@@ -8,7 +8,7 @@ export function connectPage({ server, ref, asks }: LinkView): Response {
     ? markup`<label>Show that you are ${whose}: enter the key that you use for this gateway. It stays here.
 <input id="key" type="password" autocomplete="off" aria-label="Key for this gateway" required></label>`
     : undefined;
-  return render(200, {
+  return htmlResponse(200, {
     title: "Connect an account",
     body: markup`<p>The account that you log in with at <b>${server}</b> will be used for everything that ${whose} does there through this gateway.</p>
 <p>Go on only if you began this yourself.</p>
@@ -20,7 +20,7 @@ export function connectPage({ server, ref, asks }: LinkView): Response {
 
 /** The page at the end of a login. */
 export function endPage(title: string, text: string, status = 200): Response {
-  return render(status, { title, body: markup`<p>${text}</p>` });
+  return htmlResponse(status, { title, body: markup`<p>${text}</p>` });
 }
 
 const SCRIPT = `
@@ -39,8 +39,3 @@ form.addEventListener("submit", async (event) => {
     told.textContent = "The gateway cannot be reached.";
   }
 });`;
-
-function render(status: number, content: PageContent): Response {
-  const { text, headers } = htmlPage(content);
-  return new Response(text, { status, headers });
-}

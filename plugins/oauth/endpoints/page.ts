@@ -1,4 +1,4 @@
-import { htmlPage, markup, type PageContent } from "propylon/internal";
+import { htmlResponse, markup } from "propylon/internal";
 import type { OauthClient } from "../clients/clients.ts";
 import type { Login } from "../people/login.ts";
 import { hostOfRedirect, isLoopbackRedirect, sourceOfRedirect } from "../redirects.ts";
@@ -31,7 +31,7 @@ export function consentPage({ client, login, person, action, scopes }: ConsentPa
   ] as const;
   const warning = warningOf(client, login.redirect);
   const hidden = { login: login.id, answer: login.answer };
-  return render(200, {
+  return htmlResponse(200, {
     title: `Allow ${name}?`,
     body: markup`<dl>${fields.map(([term, text]) => markup`<dt>${term}</dt><dd>${text}</dd>`)}</dl>
 ${warning === undefined ? undefined : markup`<p class="warning">${warning}</p>`}
@@ -46,7 +46,7 @@ ${Object.entries(hidden).map(([key, value]) => markup`<input type="hidden" name=
 
 /** Tells a person that a login cannot go on. */
 export function messagePage(status: number, title: string, text: string): Response {
-  return render(status, { title, body: markup`<p>${text}</p>` });
+  return htmlResponse(status, { title, body: markup`<p>${text}</p>` });
 }
 
 /** Without characters that turn writing round, hide, or look like nothing. */
@@ -79,9 +79,4 @@ function warningOf({ kind }: OauthClient, redirect: string): string | undefined 
   if (kind === "registered")
     return "The name was chosen by the program itself. Allow it only if you have just begun a login there yourself.";
   return undefined;
-}
-
-function render(status: number, content: PageContent): Response {
-  const { text, headers } = htmlPage(content);
-  return new Response(text, { status, headers });
 }

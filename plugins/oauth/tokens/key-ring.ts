@@ -62,7 +62,7 @@ export class KeyRing {
     this.#options = options;
   }
 
-  /** Reads the ring, or makes it where there is none, and follows what other replicas do to it. */
+  /** Reads the ring, makes one if the store has none, and follows what other replicas do to it. */
   async open(): Promise<Unsubscribe> {
     const made = this.#create();
     await this.#kv.create(RING, made);

@@ -108,7 +108,7 @@ export class ResponseParser {
     return next;
   }
 
-  /** One that says where it ends, or that its connection does, could be read as the final one. */
+  /** One whose length is not certain, or that ends its connection, could be read as the final one. */
   #onInterim(status: number, headers: readonly string[], isOld: boolean): void {
     framingOf(headers, isOld);
     // Nobody asked to switch protocols.

@@ -10,8 +10,8 @@ import {
 } from "./http-pool.ts";
 
 /**
- * HTTP to one origin on undici. It knows CONNECT, proxies with a password and NO_PROXY, so servers that have a `proxy` are reached so,
- * and with `httpClient: undici` all of them; our own client costs less (0093).
+ * HTTP to one origin on undici: for servers that have a `proxy`, as it knows CONNECT, proxies with a password and NO_PROXY, and for
+ * all of them with `httpClient: undici`. Our own client costs less (0093).
  */
 export class UndiciPool implements Pool {
   readonly #origin: string;

@@ -6,7 +6,7 @@ import { type Kv, type Lease, storeKey, type Store } from "propylon/store";
 import { z } from "zod";
 
 /**
- * After how long without a sign of life of the replica that runs a server another one starts it, and how much earlier that gateway
+ * After how long without a sign of life of the replica that runs a server another one starts it, and how much earlier that replica
  * has killed its child, in milliseconds.
  */
 const TTL_MS = 1_500;
@@ -56,7 +56,7 @@ export interface PlacementOptions {
 
 /**
  * Where one server runs: at the replica that holds its lease. Outlives reloads, so that a changed entry follows the one before at
- * the same gateway.
+ * the same replica.
  */
 export class PlacementLease {
   readonly #options: PlacementOptions;
