@@ -5,14 +5,12 @@ import { selfImports, sourcesIn } from "./imports.ts";
 /** Doors for everybody, those that a test takes first in front. */
 const DOORS = ["", "/kit", "/store", "/process", "/testing", "/cli", "/contract", "/panels"];
 
-const LISTS = /^(import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from\s*"([^"]+)";/gm;
+const LISTS = /^export\s+(?:type\s+)?\{([^}]*)\}\s*from\s*"(\.[^"]+)";/gm;
 const OWN =
   /^export\s+(?:default\s+)?(?:declare\s+|abstract\s+|async\s+)*(?:const|let|function\*?|class|interface|type|enum)\s+(\w+)/gm;
 
 /** An import of names by a relative path: `import { a, type B as C } from "../../core/x.ts";`. */
 export interface NamedImport {
-  readonly text: string;
-  readonly isType: boolean;
   readonly names: readonly string[];
   /** Of the source, from the root of the repository. */
   readonly path: string;
@@ -21,10 +19,8 @@ export interface NamedImport {
 /** The imports of core and plugins by their paths. */
 export function pathImports(file: string): readonly NamedImport[] {
   const text = readFileSync(file, "utf8");
-  return [...text.matchAll(/^import\s+(type\s+)?\{([^}]*)\}\s*from\s*"(\.[^"]+)";\n/gm)]
-    .map(([statement, type, names, path]) => ({
-      text: statement,
-      isType: type !== undefined,
+  return [...text.matchAll(/^import\s+(?:type\s+)?\{([^}]*)\}\s*from\s*"(\.[^"]+)";\n/gm)]
+    .map(([, names, path]) => ({
       names: listOf(names!),
       path: normalize(join(dirname(file), path!)),
     }))
@@ -44,11 +40,18 @@ export function doorsOf(): ReadonlyMap<string, string> {
 
 /** What a file exports by its own text or by lists of others, and where each name stands: `path#name`. */
 function exportsOf(file: string): ReadonlyMap<string, string> {
+  const known = EXPORTS.get(file) ?? readExports(file);
+  EXPORTS.set(file, known);
+  return known;
+}
+
+const EXPORTS = new Map<string, ReadonlyMap<string, string>>();
+
+function readExports(file: string): ReadonlyMap<string, string> {
   const text = readFileSync(file, "utf8");
   const found = new Map<string, string>();
   for (const [, name] of text.matchAll(OWN)) found.set(name!, `${file}#${name}`);
-  for (const [, kind, names, path] of text.matchAll(LISTS)) {
-    if (kind !== "export" || !path!.startsWith(".")) continue;
+  for (const [, names, path] of text.matchAll(LISTS)) {
     const source = exportsOf(normalize(join(dirname(file), path!)));
     for (const item of listOf(names!)) {
       const [name, as = name] = item.replace(/^type /, "").split(" as ");

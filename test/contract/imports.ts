@@ -11,8 +11,11 @@ const COMMENT = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm;
 export function importGraph(
   folders: readonly string[] = FOLDERS,
   self: ReadonlyMap<string, string> = selfImports(),
+  ending = /\.ts$/,
 ): ReadonlyMap<string, readonly string[]> {
-  const files = folders.filter((folder) => existsSync(folder)).flatMap(sourcesIn);
+  const files = folders
+    .filter((folder) => existsSync(folder))
+    .flatMap((folder) => sourcesIn(folder, ending));
   const known = new Set(files);
   return new Map(
     files.map((file) => {
@@ -28,9 +31,9 @@ export function importGraph(
 }
 
 /** Sources below a folder. */
-export function sourcesIn(folder: string): readonly string[] {
+export function sourcesIn(folder: string, ending = /\.ts$/): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".d.ts"))
+    .filter((name) => ending.test(name) && !name.endsWith(".d.ts"))
     .filter((name) => !name.includes("node_modules"))
     .map((name) => join(folder, name));
 }

@@ -6,7 +6,7 @@ import { importGraph } from "./imports.ts";
 const ONE_ROOM = ["plugins/ui/web"];
 
 /** Imports by path alone: plugins reach each other by their public names. */
-const GRAPH = importGraph(["plugins"], new Map());
+const GRAPH = importGraph(["plugins"], new Map(), /\.tsx?$/);
 
 /** An import from one room to another. */
 export interface RoomArrow {

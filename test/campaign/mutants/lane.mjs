@@ -24,7 +24,7 @@ const vitest = await createVitest(
     include: ["test/**/*.test.ts"],
     exclude: ["**/node_modules/**"],
     globalSetup: "test/build.ts",
-    setupFiles: ["test/traces.ts", "test/chromium.ts"],
+    setupFiles: ["test/kit/setup.ts", "test/traces.ts", "test/chromium.ts"],
     experimental: { fsModuleCache: true, fsModuleCachePath: join(root, ".modules") },
     sequence: { sequencer: AsSent },
     reporters: [{}],

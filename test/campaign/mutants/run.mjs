@@ -44,10 +44,10 @@ const ELSEWHERE = [
   "test/e2e/oauth-forged.test.ts",
   "test/e2e/principals.test.ts",
   "test/e2e/queue-fixtures.test.ts",
-  "test/e2e/tasks-kill.test.ts",
-  "test/e2e/team-auth/forged-tokens.test.ts",
+  "test/e2e/tasks-kill.long.test.ts",
+  "test/e2e/team-auth/forged-tokens.long.test.ts",
   "test/plugins/servers/identity.test.ts",
-  "test/plugins/ui/session.test.ts",
+  "test/plugins/ui/session.long.test.ts",
 ];
 const count = Number(process.env.MUTANTS ?? 300);
 const seed = Number(process.env.MUTANT_SEED ?? 41);

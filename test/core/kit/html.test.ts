@@ -2,8 +2,9 @@ import { createHash } from "node:crypto";
 import { expect, it } from "vitest";
 import { htmlPage, markup } from "../../../core/kit/html.ts";
 
-const STRANGE = `</title><script>alert('x')</script>"\``;
-const ESCAPED = "&#60;/title&#62;&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;&#34;&#96;";
+const STRANGE = `</title><script>alert('x')</script>"\`&`;
+const ESCAPED =
+  "&#60;/title&#62;&#60;script&#62;alert(&#39;x&#39;)&#60;/script&#62;&#34;&#96;&#38;";
 
 it("markup holds a text escaped, markup as it stands, and nothing for nothing", () => {
   const { text } =

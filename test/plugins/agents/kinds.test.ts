@@ -8,12 +8,6 @@ import progress from "../../../plugins/progress/index.ts";
 import { makeFolder } from "../../kit/folder.ts";
 import { ask, connect, setupTeam } from "./kit.ts";
 
-/** A folder with the code of an agent. */
-async function folderWith(code: string): Promise<string> {
-  const folder = makeFolder({ "agent.ts": code });
-  return folder;
-}
-
 const tools = definePlugin({
   name: "tools",
   setup(gateway) {
@@ -46,7 +40,7 @@ export default defineAgent({
 describe("an agent written in TypeScript", () => {
   it("is called like any other, asks its model and its tools, and says what it does", async () => {
     const { urlOf, model } = await setupTeam({
-      cwd: await folderWith(CODE),
+      cwd: makeFolder({ "agent.ts": CODE }),
       plugins: [tools, progress],
       agents: { coder: { file: "./agent.ts", servers: ["tools"], tools: { exclude: ["hidden"] } } },
       script: [{ text: "Three." }],
@@ -84,9 +78,9 @@ describe("an agent written in TypeScript", () => {
   ])("has the same budgets: %s", async (_, limits, code, words) => {
     const wait = "run.wait = () => new Promise(() => {});";
     const { urlOf } = await setupTeam({
-      cwd: await folderWith(
-        `export default { async run(run) { ${wait} await run.${code}; return "done"; } };`,
-      ),
+      cwd: makeFolder({
+        "agent.ts": `export default { async run(run) { ${wait} await run.${code}; return "done"; } };`,
+      }),
       plugins: [tools],
       agents: { coder: { file: "./agent.ts", servers: ["tools"], limits } },
       script: () => ({ text: "ok" }),
@@ -97,13 +91,13 @@ describe("an agent written in TypeScript", () => {
 
   it("that throws says nothing of how, but a GatewayError says what it says", async () => {
     const { urlOf } = await setupTeam({
-      cwd: await folderWith(
-        `import { GatewayError } from "propylon";
+      cwd: makeFolder({
+        "agent.ts": `import { GatewayError } from "propylon";
          export default { run({ message }) {
            if (message === "tell") throw new GatewayError("invalid", "Ask me something else.");
            throw new Error("secret at /home/me");
          } };`,
-      ),
+      }),
       agents: { coder: { file: "./agent.ts" } },
     });
     const client = await connect(urlOf("coder"));

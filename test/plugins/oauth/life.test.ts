@@ -14,13 +14,8 @@ import { newBrowser, setupLogin } from "./kit.ts";
 const ADMIN = "the-master-key-of-the-tests";
 const MANAGED = { auth: { apiKey: ADMIN }, management: { mutations: true } };
 
-function folder(): string {
-  const path = makeFolder();
-  return path;
-}
-
 it("a restart loses no login, registration, key or half-done login; the store holds no secret", async () => {
-  const path = folder();
+  const path = makeFolder();
   const config = { store: `sqlite:${join(path, "gateway.db")}` };
   const options = { secretKeys: ["a key of the tests, long enough for it"] };
   const before = await setupLogin({ config, options });
@@ -53,7 +48,7 @@ it("a restart loses no login, registration, key or half-done login; the store ho
 });
 
 it("without a key to seal with nothing is kept in a store", async () => {
-  const config = { store: `sqlite:${join(folder(), "gateway.db")}` };
+  const config = { store: `sqlite:${join(makeFolder(), "gateway.db")}` };
   await expect(setupLogin({ config })).rejects.toThrow(
     "There is no key to seal the secrets of oauth with.",
   );

@@ -24,11 +24,6 @@ async function start(kept: KeptStore | undefined, options: Record<string, unknow
   return { gateway, store: store() };
 }
 
-async function temporaryFolder(): Promise<string> {
-  const folder = makeFolder();
-  return folder;
-}
-
 async function textOf(store: PayloadStore, id: string): Promise<string | undefined> {
   const gzip = await store.gzip(id);
   return gzip && gunzipSync(gzip).toString();
@@ -78,7 +73,7 @@ describe("payloads in a durable store", () => {
 
   it("with a folder, large ones are files, and the two agree after a crash", async () => {
     const kept = new KeptStore();
-    const folder = await temporaryFolder();
+    const folder = makeFolder();
     const first = await start(kept, { store: folder });
     await first.store.put("small", "the work", ANNA);
     await first.store.put("large", LARGE, ANNA);
@@ -100,7 +95,7 @@ describe("payloads in a durable store", () => {
 
   it("what a folder had before there was a store is taken over", async () => {
     const kept = new KeptStore();
-    const folder = await temporaryFolder();
+    const folder = makeFolder();
     const first = await start(undefined, { store: folder });
     await first.store.put("small", "the work", ANNA);
     await first.store.put("large", LARGE, ANNA);

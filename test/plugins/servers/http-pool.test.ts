@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { createServer as createTlsServer } from "node:tls";
@@ -389,7 +389,6 @@ describe("TLS", () => {
   it("trusts an authority that the operator named, for its names only, and takes a session up again", async () => {
     const { port, reused } = await serveTls();
     const folder = makeFolder();
-    use({ close: () => rm(folder, { recursive: true }) });
     const file = join(folder, "authority.pem");
     await writeFile(file, authority.cert);
     const child = `

@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
 import { createServer as createHttp, type IncomingMessage, request, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -84,13 +83,6 @@ async function startProxy(password?: string) {
   return { seen, port: await listen(proxy) };
 }
 
-/** Files of a test. */
-function writeFiles(files: Readonly<Record<string, string>>): string {
-  const folder = makeFolder();
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  return folder;
-}
-
 function setVariable(name: string, value: string): void {
   const before = process.env[name];
   process.env[name] = value;
@@ -112,7 +104,7 @@ async function call(config: object, cwd = process.cwd()): Promise<string> {
 it("mcp-15: a server over https is reached through a proxy that tunnels, with a password", async () => {
   const port = await listen(createHttps({ cert: SERVER.cert, key: SERVER.key }, onRequest));
   const proxy = await startProxy("user:pass");
-  const cwd = writeFiles({ "ca.pem": CA.cert });
+  const cwd = makeFolder({ "ca.pem": CA.cert });
   const config = { url: `https://127.0.0.1:${port}/mcp`, tls: { ca: "ca.pem" } };
   const text = await call({ ...config, proxy: `http://user:pass@127.0.0.1:${proxy.port}` }, cwd);
   expect(text).toBe("hello t");
@@ -149,7 +141,7 @@ it("mcp-15: a server that wants a client certificate gets it; without one it ref
   const port = await listen(
     createHttps({ cert: SERVER.cert, key: SERVER.key, ca: CA.cert, requestCert: true }, onRequest),
   );
-  const cwd = writeFiles({ "ca.pem": CA.cert, "c.pem": CLIENT.cert, "k.pem": CLIENT.key });
+  const cwd = makeFolder({ "ca.pem": CA.cert, "c.pem": CLIENT.cert, "k.pem": CLIENT.key });
   const url = `https://localhost:${port}/mcp`;
   const tls = { ca: "ca.pem", cert: "c.pem", key: "k.pem" };
   expect(await call({ url, tls }, cwd)).toBe("hello t");
@@ -165,7 +157,7 @@ it.each([
   ["is none", { cert: "text.pem", key: "text.pem" }, /servers\.s\.tls names files that are not/],
   ["has no key", { cert: "text.pem" }, /servers\.s\.tls/],
 ])("mcp-15: a certificate that %s is found when the config is read", async (_what, tls, words) => {
-  const folder = writeFiles({ "text.pem": "text" });
+  const folder = makeFolder({ "text.pem": "text" });
   const absolute = Object.fromEntries(
     Object.entries(tls).map(([part, file]) => [part, join(folder, file)]),
   );

@@ -14,12 +14,6 @@ import {
   type Bus,
 } from "./kit.ts";
 
-/** A promise and what resolves it. */
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  const { promise: opened, resolve: open } = deferred();
-  return { opened, open };
-}
-
 const options = (bus: Bus, runtime: { readonly url: string }, more: object = {}) => ({
   name: "coder",
   runtime: { url: runtime.url },
@@ -37,9 +31,9 @@ async function startReady(given: Record<string, unknown>) {
 
 it("runs a task that takes longer than ackWait once", async () => {
   const bus = await startBus();
-  const work = gate();
+  const work = deferred();
   const slow: Answer = async (asked, res) => {
-    await work.opened;
+    await work.promise;
     sendJson(res, completed(idOf(asked)));
   };
   const runtimes = [await startRuntime({ "/": slow }), await startRuntime({ "/": slow })];
@@ -51,7 +45,7 @@ it("runs a task that takes longer than ackWait once", async () => {
   const begun = performance.now();
   // A machine with other work may stand still for a second; what is acked in time must not be told from that.
   await until(() => performance.now() - begun > 6_000);
-  work.open();
+  work.resolve();
   await first!.queue.result("t", { wait: 10_000 });
   expect(runtimes.flatMap(({ tasks }) => tasks)).toHaveLength(1);
   const { delivered } = await bus.manager.consumers.info("AGENT_TASKS", "coder");
@@ -78,13 +72,13 @@ it("waits for a NATS server that is not there yet, and says so", async () => {
 
 it("keeps a result that it cannot store, and stores it once NATS is back", async () => {
   const bus = await startBus();
-  const work = gate();
-  const answered = gate();
+  const work = deferred();
+  const answered = deferred();
   const runtime = await startRuntime({
     "/": async (asked, res) => {
-      await work.opened;
+      await work.promise;
       sendJson(res, completed(idOf(asked)));
-      res.once("close", answered.open);
+      res.once("close", answered.resolve);
     },
   });
   const { queue, url } = await startSidecar(options(bus, runtime));
@@ -93,8 +87,8 @@ it("keeps a result that it cannot store, and stores it once NATS is back", async
   await until(() => runtime.tasks.length === 1);
   await bus.server.kill("SIGKILL");
   await until(async () => !(await statusOf(url)).queue.connected);
-  work.open();
-  await answered.opened;
+  work.resolve();
+  await answered.promise;
   await bus.server.start();
   await until(async () => (await statusOf(url)).state === "ready");
   const found = await queue.result("t", { wait: 15_000 });
@@ -118,10 +112,10 @@ it("does not run again what has a result, when the ack was lost", async () => {
 
 it("R059: takes no more tasks at a shutdown, and lets the running one end, be stored and acked", async () => {
   const bus = await startBus();
-  const work = gate();
+  const work = deferred();
   const runtime = await startRuntime({
     "/": async (asked, res) => {
-      await work.opened;
+      await work.promise;
       sendJson(res, completed(idOf(asked)));
     },
   });
@@ -130,7 +124,7 @@ it("R059: takes no more tasks at a shutdown, and lets the running one end, be st
   await queue.submit(user("b", { taskId: "waiting" }));
   await until(() => runtime.tasks.length === 1);
   const closed = gateway.close({ grace: 10_000 });
-  work.open();
+  work.resolve();
   await closed;
   expect(runtime.tasks.map(idOf)).toEqual(["running"]);
   const results = await bus.manager.streams.getMessage("AGENT_RESULTS", { seq: 1 });
@@ -157,10 +151,10 @@ it("hands a task to another worker at once when the grace time is over", async (
 
 it("drains by route: answers once the running task has ended, and takes no other", async () => {
   const bus = await startBus();
-  const work = gate();
+  const work = deferred();
   const runtime = await startRuntime({
     "/": async (asked, res) => {
-      await work.opened;
+      await work.promise;
       sendJson(res, completed(idOf(asked)));
     },
   });
@@ -170,7 +164,7 @@ it("drains by route: answers once the running task has ended, and takes no other
   await until(() => runtime.tasks.length === 1);
   const drained = fetch(`${url}/sidecar/drain`, { method: "POST" });
   await until(async () => (await statusOf(url)).state === "draining");
-  work.open();
+  work.resolve();
   expect(await (await drained).json()).toMatchObject({ state: "stopped", running: [] });
   expect(runtime.tasks.map(idOf)).toEqual(["t"]);
 });

@@ -37,12 +37,6 @@ async function start({ answers = {}, options = {}, bus: given }: Parts = {}) {
   return { bus, runtime, ...sidecar };
 }
 
-/** A promise and what resolves it. */
-function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
-  const { promise: opened, resolve: open } = deferred();
-  return { opened, open };
-}
-
 const handIn = ({ connection }: Bus, body: unknown) =>
   connection.request("agent.tasks.coder", JSON.stringify(body), { timeout: 5_000 });
 
@@ -103,15 +97,15 @@ describe("what anybody may write", () => {
 describe("limits of the queue", () => {
   it("keeps a result that fits the server while the server is away", async () => {
     const bus = await startBus("max_payload: 4MB");
-    const work = gate();
-    const answered = gate();
+    const work = deferred();
+    const answered = deferred();
     const { queue, runtime, url } = await start({
       bus,
       answers: {
         "/": async (asked, res) => {
-          await work.opened;
+          await work.promise;
           sendJson(res, completed(idOf(asked), "x".repeat(2_000_000)));
-          res.once("close", answered.open);
+          res.once("close", answered.resolve);
         },
       },
     });
@@ -120,8 +114,8 @@ describe("limits of the queue", () => {
     await until(() => runtime.tasks.length === 1);
     await bus.server.kill();
     await until(async () => !(await statusOf(url)).queue.connected);
-    work.open();
-    await answered.opened;
+    work.resolve();
+    await answered.promise;
     await bus.server.start();
     await until(async () => (await statusOf(url)).state === "ready");
     expect((await queue.result("t", { wait: 15_000 }))?.task.status.state).toBe("completed");
@@ -202,11 +196,11 @@ describe("what others do to the streams meanwhile", () => {
     ["consumer", (bus: Bus) => bus.manager.consumers.delete("AGENT_TASKS", "coder")],
     ["stream", (bus: Bus) => bus.manager.streams.delete("AGENT_TASKS")],
   ] as const)("goes on when the %s is deleted while a task runs", async (_, remove) => {
-    const work = gate();
+    const work = deferred();
     const { bus, queue, runtime } = await start({
       answers: {
         "/": async (asked, res) => {
-          await work.opened;
+          await work.promise;
           sendJson(res, completed(idOf(asked)));
         },
       },
@@ -214,7 +208,7 @@ describe("what others do to the streams meanwhile", () => {
     await queue.submit(user("a", { taskId: "t" }));
     await until(() => runtime.tasks.length === 1);
     await remove(bus);
-    work.open();
+    work.resolve();
     expect((await queue.result("t", { wait: 10_000 }))?.task).toEqual(completed("t"));
     await until(() => queue.submit(user("b", { taskId: "u" })).catch(() => undefined));
     expect((await queue.result("u", { wait: 20_000 }))?.task).toEqual(completed("u"));

@@ -17,16 +17,11 @@ const log = pino({ level: "silent" });
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
 const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
 
-function createFolder(): string {
-  const folder = makeFolder();
-  return folder;
-}
-
 const openIn = (folder: string, options: object = {}): Promise<SqliteDriver> =>
   openDriver("sqlite:gateway.db", { folder, options: optionsSchema.parse(options), log });
 
 it("belongs to one process, and the second is told whose it is", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   const config = { store: "sqlite:data/gateway.db", listeners: { main: { port: 0 } } };
   const first = await createGateway(config, { cwd: folder, log });
   await expect(createGateway(config, { cwd: folder, log })).rejects.toMatchObject({
@@ -42,7 +37,7 @@ it("belongs to one process, and the second is told whose it is", async () => {
 it("loses what has ended as fast as it ends", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());
-  const folder = createFolder();
+  const folder = makeFolder();
   const driver = await openIn(folder);
   for (let at = 0; at < 1_300; at++)
     await driver.put("bucket", `key${at}`, "1", { until: Date.now() - 1 });
@@ -58,7 +53,7 @@ it("loses what has ended as fast as it ends", async () => {
 });
 
 it("can be read by its owner only", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   const driver = await openIn(folder);
   await driver.put("bucket", "key", "value");
   for (const name of readdirSync(folder))
@@ -67,7 +62,7 @@ it("can be read by its owner only", async () => {
 });
 
 it("of a later version is refused, and stays as it is", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   await (await openIn(folder)).close();
   const engine = await openEngine(join(folder, "gateway.db"));
   engine.exec("PRAGMA user_version = 7");
@@ -79,7 +74,7 @@ it("of a later version is refused, and stays as it is", async () => {
 });
 
 it("that is no database is refused, and nothing holds it", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   writeFileSync(join(folder, "gateway.db"), "this is a text, and a long one at that. ".repeat(100));
   await expect(openIn(folder)).rejects.toMatchObject({ code: "io_error" });
   rmSync(join(folder, "gateway.db"));
@@ -89,13 +84,13 @@ it("that is no database is refused, and nothing holds it", async () => {
 it.each(["sqlite:", "sqlite::memory:", "sqlite://host/file"])(
   "named %j is refused",
   async (url) => {
-    const host = { folder: createFolder(), options: optionsSchema.parse({}), log };
+    const host = { folder: makeFolder(), options: optionsSchema.parse({}), log };
     await expect(openDriver(url, host)).rejects.toMatchObject({ code: "invalid" });
   },
 );
 
 it("that is full refuses writes, and is read and deleted from", async () => {
-  const driver = await openIn(createFolder(), { maxSize: "256KB" });
+  const driver = await openIn(makeFolder(), { maxSize: "256KB" });
   await driver.put("bucket", "first", "x");
   const fill = async (): Promise<void> => {
     for (let step = 0; step < 100; step++)
@@ -113,7 +108,7 @@ it("that is full refuses writes, and is read and deleted from", async () => {
 });
 
 it("rest-13: a transaction that a full file ends says why, and not that there is nothing to undo", async () => {
-  const driver = await openIn(createFolder(), { maxSize: "256KB" });
+  const driver = await openIn(makeFolder(), { maxSize: "256KB" });
   const fill = async (): Promise<void> => {
     for (let step = 0; step < 100; step++)
       await driver.append(
@@ -129,7 +124,7 @@ it("rest-13: a transaction that a full file ends says why, and not that there is
 });
 
 it("rest-13: a transaction over tables that a full file ends says why", async () => {
-  const driver = await openIn(createFolder(), {});
+  const driver = await openIn(makeFolder(), {});
   const db = new Kysely<{ note: { text: string } }>({ dialect: await driver.dialect() });
   await db.schema.createTable("note").addColumn("text", "text").execute();
   await sql`PRAGMA max_page_count = 8`.execute(db);
@@ -150,7 +145,7 @@ it(
   `keeps what was confirmed through ${KILLS} kill -9`,
   { timeout: PATIENCE * (30_000 + KILLS * 5_000) },
   async () => {
-    const folder = createFolder();
+    const folder = makeFolder();
     let last = { step: 0, rev: 0, seq: 0 };
     for (let kill = 0; kill < KILLS; kill++) {
       const confirmed = await writeUntilKilled(folder, last.step, 50 + (kill % 40) * 37);

@@ -87,7 +87,7 @@ it("T172: what the database has of a signing key is a Fernet token of the config
 });
 
 it("T051, T144: no secret stays in the memory of the process once it was used", async () => {
-  const folder = createFolder();
+  const folder = makeFolder();
   const config = {
     listeners: { main: { port: 0 } },
     store: "sqlite:./gateway.db",
@@ -115,11 +115,6 @@ it("T051, T144: no secret stays in the memory of the process once it was used", 
     .map(([kind, text]) => `kind ${kind}: ${text.slice(0, 8)}...`);
   expect(hits).toEqual([]);
 });
-
-function createFolder(): string {
-  const folder = makeFolder();
-  return folder;
-}
 
 /** Fifty secrets of five kinds that were used. */
 async function useAll(
