@@ -7,7 +7,7 @@ it("a ping that was given up before it got a connection ends as soon as it has o
   const reader = new PingReader("p1");
   await vi.advanceTimersByTimeAsync(5_000);
   expect(await reader.outcome).toEqual({ status: undefined, isNamed: false });
-  const abort = vi.fn();
+  const abort = vi.fn<() => void>();
   reader.onRequestStart({ abort } as never);
   expect(abort).toHaveBeenCalledOnce();
 });

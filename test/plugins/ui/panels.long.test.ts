@@ -515,7 +515,7 @@ it("a form says what its secret is, and an action with a form says what it did",
     setup(gateway) {
       gateway.route("GET", "/_meta/shelf/readers", READ, () => ({ readers: [{ id: "ada" }] }));
       gateway.route("POST", "/_meta/shelf/cards", CHANGE, async ({ req }) => ({
-        ...((await req.json()) as object),
+        ...(await req.json()),
         card: "card-of-a-reader",
       }));
       const card = {
