@@ -2,12 +2,14 @@ import { pino } from "pino";
 import { expect, it, onTestFinished } from "vitest";
 import { GatewayStore } from "../../../core/store/gateway-store.ts";
 import { MemoryDriver } from "../../../core/store/memory.ts";
+import { Succession } from "../../../plugins/a2a/tasks/replicas/succession.ts";
 import type { StreamEvent } from "../../../plugins/a2a/contract/index.ts";
 import type { LiveTask } from "../../../plugins/a2a/tasks/task/live-task.ts";
 import { LocalTasks } from "../../../plugins/a2a/tasks/task/local-tasks.ts";
 import type { TaskDependencies } from "../../../plugins/a2a/tasks/task/tasks-at-work.ts";
 import { TaskRecords } from "../../../plugins/a2a/tasks/task/task-records.ts";
 import type { TaskRecord } from "../../../plugins/a2a/tasks/task/task-record.ts";
+import { until } from "../../kit/until.ts";
 
 class SharedMemory extends MemoryDriver {
   override readonly shared = true as never;
@@ -50,9 +52,20 @@ it.each([
   await records.close(2_000);
 });
 
+const owner = { ref: "user:ada" };
+
+/** A task that a replica works on. */
+function workingAt(replica: string): TaskRecord {
+  const left = taskOf(owner.ref, "task").toRecord(replica);
+  const task = { ...left.task, artifacts: [], history: [] };
+  return { ...left, task: { ...task, status: { state: "working" } } };
+}
+
 /** The tasks of one of two replicas of a store. */
-function tasksOf(driver: MemoryDriver): LocalTasks {
-  const gateway = new GatewayStore(driver, pino({ level: "silent" }));
+function tasksOf(
+  driver: MemoryDriver,
+  gateway = new GatewayStore(driver, pino({ level: "silent" })),
+): LocalTasks {
   const tasks = new LocalTasks(new TaskRecords(gateway.scope("a2a")));
   onTestFinished(() => tasks.records.close(2_000).then(() => gateway.close()));
   const options = { maxTasks: 10, maxTaskSize: 1_000, maxTotalSize: 10_000, ttl: 60_000 };
@@ -65,11 +78,7 @@ it.each(["completed", "failed"] as const)(
   async (state) => {
     const driver = new SharedMemory();
     const [one, two] = [tasksOf(driver), tasksOf(driver)];
-    const owner = { ref: "user:ada" };
-    const left = taskOf(owner.ref, "task").toRecord("gone");
-    const record = { ...left, task: { ...left.task, artifacts: [], history: [] } };
-    record.task.status = { state: "working" };
-    await one.records.swap(record, 0);
+    await one.records.swap(workingAt("gone"), 0);
     const inherit = async (tasks: LocalTasks): Promise<LiveTask> => {
       const found = (await tasks.records.find("task", owner))!;
       return tasks.make({ id: "task", contextId: "c", owner, skill: "work", record: found });
@@ -86,3 +95,34 @@ it.each(["completed", "failed"] as const)(
     expect((await two.records.read("task", owner))!.task).toEqual(end);
   },
 );
+
+it("the end of a task of a queue, at a replica that is gone since, is kept no longer than others", async () => {
+  const driver = new SharedMemory();
+  const gateway = new GatewayStore(driver, pino({ level: "silent" }));
+  await gateway.join();
+  const tasks = tasksOf(driver, gateway);
+  const { records, store } = tasks;
+  const succession = new Succession({
+    records,
+    store,
+    make: (given) => tasks.make(given),
+    finish: (task, move) => tasks.finish(task, move),
+    tell: () => {},
+    waits: (task) => tasks.waits(task),
+    isHandedOut: ({ queued }) => queued !== undefined,
+    putBack: () => Promise.resolve(),
+  });
+  const sender = { ref: owner.ref, roles: ["caller" as const] };
+  const record: TaskRecord = {
+    ...workingAt("gone"),
+    queued: { ticket: "1", runs: 1, taken: 1, sender },
+  };
+  const rev = await records.swap(record, 0);
+  expect(await succession.locate("task", owner)).toEqual(record);
+  const ended = { ...record, task: { ...record.task, status: { state: "completed" as const } } };
+  await tasksOf(driver).records.swap(ended, rev!);
+  await succession.sweep();
+  expect(store.find("task", owner)?.state).toBe("completed");
+  tasks.makeRoom(Date.now() + 60_001);
+  await until(async () => (await records.read("task", owner)) === undefined);
+});

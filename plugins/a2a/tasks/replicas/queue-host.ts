@@ -38,7 +38,10 @@ export function createQueueHost(parts: QueueHostParts): QueueHost {
       return succession.restore(record);
     },
     forgetKnown: (record) => tasks.forgetKnown(record),
-    forget: (task) => store.drop(task),
+    forget(task) {
+      store.drop(task);
+      records.forget(task);
+    },
     async room(signal) {
       while (atWork.places >= tasks.current.options.maxRunning && !signal.aborted)
         await atWork.freed(signal);

@@ -121,8 +121,8 @@ export class Succession {
   /** What a dead replica may have left: fails, unless a queue hands it out again. */
   async #inherit(found: readonly TaskRecord[]): Promise<void> {
     for (const record of found)
-      if (isUnderWay(record) && this.#host.isHandedOut(record)) await this.#host.putBack(record);
-      else await this.#takeOver(record);
+      if (!(await this.#takeOver(record)) && this.#host.isHandedOut(record))
+        await this.#host.putBack(record);
   }
 
   /** @returns whether it is this replica's now */
@@ -132,7 +132,10 @@ export class Succession {
     const owner = { ref: record.owner };
     const { isFinal } = STATES[task.status.state];
     const isSettled = !isUnderWay(record);
-    if (!isSettled && this.#host.isHandedOut(record)) return false;
+    if (!isSettled && this.#host.isHandedOut(record)) {
+      records.forget({ id: task.id, owner });
+      return false;
+    }
     if (!isSettled && (records.isOwn(record) || (await records.isAtOther(record)))) {
       this.#atOthers.set(keyOf(task.id, owner), { id: task.id, owner });
       records.forget({ id: task.id, owner });

@@ -50,7 +50,7 @@ export class TaskRecords extends JobRecords<LiveTask, TaskRecord> {
   async swap(record: TaskRecord, rev: number): Promise<number | undefined> {
     const key = taskKey({ ref: record.owner }, record.task.id);
     const next = await this.kv.update(key, record, rev);
-    if (next !== undefined) this.adopt({ key, rev: next });
+    if (next !== undefined && this.isOwn(record)) this.adopt({ key, rev: next });
     return next;
   }
 
