@@ -1,6 +1,6 @@
 /**
- * Prints through how many files one relayed call goes, and the reload of one plugin's option: those of core and plugins in which a
- * function ran, by V8's precise coverage of the compiled modules; and the functions of the call in the order in which it enters them,
+ * Prints through how many files one relayed call goes, the reload of one plugin's option, and a message of A2A whose task a function
+ * does: those of core and plugins in which a function ran, by V8's precise coverage of the compiled modules; and the functions of the call in the order in which it enters them,
  * by the lines of the sources. `node test/contract/tour.mjs` prints them as JSON.
  */
 import { once } from "node:events";
@@ -14,6 +14,7 @@ import { z } from "zod";
 
 register("../fixtures/module-files.mjs", import.meta.url);
 const { createGateway, definePlugin } = await import("propylon");
+const { default: a2a } = await import("propylon/plugins/a2a");
 
 const VERSION = "2026-07-28";
 /** Until what happens once has happened: files are loaded, connections kept. */
@@ -76,6 +77,40 @@ async function call() {
 async function reload() {
   const { plugins } = await gateway.apply(config());
   if (plugins.changed.join() !== "tour") throw new Error("The plugin was not changed.");
+}
+
+const SKILL = "../fixtures/a2a-tck/skill.mjs";
+
+const runtime = await createGateway(
+  {
+    log: { level: "warn" },
+    listeners: { main: { port: 0 } },
+    plugins: {
+      a2a: {
+        listener: "main",
+        skills: [{ id: "skill", function: fileURLToPath(new URL(SKILL, import.meta.url)) }],
+      },
+    },
+  },
+  { plugins: { a2a } },
+);
+await runtime.listen();
+let messages = 0;
+
+/** A message of A2A 1.0 over JSON-RPC, whose task has ended with the answer. */
+async function sendMessage() {
+  const message = {
+    messageId: `tck-artifact-text-${messages++}`,
+    role: "ROLE_USER",
+    parts: [{ text: "hello" }],
+  };
+  const response = await fetch(runtime.addresses.get("main").url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "a2a-version": "1.0" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }),
+  });
+  const body = await response.text();
+  if (!body.includes("TASK_STATE_COMPLETED")) throw new Error(`The task failed: ${body}`);
 }
 
 const session = new Session();
@@ -145,17 +180,19 @@ async function functionsOf(work) {
 
 const ofCall = await functionsOf(call);
 const ofReload = await functionsOf(reload);
+const ofMessage = await functionsOf(sendMessage);
 await noteEntries(ofCall);
 await call();
 const found = {
   call: ofCall.map(({ name }) => name),
   reload: ofReload.map(({ name }) => name),
+  message: ofMessage.map(({ name }) => name),
   passed: [...globalThis.entered].map((place) => {
     const [file, line] = place.split(":");
     return { file, line: Number(line) };
   }),
 };
 process.stdout.write(`${JSON.stringify(found, undefined, 2)}\n`);
-await gateway.close({ grace: 0 });
+await Promise.all([gateway, runtime].map((each) => each.close({ grace: 0 })));
 server.close();
 server.closeAllConnections();

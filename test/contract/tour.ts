@@ -10,11 +10,13 @@ export interface Tour {
   readonly call: readonly string[];
   /** Modules that the reload of one plugin's option goes through. */
   readonly reload: readonly string[];
+  /** Modules that a message of A2A goes through until its task has ended. */
+  readonly message: readonly string[];
   /** Functions that a relayed call enters, in the order in which it first does, by where they begin in the sources. */
   readonly passed: readonly { readonly file: string; readonly line: number }[];
 }
 
-/** Relays a call and reloads an option, with what was built. */
+/** Relays a call, reloads an option and sends a message, with what was built. */
 export async function tourOf(): Promise<Tour> {
   const { stdout } = await promisify(execFile)(process.execPath, [PROGRAM]);
   return JSON.parse(stdout) as Tour;
