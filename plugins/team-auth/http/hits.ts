@@ -67,6 +67,10 @@ export const HITS: Readonly<Record<string, Tell>> = {
       ? say(`${textOf(user) || "The user"} ${MAY[role as string]}: ${textOf(library)}`)
       : { about: [] },
   "member revoke": async ({ sight, row: { user = "", library = "" } }) => {
+    if (!sight.isOf(user))
+      return say(
+        `If it is the last role of ${user} there, the tokens of ${user} lose the library.`,
+      );
     const roles = (await sight.memberships({ user, library })).filter(
       (one) => one.user === user && one.library_uid === library,
     );

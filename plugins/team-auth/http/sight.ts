@@ -17,6 +17,11 @@ export class Sight {
     this.#directory = directory;
   }
 
+  /** Whether roles and tokens of a user are in it. */
+  isOf(user: string): boolean {
+    return !this.reach || this.reach.user === user;
+  }
+
   async users(): Promise<readonly User[]> {
     return this.reach ? [] : this.#directory.users.list();
   }

@@ -212,6 +212,13 @@ it("19: whom a change hits is told an admin in full, and a user as far as it is 
   ] as const)
     for (const { names } of (await told(of, query, ada)).about) expect(names).toEqual([]);
 
+  // Which roles and tokens of others there are it is not told, so that it is not told that there are none either.
+  expect(
+    (await told("member+revoke", "&user=bob&library=of-ada&role=reader", ada)).about,
+  ).toMatchObject([
+    { text: "If it is the last role of bob there, the tokens of bob lose the library." },
+  ]);
+
   for (const of of ["nothing", "constructor", "__proto__"])
     expect((await ask(of)).status).toBe(404);
   expect((await ask("team+rotate", "&value=%7B")).status).toBe(400);
