@@ -1,10 +1,13 @@
 import type { Msg, NatsConnection, Subscription } from "@nats-io/transport-node";
 import { type Delivery, type Line, NatsDelivery } from "./delivery.ts";
 
-/** How long the server holds a request for a task, in milliseconds. */
-const EXPIRES_MS = 20_000;
+/**
+ * How long the server holds a request for a task, in milliseconds. A server 2.9 that was killed counts tasks as unacked that are gone;
+ * each of them holds the next task back until the server is asked again, so that with 20 s a queue stood still for a minute.
+ */
+const EXPIRES_MS = 5_000;
 /** Its word that nothing came takes this long at most. */
-const LATE_MS = 2_000;
+const LATE_MS = 5_000;
 /** Pause after a request that was refused, in milliseconds: the next would be, too. */
 const REFUSED_MS = 1_000;
 
