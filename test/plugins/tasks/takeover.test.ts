@@ -76,11 +76,20 @@ it("of the tasks that ended at a replica that is gone as many are kept as of one
   const kept = new KeptStore({ shared: true });
   const dead = await startReplica(kept);
   const alive = await startReplica(kept, { maxTasks: 2 });
-  const tasks = [await dead.begin(), await dead.begin(), await dead.begin()];
-  for (const task of tasks) await task.finish(Answer.result({ content: [] }));
+  const begun = [await dead.begin(), await dead.begin(), await dead.begin()];
+  // The store lists them the other way round.
+  const tasks = begun.toSorted((a, b) => (a.id < b.id ? 1 : -1));
+  for (const task of tasks) {
+    const before = Date.now();
+    await until(() => Date.now() > before);
+    await task.finish(Answer.result({ content: [] }));
+  }
   await kept.loseGateway();
   await alive.registry.takeOver();
   expect(alive.table.counts.kept).toBe(2);
+  const [first, ...others] = tasks.map(({ id }) => id);
+  await until(async () => (await stored(kept, first!)) === undefined);
+  for (const id of others) expect(await stored(kept, id)).toContain('"completed"');
 });
 
 it("a task of a replica that joins while what is left is read stays with it", async () => {
@@ -141,6 +150,8 @@ it("of two replicas that take over a task of a server one goes on with it", asyn
   await until(() => slow.table.counts.kept === 0);
   expect(slowRuns).toEqual(["draining"]);
   expect(fastRuns).toEqual([undefined]);
+  await slow.registry.close();
+  expect(await stored(kept, id)).toContain('"working"');
 });
 
 /** Lets it go on with tasks of servers. @returns what ended each of them */

@@ -105,3 +105,14 @@ it("who watches a task hears of its end when it runs no more", () => {
   end(task);
   expect(told).toEqual([["completed", 0]]);
 });
+
+it("who has as many as one owner may is refused while there is room, and anybody is when there is none", () => {
+  const { memory, begin, end } = setupMemory({ maxTasks: 3, maxTasksEach: 2 });
+  const [ann, bob] = [{ ref: "user:ann" }, { ref: "user:bob" }];
+  for (const name of ["first", "second"]) end(begin(name));
+  memory.makeRoom(bob);
+  expect(() => memory.makeRoom(ann)).toThrow("2 tasks are kept already.");
+  end(begin("third", "bob"));
+  expect(() => memory.makeRoom(bob)).toThrow("3 tasks are kept already.");
+  expect(Object.fromEntries(memory.counts.refused)).toEqual({ maxTasksEach: 1, maxTasks: 1 });
+});

@@ -143,3 +143,22 @@ it("load: four times the rows of a page take no sixteen times as long", async ()
   const [small, large] = [await time(150, 375), await time(600, 1_500)];
   for (const [page, cost] of large.entries()) expect(cost / small[page]!).toBeLessThan(9);
 });
+
+it("19: a token is shown as replaced, revoked, expired or active, in this order", async () => {
+  const token = { id: "t", prefix: "", kind: "access", libraries: [], active: 1 };
+  const rows = [
+    { ...token, active: 0, replaced_by: "other", expires_at: at },
+    { ...token, active: 0, replaced_by: null, expires_at: at },
+    { ...token, replaced_by: null, expires_at: at },
+    { ...token, replaced_by: null, expires_at: "9999-01-01T00:00:00.000Z" },
+    { ...token, replaced_by: null, expires_at: null },
+  ];
+  const sight = { tokens: () => Promise.resolve(rows) } as unknown as Sight;
+  expect((await tokenRows(sight)).map((row) => (row as { state: string }).state)).toEqual([
+    "replaced",
+    "revoked",
+    "expired",
+    "active",
+    "active",
+  ]);
+});

@@ -202,6 +202,9 @@ it("19: whom a change hits is told an admin in full, and a user as far as it is 
     { text: "These teams lose it:", names: ["team Kottos"] },
     { text: "No team of that workspace.", names: [] },
   ]);
+  await admin("PATCH", "/libraries/of-ada", { body: { workspace_id: "hers" } });
+  const same = encodeURIComponent(JSON.stringify({ workspace_id: "ws" }));
+  expect(await told("library+change", `&uid=of-bob&value=${same}`)).toEqual({ about: [] });
   // Nothing of others comes to a user, whatever is asked.
   for (const [of, query] of [
     ["user+remove", "&id=bob"],
