@@ -215,6 +215,15 @@ it("19: whom a change hits is told an admin in full, and a user as far as it is 
   ] as const)
     for (const { names } of (await told(of, query, ada)).about) expect(names).toEqual([]);
 
+  expect(await told("member+revoke", "&user=bob&library=of-bob&role=owner")).toEqual({
+    about: [
+      {
+        text: "It is the last role of bob there: these tokens lose the library:",
+        names: [expect.stringMatching(/^token of-bob ppt_/)],
+      },
+    ],
+    principals: ["user:bob"],
+  });
   // Which roles and tokens of others there are it is not told, so that it is not told that there are none either.
   expect(
     (await told("member+revoke", "&user=bob&library=of-ada&role=reader", ada)).about,
