@@ -97,7 +97,8 @@ export class HttpPool implements Pool {
   prepare(request: HttpRequest, reader: ResponseReader): Sent | undefined {
     try {
       if (this.#isDestroyed) throw closed();
-      return new Sent(headOf(request, this.#url.host), request, reader);
+      const bytes = request.body === null ? 0 : Buffer.byteLength(request.body);
+      return new Sent(headOf(request, this.#url.host, bytes), bytes, request, reader);
     } catch (error) {
       reader.onResponseError(error as Error);
       return undefined;
@@ -162,6 +163,8 @@ export class HttpPool implements Pool {
 class Sent implements RequestControl {
   readonly head: string;
   readonly body: string;
+  /** Of the body; as many as characters is ASCII. */
+  readonly bytes: number;
   readonly reader: ResponseReader;
   readonly isFresh: boolean;
   /** While it is under way. */
@@ -170,8 +173,9 @@ class Sent implements RequestControl {
   /** What its connection carries next. */
   next: Sent | undefined;
 
-  constructor(head: string, { body, isFresh }: HttpRequest, reader: ResponseReader) {
+  constructor(head: string, bytes: number, { body, isFresh }: HttpRequest, reader: ResponseReader) {
     this.head = head;
+    this.bytes = bytes;
     this.body = body ?? "";
     this.reader = reader;
     this.isFresh = isFresh === true;
@@ -235,13 +239,7 @@ class Connection implements ResponseSink {
     sent.reader.onRequestStart?.(sent);
     if (this.socket.destroyed) return;
     this.#parser.expect();
-    // Bodies are UTF-8 and heads are latin1, which is the same as long as a head is ASCII.
-    const { head, body } = sent;
-    this.socket.write(
-      NOT_ASCII.test(head)
-        ? Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)])
-        : head + body,
-    );
+    writeRequest(this.socket, sent);
   }
 
   /** Resolves when it is gone. */
@@ -298,8 +296,16 @@ class Connection implements ResponseSink {
   }
 }
 
+/** Heads are latin1 and bodies are UTF-8, in one write; a text that is both goes out as latin1, which Node copies as it is. */
+function writeRequest(socket: Socket, { head, body, bytes }: Sent): void {
+  if (bytes === body.length) socket.write(head + body, "latin1");
+  else if (NOT_ASCII.test(head))
+    socket.write(Buffer.concat([Buffer.from(head, "latin1"), Buffer.from(body)]));
+  else socket.write(head + body);
+}
+
 /** @throws {Error} `ERR_INVALID_CHAR` when a header could be read as more than one */
-function headOf({ method, path, headers, body }: HttpRequest, host: string): string {
+function headOf({ method, path, headers, body }: HttpRequest, host: string, bytes: number): string {
   let lines = "";
   let hasHost = false;
   for (let index = 0; index < headers.length; index += 2) {
@@ -311,7 +317,7 @@ function headOf({ method, path, headers, body }: HttpRequest, host: string): str
     lines += `${name}: ${value}\r\n`;
   }
   if (!hasHost) lines = `host: ${host}\r\n${lines}`;
-  if (body !== null) lines += `content-length: ${Buffer.byteLength(body)}\r\n`;
+  if (body !== null) lines += `content-length: ${bytes}\r\n`;
   return `${method} ${path} HTTP/1.1\r\n${lines}\r\n`;
 }
 
