@@ -171,7 +171,7 @@ export class Records<T> {
         await this.#write(key, slot, render);
         for (const each of waiting) each.resolve();
       } catch (error) {
-        await this.#fail(slot, render, waiting, error);
+        await this.#fail(key, slot, render, waiting, error);
       }
     }
     slot.working = undefined;
@@ -197,6 +197,7 @@ export class Records<T> {
   }
 
   async #fail(
+    key: string,
     slot: Slot<T>,
     render: () => T,
     waiting: readonly Waiting[],
@@ -206,9 +207,16 @@ export class Records<T> {
     for (const each of waiting)
       if (persistent && each.persists) slot.waiting.push(each);
       else each.reject(error);
-    if (!slot.waiting.some((each) => waiting.includes(each))) return;
+    if (!slot.waiting.some((each) => waiting.includes(each))) return this.#lose(key, slot, error);
     slot.render ??= render;
     await pause(RETRY_MS * (0.5 + Math.random()), this.#options.signal);
+  }
+
+  /** What is another replica's by now, or was never written, is followed no longer. */
+  #lose(key: string, slot: Slot<T>, error: unknown): void {
+    const isOthers = isGatewayError(error) && error.code === "exists";
+    if (slot.render || (!isOthers && slot.rev > 0)) return;
+    if (this.#slots.get(key) === slot) this.#slots.delete(key);
   }
 
   async #again(work: () => Promise<unknown>): Promise<void> {

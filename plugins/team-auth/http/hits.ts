@@ -38,6 +38,8 @@ export const HITS: Readonly<Record<string, Tell>> = {
   "library change": async ({ sight, row, value: { workspace_id: next } }) => {
     const workspace = await workspaceOf(sight, row["uid"]);
     if (typeof next !== "string" || next === workspace) return { about: [] };
+    // Teams are the admin's to see.
+    if (sight.reach) return say("The teams of that workspace see it; those of another lose it.");
     const gain = await sight.teamsOf(next);
     return {
       about: [
@@ -59,7 +61,11 @@ export const HITS: Readonly<Record<string, Tell>> = {
       .filter(({ libraries }) => libraries.includes(uid))
       .map(({ user, name, prefix }) => `token ${name} of ${user} ${prefix}`);
     const teams = await sight.teamsOf(await workspaceOf(sight, uid));
-    return say("The library goes for good, out of every token and team:", [...holders, ...teams]);
+    const scope = sight.reach ? "; your tokens that have it" : "";
+    return say(`The library goes for good, out of every token and team${scope}:`, [
+      ...holders,
+      ...teams,
+    ]);
   },
 
   "member grant": ({ value: { user, library, role } }) =>

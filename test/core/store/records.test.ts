@@ -83,4 +83,19 @@ describe("records", () => {
     });
     expect((await store.kv("things", { version: 2 }).get("key"))?.value).toBe("of a later gateway");
   });
+
+  it("follow what is another gateway's no longer, and what was never written", async () => {
+    const driver = new SlowDriver(() => 0);
+    const store = storeOver(driver);
+    const records = new Records<string>(store, "things", { signal, owns: () => false });
+    await store.kv("things").put("taken", "by another");
+    await expect(records.save("taken", () => "of this one")).rejects.toMatchObject({
+      code: "exists",
+    });
+    driver.put = () => Promise.reject(new Error("away"));
+    await expect(records.save("new", () => "of this one")).rejects.toMatchObject({
+      code: "unavailable",
+    });
+    expect([records.has("taken"), records.has("new")]).toEqual([false, false]);
+  });
 });

@@ -96,6 +96,25 @@ it.each(["completed", "failed"] as const)(
   },
 );
 
+it("a copy of a task that another replica goes on with is dropped, and takes nothing out of the store", async () => {
+  const driver = new SharedMemory();
+  const [one, two] = [tasksOf(driver), tasksOf(driver)];
+  const asking = workingAt(one.records.replica);
+  const rev = await one.records.swap(asking, 0);
+  const stale = one.make({ id: "task", contextId: "c", owner, skill: "work", record: asking });
+  one.store.add(stale);
+  await two.records.swap(workingAt(two.records.replica), rev!);
+  one.finish(stale, () => stale.move("failed", [{ text: "no answer" }]));
+  await stale.confirmed;
+  expect(one.find("task", owner)).toBeUndefined();
+  one.makeRoom(Date.now() + 60_001);
+  await one.records.close(2_000);
+  expect(await two.records.read("task", owner)).toMatchObject({
+    replica: two.records.replica,
+    task: { status: { state: "working" } },
+  });
+});
+
 it("the end of a task of a queue, at a replica that is gone since, is kept no longer than others", async () => {
   const driver = new SharedMemory();
   const gateway = new GatewayStore(driver, pino({ level: "silent" }));

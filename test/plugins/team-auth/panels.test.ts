@@ -202,6 +202,15 @@ it("19: whom a change hits is told an admin in full, and a user as far as it is 
     { text: "These teams lose it:", names: ["team Kottos"] },
     { text: "No team of that workspace.", names: [] },
   ]);
+  expect((await told("library+change", `&uid=of-ada&value=${value}`, ada)).about).toMatchObject([
+    { text: "The teams of that workspace see it; those of another lose it." },
+  ]);
+  expect((await told("library+remove", "&uid=of-ada", ada)).about).toMatchObject([
+    {
+      text: "The library goes for good, out of every token and team; your tokens that have it:",
+      names: [expect.stringMatching(/^token of-ada of ada ppt_/)],
+    },
+  ]);
   await admin("PATCH", "/libraries/of-ada", { body: { workspace_id: "hers" } });
   const same = encodeURIComponent(JSON.stringify({ workspace_id: "ws" }));
   expect(await told("library+change", `&uid=of-bob&value=${same}`)).toEqual({ about: [] });

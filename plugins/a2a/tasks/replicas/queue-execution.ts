@@ -35,8 +35,8 @@ export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "rene
   read(record: TaskRecord): LiveTask;
   /** Hands a message to a call that waits for it, here or at another replica. */
   answer(record: TaskRecord, message: Message, options: SendOptions): Promise<void>;
-  /** Ends a task that waited for a replica. */
-  cancel(task: LiveTask): Promise<Task>;
+  /** Ends a task that waited for a replica; `undefined` when one took it meanwhile. */
+  cancel(task: LiveTask): Promise<Task | undefined>;
   /** Drops what is here of a task of before. */
   forgetKnown(record: TaskRecord): void;
 }

@@ -27,7 +27,7 @@ interface QueueHostParts {
 /** What a queue needs to hand tasks out, and to work on those that are handed to it. */
 export function createQueueHost(parts: QueueHostParts): QueueHost {
   const { tasks, others, succession } = parts;
-  const { records, atWork, store } = tasks;
+  const { records, atWork } = tasks;
   return {
     records,
     options: () => tasks.current.options,
@@ -38,10 +38,7 @@ export function createQueueHost(parts: QueueHostParts): QueueHost {
       return succession.restore(record);
     },
     forgetKnown: (record) => tasks.forgetKnown(record),
-    forget(task) {
-      store.drop(task);
-      records.forget(task);
-    },
+    forget: (task) => tasks.forgetHere(task),
     async room(signal) {
       while (atWork.places >= tasks.current.options.maxRunning && !signal.aborted)
         await atWork.freed(signal);
@@ -76,10 +73,13 @@ function work(
   return tasks.atWork.start(task, task.lastMessage, options);
 }
 
-async function cancel(tasks: LocalTasks, task: LiveTask): Promise<Task> {
+/** @returns `undefined` when another replica took it meanwhile */
+async function cancel(tasks: LocalTasks, task: LiveTask): Promise<Task | undefined> {
   tasks.finish(task, () => task.move("canceled"));
   await task.confirmed;
-  return task.task;
+  if (!task.isForeign) return task.task;
+  tasks.forgetHere(task);
+  return undefined;
 }
 
 function followHere(

@@ -120,7 +120,9 @@ export class Succession {
 
   /** What a dead replica may have left: fails, unless a queue hands it out again. */
   async #inherit(found: readonly TaskRecord[]): Promise<void> {
-    for (const record of found)
+    // What ended comes first: those ends are known from here on, and would not be looked at again behind a failure.
+    for (const record of found) if (!isUnderWay(record)) await this.#takeOver(record);
+    for (const record of found.filter(isUnderWay))
       if (!(await this.#takeOver(record)) && this.#host.isHandedOut(record))
         await this.#host.putBack(record);
   }

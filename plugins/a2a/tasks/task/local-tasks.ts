@@ -106,6 +106,12 @@ export class LocalTasks {
     if (known) this.store.drop(known);
   }
 
+  /** Another replica goes on with a task: what is here must not be removed from the store when its time is over. */
+  forgetHere(task: LiveTask): void {
+    this.store.drop(task);
+    this.records.forget(task);
+  }
+
   /** Whether a task waits for a message. One that was cancelled while it waited may have work that still ends. */
   waits(task: LiveTask): boolean {
     return STATES[task.state].isInterrupted && (task.isAsking || !this.atWork.has(task));
@@ -162,15 +168,17 @@ export class LocalTasks {
     } catch (error) {
       if (!isGatewayError(error) || error.code !== "exists") throw error;
       if (task.queued) task.isForeign = true;
-      else await this.#showEnd(task);
+      else if (!(await this.#showEnd(task))) this.forgetHere(task);
       throw error;
     }
   }
 
-  /** Shows the end that another replica stored. */
-  async #showEnd(task: LiveTask): Promise<void> {
+  /** Shows the end that another replica stored. @returns whether there is one */
+  async #showEnd(task: LiveTask): Promise<boolean> {
     const record = await this.records.find(task.id, task.owner);
-    if (record && STATES[record.task.status.state].isFinal) task.endAs(record);
+    const hasEnd = record !== undefined && STATES[record.task.status.state].isFinal;
+    if (hasEnd) task.endAs(record);
+    return hasEnd;
   }
 
   readonly #drop = (task: LiveTask): void => {
