@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 import { build, root } from "../../playground/ready.mjs";
 import { startModel } from "../fixtures/model/model.mjs";
+import { CHROMIUM, findProgram } from "../fixtures/program-path.mjs";
 
 const SIZES = { 1280: 800, 390: 844 };
 const PAGES = {
@@ -219,7 +220,7 @@ async function talk(page) {
 async function takeAll(url, pages, prepare) {
   mkdirSync(join(root, "docs/images"), { recursive: true });
   const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    executablePath: findProgram(...CHROMIUM),
     args: ["--no-sandbox"],
   });
   for (const [width, height] of Object.entries(SIZES))
