@@ -61,10 +61,10 @@ export class Bench {
   async drive(target, { rate, ms = this.options.ms, ...wanted }) {
     await this.load("prepare", { port: target.port, path: "/mcp", ...wanted });
     const before = target.cpu();
-    const { count, rps, p50, p99 } = await this.load(rate ? "pace" : "run", { ms, rate });
+    const { count, rps, p50, p99, p999 } = await this.load(rate ? "pace" : "run", { ms, rate });
     const cpu = (target.cpu() - before) / count;
     await this.load("finish");
-    return { rps, cpu, p50, p99, rss: target.rss() };
+    return { rps, cpu, p50, p99, ...(rate && { p999 }), rss: target.rss() };
   }
 
   /**

@@ -113,6 +113,7 @@ function summary(latencies, elapsed) {
     rps: (sorted.length / elapsed) * 1000,
     p50: at(0.5),
     p99: at(0.99),
+    p999: at(0.999),
   };
 }
 

@@ -27,6 +27,7 @@ import { sidecar } from "./groups/sidecar.mjs";
 import { start } from "./groups/start.mjs";
 import { store } from "./groups/store.mjs";
 import { stdio } from "./groups/stdio.mjs";
+import { tails } from "./groups/tails.mjs";
 import { telemetry } from "./groups/telemetry.mjs";
 import { ui } from "./groups/ui.mjs";
 import { workers } from "./groups/workers.mjs";
@@ -46,6 +47,7 @@ const GROUPS = {
   large,
   list,
   latency,
+  tails,
   progress,
   lifecycle,
   sidecar,

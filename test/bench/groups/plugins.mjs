@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { KEY, optionsIn, production } from "../dress.mjs";
 
 /** What a relayed call costs with each first-party plugin that stands in its way, with all of them, and with none. */
 export async function plugins(bench) {
@@ -11,28 +11,6 @@ export async function plugins(bench) {
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-/**
- * Options under which every stage does its work and refuses nothing: the limits are far above what the load asks for, since a
- * refusal is cheaper than a call.
- */
-function optionsIn(directory, gateway) {
-  const rate = { rate: 1_000_000, burst: 1_000_000 };
-  return {
-    admin: {},
-    breaker: {},
-    events: {},
-    // Two gateways cannot have one state file.
-    gating: { state: path.join(directory, `${gateway}.json`) },
-    history: {},
-    metrics: {},
-    openapi: {},
-    ratelimit: {
-      rates: { caller: { per: "principal", ...rate }, tool: { per: "tool", ...rate } },
-      concurrency: { server: { per: "server", maxRunning: 1_000 } },
-    },
-  };
 }
 
 /** What a plugin cannot run without. */
@@ -49,7 +27,6 @@ async function measure(bench, directory) {
     });
   };
   const all = Object.keys(optionsIn(directory, "all"));
-  const key = "bench-key-of-production-0123456789";
   const targets = {
     "raw proxy": await bench.target("proxy", { upstream: new URL(url).origin }),
     "naive SDK 1.32": await bench.target("naive", { upstreams: [url] }),
@@ -57,18 +34,14 @@ async function measure(bench, directory) {
   };
   for (const name of all) targets[name] = await gateway([...(NEEDS[name] ?? []), name]);
   targets["all plugins"] = await gateway(all);
-  // As it is run: clients have keys, and each call has its line in the log.
-  const hash = `sha256:${createHash("sha256").update(key).digest("hex")}`;
   targets["production"] = await bench.gateway({
     servers: { upstream: { url } },
-    plugins: optionsIn(directory, "production"),
-    auth: { keys: { bench: { role: "caller", hash } } },
-    log: { level: "info", format: "json" },
+    ...production(directory),
   });
 
   for (const [name, target] of Object.entries(targets))
-    await warmUp(bench, target, name === "raw proxy" ? "raw" : "legacy", `Bearer ${key}`);
-  await cpu(bench, targets, `Bearer ${key}`);
+    await warmUp(bench, target, name === "raw proxy" ? "raw" : "legacy", `Bearer ${KEY}`);
+  await cpu(bench, targets, `Bearer ${KEY}`);
   await latency(bench, upstream, targets);
   await bench.release([upstream, ...Object.values(targets)]);
 }
@@ -106,7 +79,7 @@ async function cpu(bench, targets, authorization) {
     (target, other, dialect = "legacy") =>
     () =>
       besides(drive(target, "legacy"), drive(other, dialect));
-  const names = Object.keys(optionsIn(""));
+  const names = Object.keys(optionsIn("", ""));
   const samples = await bench.interleave("plugins, 16 connections", {
     ...Object.fromEntries(names.map((name) => [name, beside(targets[name], none)])),
     "all plugins": beside(all, none),

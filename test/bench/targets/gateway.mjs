@@ -1,6 +1,7 @@
 /** Propylon from its build, in the configuration given as JSON. Ready when every server is. */
 import "./loop.mjs";
 import "./memory.mjs";
+import "./turns.mjs";
 
 /** Where the build is; another for the code of before. */
 const dist = process.env.BENCH_DIST ?? new URL("../../../dist/", import.meta.url).href;

@@ -1,0 +1,38 @@
+/** The configs in which a gateway is measured: with no plugin, as it is run in production, and with everything. */
+import { createHash } from "node:crypto";
+import path from "node:path";
+
+/** The key that clients have in production. */
+export const KEY = "bench-key-of-production-0123456789";
+
+/**
+ * Options under which every stage does its work and refuses nothing: the limits are far above what the load asks for, since a
+ * refusal is cheaper than a call.
+ * @param gateway two gateways cannot have one state file
+ */
+export function optionsIn(directory, gateway) {
+  const rate = { rate: 1_000_000, burst: 1_000_000 };
+  return {
+    admin: {},
+    breaker: {},
+    events: {},
+    gating: { state: path.join(directory, `${gateway}.json`) },
+    history: {},
+    metrics: {},
+    openapi: {},
+    ratelimit: {
+      rates: { caller: { per: "principal", ...rate }, tool: { per: "tool", ...rate } },
+      concurrency: { server: { per: "server", maxRunning: 1_000 } },
+    },
+  };
+}
+
+/** As it is run: clients have keys, and each call has its line in the log. */
+export function production(directory, name = "production") {
+  const hash = `sha256:${createHash("sha256").update(KEY).digest("hex")}`;
+  return {
+    plugins: optionsIn(directory, name),
+    auth: { keys: { bench: { role: "caller", hash } } },
+    log: { level: "info", format: "json" },
+  };
+}
