@@ -64,6 +64,15 @@ export function testChanges(under: StoreUnderTest): void {
 /** Entries in order: added, read, followed and dropped. */
 export function testLogs(under: StoreUnderTest): void {
   describe("logs", () => {
+    it("give back many that were added at once in their order, the last at the place that was told", async () => {
+      const log = fresh();
+      const values = Array.from({ length: 123 }, (_, each) => `entry ${each}`);
+      const last = await under.driver.append(log, values);
+      const entries = await under.driver.read(log, 0, 200);
+      expect(entries.map(({ value }) => value)).toEqual(values);
+      expect(entries.at(-1)!.seq).toBe(last);
+    });
+
     it("give back what was added, in order, with rising places and times", async () => {
       const log = fresh();
       const before = Date.now() - 1_000;

@@ -57,8 +57,7 @@ function toStatement(statement: Statement): KyselyStatement {
   return {
     reader: statement.reader ?? statement.columns!().length > 0,
     all,
-    run: (values) =>
-      statement.run(...(values as readonly SqlValue[])) as ReturnType<KyselyStatement["run"]>,
+    run: (values) => statement.run(...(values as readonly SqlValue[])),
     iterate: (values) => all(values).values(),
   };
 }

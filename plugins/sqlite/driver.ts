@@ -27,6 +27,8 @@ const SWEEP_MS = 10_000;
 /** Pause between two of those times, in milliseconds, while more have ended. */
 const SWEEP_ON_MS = 20;
 const SWEEP_ROWS = 500;
+/** Entries that one statement appends; there is a statement for each number up to it. */
+const APPEND_ROWS = 50;
 /** Pages of the file that are given back to the disk at a time. */
 const VACUUM_PAGES = 256;
 
@@ -124,12 +126,13 @@ export class SqliteDriver implements StoreDriver {
   async append(log: string, values: readonly string[]): Promise<number> {
     const last = this.#together(() => {
       const at = Date.now();
-      const insert = this.#prepare(
-        "INSERT INTO log (log, at, value) VALUES (?, ?, ?) RETURNING seq",
-      );
-      let row: ReturnType<Statement["get"]>;
-      for (const value of values) row = insert.get(log, at, value);
-      return Number(row?.["seq"] ?? 0);
+      let seq: number | bigint = 0;
+      for (let from = 0; from < values.length; from += APPEND_ROWS) {
+        const piece = values.slice(from, from + APPEND_ROWS);
+        const insert = this.#prepare(insertEntries(piece.length));
+        seq = insert.run(...piece.flatMap((value) => [log, at, value])).lastInsertRowid;
+      }
+      return Number(seq);
     });
     this.#events.emit(`log ${log}`);
     return last;
@@ -271,4 +274,9 @@ function explain(error: unknown): unknown {
     cause: error,
     hint: "The operator can raise maxSize of the plugin sqlite, or make room on the disk.",
   });
+}
+
+/** One statement for many entries: each has a price of its own in the engine's binding. */
+function insertEntries(count: number): string {
+  return `INSERT INTO log (log, at, value) VALUES ${Array(count).fill("(?, ?, ?)").join(", ")}`;
 }

@@ -11,7 +11,10 @@ export interface Engine {
 export interface Statement {
   get(...values: readonly SqlValue[]): Row | undefined;
   all(...values: readonly SqlValue[]): Row[];
-  run(...values: readonly SqlValue[]): { readonly changes: number | bigint };
+  run(...values: readonly SqlValue[]): {
+    readonly changes: number | bigint;
+    readonly lastInsertRowid: number | bigint;
+  };
   /** Of libsql: whether it gives rows. */
   readonly reader?: boolean;
   /** Of Node: the columns of its rows. */
