@@ -8,12 +8,12 @@ import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */
 const BATCH_MS = 100;
-/** Records that are written, or read, at once. */
-const BATCH = 500;
+/** Records that are written, or read, at once: in a turn of the loop, for a store that works in this process. */
+const BATCH = 100;
 /** How long the last batches may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 /** Ids by which a record is known that was written twice: the answer to the first time did not come. */
-const MAX_SEEN = 4 * BATCH;
+const MAX_SEEN = 2_000;
 
 /** What a {@link CallJournal} is made of. */
 export interface CallJournalOptions {
@@ -193,6 +193,8 @@ export class CallJournal {
       }
       this.#written = last;
       this.#isRefused = false;
+      // Calls come first.
+      if (last < ring.next - 1) await new Promise((resolve) => setImmediate(resolve));
     }
   }
 
