@@ -1,4 +1,4 @@
-/** The configs in which a gateway is measured: with no plugin, as it is run in production, and with everything. */
+/** The config in which a gateway is measured as it is run in production. */
 import { createHash } from "node:crypto";
 import path from "node:path";
 

@@ -2,7 +2,6 @@
  * Answers `{ turns: "start" }` and `{ turns: "read" }` over IPC: the longest turns of the event loop in between, in milliseconds, each
  * with the functions that ran in it, and the longest garbage collections. Profiling makes every turn a little longer.
  */
-import { Session } from "node:inspector/promises";
 import { constants, PerformanceObserver } from "node:perf_hooks";
 
 /** Turns that are shown, and functions of each. */
@@ -32,6 +31,8 @@ const observer = new PerformanceObserver((list) => {
 
 async function start() {
   [late, collections] = [[], []];
+  // Not before it is asked for: the start of a gateway and its memory are measured, too.
+  const { Session } = await import("node:inspector/promises");
   session = new Session();
   session.connect();
   await session.post("Profiler.enable");
