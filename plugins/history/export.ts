@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Entry, showEntry } from "./entry.ts";
 import { isWanted, type Filter, type MayKnow } from "./query.ts";
 import type { Ring } from "./ring.ts";
@@ -47,7 +48,7 @@ export function exportLines({
       async pull(controller) {
         let text = chunk();
         while (text === "" && number < end) {
-          await turn();
+          await setImmediate();
           text = chunk();
         }
         if (text === "") controller.close();
@@ -56,8 +57,4 @@ export function exportLines({
     },
     { highWaterMark: 0 },
   );
-}
-
-function turn(): Promise<void> {
-  return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setImmediate } from "node:timers/promises";
 import { type Answer, type PluginContext, isGatewayError } from "propylon";
 import { Recent, setTimer, within } from "propylon/kit";
 import type { Log, Store } from "propylon/store";
@@ -153,7 +154,7 @@ export class CallJournal {
       if (entries.length === 0) break;
       after = entries.at(-1)!.seq;
       // Calls come first.
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
     }
     if (unreadable > 0) log.warn({ count: unreadable }, "records of the history cannot be read");
   }
@@ -194,7 +195,7 @@ export class CallJournal {
       this.#written = last;
       this.#isRefused = false;
       // Calls come first.
-      if (last < ring.next - 1) await new Promise((resolve) => setImmediate(resolve));
+      if (last < ring.next - 1) await setImmediate();
     }
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { Recent } from "propylon/kit";
 import type { Log, Store } from "propylon/store";
 import { z } from "zod";
@@ -56,7 +57,7 @@ export class SharedCalls {
       if (entries.length === 0) return;
       this.#last = entries.at(-1)!.seq;
       // Calls come first.
-      await new Promise((resolve) => setImmediate(resolve));
+      await setImmediate();
     }
   }
 

@@ -209,10 +209,7 @@ export class OwnTasks implements TaskTable, TaskHome {
     const entry = await this.#records.kv.get(task.id);
     if (entry && !this.#records.isUnderWay(entry.value))
       this.#memory.settle(task, finalOf(entry.value));
-    else {
-      this.#memory.forget(task, false);
-      this.#records.forget(task);
-    }
+    else this.#memory.forget(task, false);
   }
 
   /** A task that is not here, as another replica tells of it, or as it was stored last. */

@@ -144,7 +144,6 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
       return true;
     } catch (error) {
       if (!isGatewayError(error) || error.code !== "exists") throw error;
-      this.forget(job);
       return false;
     }
   }

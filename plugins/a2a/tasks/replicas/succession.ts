@@ -134,12 +134,9 @@ export class Succession {
     const owner = { ref: record.owner };
     const { isFinal } = STATES[task.status.state];
     const isSettled = !isUnderWay(record);
-    if (!isSettled && this.#host.isHandedOut(record)) {
-      records.forget({ id: task.id, owner });
-      return false;
-    }
-    if (!isSettled && (records.isOwn(record) || (await records.isAtOther(record)))) {
-      this.#atOthers.set(keyOf(task.id, owner), { id: task.id, owner });
+    const isQueues = !isSettled && this.#host.isHandedOut(record);
+    if (!isSettled && (isQueues || records.isOwn(record) || (await records.isAtOther(record)))) {
+      if (!isQueues) this.#atOthers.set(keyOf(task.id, owner), { id: task.id, owner });
       records.forget({ id: task.id, owner });
       return false;
     }
