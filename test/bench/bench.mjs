@@ -3,10 +3,12 @@ import { pathToFileURL } from "node:url";
 import { Process } from "./process.mjs";
 import { spread } from "./table.mjs";
 
-/** One run of the benchmark: its settings, its load generator, and the rows and ratios collected so far. */
+/** One run of the benchmark: its settings, its load generator, and the rows, ratios and verdicts collected so far. */
 export class Bench {
   rows = [];
   ratios = {};
+  /** Comparisons with the code of `--before`, as `interval` gives them. */
+  verdicts = [];
   #load;
 
   /** @param options `rounds` counted per target; `ms` per measurement; `quick`, `long` shrink or stretch the counts */

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { fork, spawn, spawnSync } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import net from "node:net";
@@ -5,6 +6,7 @@ import { fileURLToPath } from "node:url";
 
 const hasTaskset = spawnSync("taskset", ["--version"]).status === 0;
 const STDIO_UPSTREAM = fileURLToPath(new URL("targets/stdio-upstream.mjs", import.meta.url));
+const READY_MS = 60_000;
 const running = new Set();
 
 /** A target, an upstream or the load generator: a Node process that says `{ port }` over IPC when it serves. */
@@ -30,7 +32,7 @@ export class Process {
       ...pinned(core, execArgv),
     });
     running.add(started);
-    if (port) started.port = (await started.#reply()).port;
+    if (port) started.port = (await started.#ready(script)).port;
     started.startWall = performance.now() - from;
     started.startCpu = started.cpu() / 1000;
     return started;
@@ -71,6 +73,15 @@ export class Process {
     const reply = this.#reply();
     this.#child.send(message);
     return reply;
+  }
+
+  /** A target that never gets ready would hold the whole run. */
+  async #ready(script) {
+    const late = AbortSignal.timeout(READY_MS);
+    const gaveUp = once(late, "abort").then(() => {
+      throw new Error(`${script} is not ready after ${READY_MS / 1_000} s`);
+    });
+    return Promise.race([this.#reply(), gaveUp]);
   }
 
   #reply() {

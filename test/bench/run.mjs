@@ -1,7 +1,8 @@
 /**
- * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE] [--before FOLDER]
+ * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE] [--before REF]
  *
- * `--before` names a checkout of earlier code with its build: relay, start and store measure it beside that of now.
+ * `--before` names a commit, or a checkout of earlier code with its build: watch, start and store measure it beside that of now.
+ * Alone it means the group watch.
  *
  * Measures ratios against floors inside one run; see docs/benchmarks.md. No figure fails the run, a wrong answer does.
  */
@@ -10,6 +11,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { checkoutOf } from "./before.mjs";
 import { Bench } from "./bench.mjs";
 import { a2a } from "./groups/a2a.mjs";
 import { auth } from "./groups/auth.mjs";
@@ -30,6 +32,7 @@ import { stdio } from "./groups/stdio.mjs";
 import { tails } from "./groups/tails.mjs";
 import { telemetry } from "./groups/telemetry.mjs";
 import { ui } from "./groups/ui.mjs";
+import { watch } from "./groups/watch.mjs";
 import { workers } from "./groups/workers.mjs";
 import { installPeers, peerVersions } from "./peers.mjs";
 import { stopAll } from "./process.mjs";
@@ -57,13 +60,15 @@ const GROUPS = {
   workers,
   ui,
 };
+/** Groups that run only when they are asked for. */
+const ASKED_FOR = { watch };
 
 const { values } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     long: { type: "boolean", default: false },
     rounds: { type: "string" },
-    only: { type: "string", default: Object.keys(GROUPS).join(",") },
+    only: { type: "string" },
     peers: { type: "boolean", default: false },
     json: { type: "string" },
     before: { type: "string" },
@@ -72,11 +77,13 @@ const { values } = parseArgs({
 });
 
 function chosenGroups() {
-  const names = values.only.split(",");
-  const unknown = names.find((name) => !(name in GROUPS));
+  const all = { ...GROUPS, ...ASKED_FOR };
+  const usual = values.before === undefined ? Object.keys(GROUPS) : ["watch"];
+  const names = values.only?.split(",") ?? usual;
+  const unknown = names.find((name) => !(name in all));
   if (unknown)
-    throw new Error(`Unknown group "${unknown}"; choose from ${Object.keys(GROUPS).join(", ")}.`);
-  return names;
+    throw new Error(`Unknown group "${unknown}"; choose from ${Object.keys(all).join(", ")}.`);
+  return names.map((name) => [name, all[name]]);
 }
 
 /** The gateway is measured as it ships. */
@@ -92,7 +99,7 @@ async function main() {
   const rounds = Number(values.rounds ?? (values.quick ? 2 : 5));
   if (!Number.isInteger(rounds) || rounds < 1)
     throw new Error(`--rounds must be a whole number from 1, got "${values.rounds}".`);
-  const names = chosenGroups();
+  const groups = chosenGroups();
   build();
   if (values.peers) installPeers();
   const log = (line) => console.error(line);
@@ -101,17 +108,17 @@ async function main() {
     ms: values.quick ? 500 : 2_000,
     quick: values.quick,
     long: values.long,
-    before: values.before,
+    before: values.before === undefined ? undefined : checkoutOf(values.before),
     log,
   });
-  for (const name of names) await runGroup(bench, name);
+  for (const [name, group] of groups) await runGroup(bench, name, group);
   report(bench, rounds);
 }
 
 /** A group whose answers were wrong has no figures; the others still count. */
-async function runGroup(bench, name) {
+async function runGroup(bench, name, group) {
   try {
-    await GROUPS[name](bench);
+    await group(bench);
   } catch (error) {
     console.error(`bench: group "${name}" is void: ${error.message}`);
     process.exitCode = 1;
@@ -120,14 +127,17 @@ async function runGroup(bench, name) {
   }
 }
 
-function report({ rows, ratios }, rounds) {
+function report({ rows, ratios, verdicts }, rounds) {
   const facts = { node: process.version, cpus: cpus().length, rounds, peers: peerVersions() };
   console.log(
     `Node ${facts.node}, ${facts.cpus} cores, ${rounds} counted rounds; medians with the least and greatest.\n`,
   );
-  console.log(markdown({ rows, ratios }));
+  console.log(markdown({ rows, ratios, verdicts }));
   if (values.json)
-    writeFileSync(values.json, `${JSON.stringify({ ...facts, rows, ratios }, undefined, 2)}\n`);
+    writeFileSync(
+      values.json,
+      `${JSON.stringify({ ...facts, rows, ratios, verdicts }, undefined, 2)}\n`,
+    );
 }
 
 process.once("SIGINT", () => void stopAll().then(() => process.exit(130)));

@@ -6,10 +6,27 @@ export function spread(values) {
   return { median, min: sorted[0], max: sorted.at(-1) };
 }
 
+/** Two-sided 95 % quantiles of Student's t by degrees of freedom, from 1. */
+const T95 = [12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14];
+
+/**
+ * What ratios of independent rounds say: their geometric mean, with the interval that holds the true one at 95 %, and the verdict.
+ * Ratios that only scatter have 1 in their interval.
+ */
+export function interval(ratios) {
+  const logs = ratios.map(Math.log);
+  const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length;
+  const squares = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0);
+  const error = Math.sqrt(squares / (logs.length - 1) / logs.length);
+  const reach = (T95[logs.length - 2] ?? 2) * error;
+  const [low, high] = [Math.exp(mean - reach), Math.exp(mean + reach)];
+  const verdict = high < 1 ? "cheaper" : low > 1 ? "dearer" : "no difference shown";
+  return { ...spread(ratios), mean: Math.exp(mean), low, high, verdict };
+}
+
 /** Goals of the design by name: how the figure must compare, and what it says. */
 export const GOALS = {
   relay_core_cpu: ["<=", 1.25, "CPU per relayed tools/call / raw undici proxy"],
-  relay_before_cpu: ["<=", 1.02, "CPU per relayed tools/call / of the code of --before"],
   relay_rps: [">=", 0.65, "throughput at 16 and 64 connections / raw proxy"],
   relay_vs_naive: [">=", 10, "CPU of the naive SDK gateway / ours"],
   relay_vs_best_peer: [">=", 8, "CPU of the cheapest npm peer over HTTP / ours"],
@@ -145,6 +162,7 @@ export const GOALS = {
 const FIGURES = {
   rps: ["req/s", 0],
   cpu: ["CPU µs", 1],
+  before: ["before, CPU µs", 1],
   p50: ["p50 ms", 2],
   p99: ["p99 ms", 2],
   rss: ["RSS MB", 0],
@@ -154,7 +172,7 @@ const FIGURES = {
 };
 
 /** The whole report as Markdown. */
-export function markdown({ rows, ratios }) {
+export function markdown({ rows, ratios, verdicts }) {
   const groups = [...new Set(rows.map(({ group }) => group))];
   const tables = groups.map((group) =>
     groupTable(
@@ -162,7 +180,20 @@ export function markdown({ rows, ratios }) {
       rows.filter((row) => row.group === group),
     ),
   );
-  return [ratioTable(ratios), ...tables].join("\n\n");
+  const compared = verdicts.length > 0 ? [verdictTable(verdicts)] : [];
+  const figures = Object.keys(ratios).length > 0 ? [ratioTable(ratios)] : [];
+  return [...compared, ...figures, ...tables].join("\n\n");
+}
+
+function verdictTable(verdicts) {
+  return [
+    "| call | CPU / before, median (min to max) | mean, 95 % interval | verdict |",
+    "|---|---|---|---|",
+    ...verdicts.map(
+      ({ name, mean, low, high, verdict, ...range }) =>
+        `| ${name} | ${format(range, 2)} | ${format({ median: mean, min: low, max: high }, 2)} | ${verdict} |`,
+    ),
+  ].join("\n");
 }
 
 function ratioTable(ratios) {

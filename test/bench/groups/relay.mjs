@@ -1,6 +1,6 @@
 /**
- * One tools/call of about 350 bytes over HTTP, at 16 and 64 connections. With `--before`, beside the same call of earlier code: the
- * two run in the same rounds, so that a slow minute of the machine hits both. `undici` is a gateway that asks its servers with undici.
+ * One tools/call of about 350 bytes over HTTP, at 16 and 64 connections. `undici` is a gateway that asks its servers with
+ * undici.
  */
 import { startHub } from "../peers.mjs";
 
@@ -15,11 +15,9 @@ export async function relay(bench) {
   const config = { servers: { upstream: { url } } };
   const gateways = {
     propylon: await bench.gateway(config),
-    before: await bench.gatewayBefore(config),
     undici: await bench.gateway({ ...config, plugins: { servers: { httpClient: "undici" } } }),
   };
   for (const [name, gateway] of Object.entries(gateways)) {
-    if (gateway === undefined) continue;
     targets[`${name} legacy`] = [gateway, "legacy"];
     targets[`${name} modern`] = [gateway, "modern"];
   }
@@ -49,9 +47,7 @@ async function relayAt(bench, targets, connections) {
   bench.ratio(`relay_rps_${connections}`, ours, samples["raw proxy"], "rps");
   for (const era of ["legacy", "modern"]) {
     const own = samples[`propylon ${era}`];
-    const before = samples[`before ${era}`];
     const where = `${era}, ${connections} connections`;
-    if (before) bench.ratio(`relay_before_cpu ${where}`, own, before, "cpu");
     bench.ratio(`relay_undici_cpu ${where}`, samples[`undici ${era}`], own, "cpu");
     bench.ratio(`relay_undici_rps ${where}`, samples[`undici ${era}`], own, "rps");
   }

@@ -26,9 +26,11 @@ function ready() {
 
 if (allReady()) ready();
 else {
-  const stop = gateway.hook("server:state", () => {
+  const tell = () => {
     if (!allReady()) return;
-    stop();
+    for (const stop of stops) stop();
     ready();
-  });
+  };
+  // The second is the name that the event had in November, for the code of before.
+  const stops = ["server:state", "upstream:state"].map((name) => gateway.hook(name, tell));
 }

@@ -1,0 +1,36 @@
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../..", import.meta.url));
+const CHECKOUTS = join(ROOT, "node_modules/.cache/propylon-bench");
+
+/**
+ * The folder of earlier code with its build.
+ *
+ * @param before such a folder, or what git knows a commit by; of a commit a checkout is made, installed and built once
+ */
+export function checkoutOf(before) {
+  if (existsSync(before)) return before;
+  const commit = run("git", ["rev-parse", "--verify", "--quiet", `${before}^{commit}`]).trim();
+  const folder = join(CHECKOUTS, commit);
+  if (isBuilt(folder)) return folder;
+  if (!existsSync(folder)) run("git", ["worktree", "add", "--detach", folder, commit]);
+  run("npm", ["ci", "--silent", "--ignore-scripts"], folder);
+  run("npm", ["run", "build", "--silent"], folder);
+  if (!isBuilt(folder)) throw new Error(`The build of ${before} left no dist/core/index.js.`);
+  return folder;
+}
+
+function isBuilt(folder) {
+  return existsSync(join(folder, "dist/core/index.js"));
+}
+
+function run(command, args, cwd = ROOT) {
+  return execFileSync(command, args, {
+    cwd,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+}
