@@ -6,6 +6,8 @@ import { GatewayError } from "../kit/errors.ts";
 
 /** How long an unused connection stays open: above the 60 s after which common load balancers drop one, so that they close first. */
 export const KEEP_ALIVE_MS = 75_000;
+/** Longest text that is copied behind its head. */
+const WHOLE = 16 * 1024;
 /** Bytes that may be on their way without being looked at: what the kernel takes a moment later. */
 const UNNOTED = 64 * 1024;
 
@@ -29,6 +31,8 @@ export class HttpAnswer extends ServerResponse implements Unread {
 
   // Node's own signatures: the arguments are passed on as they came.
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
+    if (typeof chunk === "string" && isLatin1(chunk, encoding) && this.#sendWhole(chunk))
+      return this;
     super.end(chunk, encoding as BufferEncoding, callback as () => void);
     if (this.writableLength > UNNOTED) this.#note();
     return this;
@@ -53,6 +57,25 @@ export class HttpAnswer extends ServerResponse implements Unread {
     this.destroy();
   }
 
+  /**
+   * Writes head and body of a short text at once. Node itself writes an empty text behind the body, which makes it a write of
+   * several pieces. False, with nothing done, for all other answers.
+   */
+  #sendWhole(body: string): boolean {
+    const { socket } = this;
+    const outgoing = this as unknown as Outgoing;
+    const head = outgoing._header;
+    const isPlain = !outgoing._headerSent && outgoing._hasBody && !this.chunkedEncoding;
+    if (!head || !isPlain || socket === null || socket.destroyed || socket.writableLength > 0)
+      return false;
+    if (outgoing.outputSize > 0 || body.length > WHOLE) return false;
+    outgoing._headerSent = true;
+    socket.write(head + body, "latin1", (error) => error || this.emit("finish"));
+    outgoing.finished = true;
+    outgoing._finish();
+    return true;
+  }
+
   #note(): void {
     if (this.backlog === undefined) return;
     this.backlog.note(this);
@@ -60,6 +83,12 @@ export class HttpAnswer extends ServerResponse implements Unread {
     this.#isNoted = true;
     this.once("close", () => this.backlog?.forget(this));
   }
+}
+
+/** Whether a text goes out with one byte for each character, as its head does. */
+function isLatin1(text: string, encoding: unknown): boolean {
+  if (encoding === "latin1") return true;
+  return encoding === undefined && Buffer.byteLength(text) === text.length;
 }
 
 /** The answer behind a response of a route, if a listener made it. */
@@ -84,6 +113,8 @@ export function sessionOf(answer: Unread): string | undefined {
  */
 export class HttpRequest extends IncomingMessage {
   private offered: unknown = false;
+  #sink: BodySink | undefined;
+  #isOver = false;
 
   get upgrade(): boolean {
     const { method, headers } = this;
@@ -96,6 +127,60 @@ export class HttpRequest extends IncomingMessage {
   set upgrade(offered: unknown) {
     this.offered = offered;
   }
+
+  /**
+   * Hands the body to `sink` as Node's parser finds it, past the stream: its events and their turns of the loop cost more than
+   * reading a small body. False once the stream has some of it.
+   */
+  divert(sink: BodySink): boolean {
+    if (this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false;
+    this.#sink = sink;
+    // Node would read the rest of a body that nobody looked at.
+    (this as { _consumed?: boolean })._consumed = true;
+    return true;
+  }
+
+  /** Called by Node's parser: with null, the body is whole. */
+  override push(chunk: Buffer | null, encoding?: BufferEncoding): boolean {
+    const sink = this.#sink;
+    if (sink === undefined) return super.push(chunk, encoding);
+    if (chunk !== null) sink.take(chunk);
+    else {
+      this.#isOver = true;
+      // What `readableEnded` says, by which Node tells a request that was read from one that broke off.
+      (this as unknown as Streamed)._readableState.endEmitted = true;
+      sink.end();
+    }
+    return true;
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    super._destroy(error, done);
+    if (!this.#isOver) this.#sink?.gone();
+  }
+}
+
+/** What Node keeps of an answer. */
+interface Outgoing {
+  readonly _header: string | null;
+  readonly _hasBody: boolean;
+  readonly outputSize: number;
+  _headerSent: boolean;
+  finished: boolean;
+  _finish(): void;
+}
+
+/** What Node keeps of a stream. */
+interface Streamed {
+  readonly _readableState: { endEmitted: boolean };
+}
+
+/** Who takes a body, piece by piece. */
+interface BodySink {
+  take(chunk: Buffer): void;
+  end(): void;
+  /** The client went away before it was whole. */
+  gone(): void;
 }
 
 /** Whether an answer on a connection is not over. Node keeps it there, and tells nobody who asks before the next request is known. */
@@ -114,6 +199,7 @@ export function pathOf(url: string): string {
 const FIRST_ALLOCATION = 64 * 1024;
 /** How much of a refused body is read and thrown away before the socket is destroyed. */
 const DISCARD_LIMIT = 64 * 1024 * 1024;
+const EMPTY = Buffer.alloc(0);
 
 /** Who gets the outcome of {@link takeBody}, exactly once. */
 interface BodyTaker {
@@ -143,8 +229,8 @@ export function takeBody(req: IncomingMessage, limit: number, taker: BodyTaker):
     return taker.failed(tooLarge(limit));
   }
   if (req.destroyed && !req.complete) return taker.failed(clientGone());
-  if (req.readableEnded) return taker.body(Buffer.alloc(0));
-  collect(req, length, limit, taker);
+  if (req.readableEnded) return taker.body(EMPTY);
+  collect(req, new BodyCollector(req, length, limit, taker));
 }
 
 /** As {@link takeBody}, as a promise. @throws {GatewayError} `too_large`, `cancelled` */
@@ -152,34 +238,56 @@ export function readBody(req: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => takeBody(req, limit, { body: resolve, failed: reject }));
 }
 
-/** @param length bytes announced by Content-Length, else the limit: the most that is ever allocated */
-function collect(req: IncomingMessage, length: number, limit: number, taker: BodyTaker): void {
-  let body: Buffer | undefined;
-  let size = 0;
+/** Collects a body into one buffer, and reads what it refuses without keeping it. */
+class BodyCollector implements BodySink {
+  readonly #req: IncomingMessage;
+  readonly #length: number;
+  readonly #limit: number;
+  readonly #taker: BodyTaker;
+  #body: Buffer | undefined;
+  #size = 0;
+  #isDone = false;
+
+  /** @param length bytes announced by Content-Length, else the limit: the most that is ever allocated */
+  constructor(req: IncomingMessage, length: number, limit: number, taker: BodyTaker) {
+    this.#req = req;
+    this.#length = length;
+    this.#limit = limit;
+    this.#taker = taker;
+  }
+
+  take(chunk: Buffer): void {
+    const size = this.#size;
+    this.#size += chunk.length;
+    if (this.#isDone) return discardPast(this.#req, this.#size);
+    if (this.#size > this.#limit) return this.#fail(tooLarge(this.#limit));
+    this.#body = this.#body === undefined ? chunk : append(this.#body, size, chunk, this.#length);
+  }
+
+  end(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    const body = this.#body ?? EMPTY;
+    this.#taker.body(body.length === this.#size ? body : body.subarray(0, this.#size));
+  }
+
+  gone(): void {
+    if (!this.#isDone) this.#fail(clientGone());
+  }
+
+  #fail(error: GatewayError): void {
+    this.#isDone = true;
+    this.#body = undefined;
+    this.#taker.failed(error);
+  }
+}
+
+function collect(req: IncomingMessage, collector: BodyCollector): void {
+  if (req instanceof HttpRequest && req.divert(collector)) return;
   // The listeners stay: taking three off and Node's own bookkeeping for it cost more than the test.
-  let done = false;
-  req.on("data", (chunk: Buffer) => {
-    if (done) return;
-    if (size + chunk.length > limit) {
-      done = true;
-      discard(req);
-      taker.failed(tooLarge(limit));
-      return;
-    }
-    body = body === undefined ? chunk : append(body, size, chunk, length);
-    size += chunk.length;
-  });
-  req.on("end", () => {
-    if (done) return;
-    done = true;
-    if (body === undefined) taker.body(Buffer.alloc(0));
-    else taker.body(body.length === size ? body : body.subarray(0, size));
-  });
-  req.on("close", () => {
-    if (done) return;
-    done = true;
-    taker.failed(clientGone());
-  });
+  req.on("data", (chunk: Buffer) => collector.take(chunk));
+  req.on("end", () => collector.end());
+  req.on("close", () => collector.gone());
 }
 
 /**
@@ -204,8 +312,12 @@ export function discard(req: IncomingMessage): void {
   let size = 0;
   req.on("data", (chunk: Buffer) => {
     size += chunk.length;
-    if (size > DISCARD_LIMIT) req.socket.destroy();
+    discardPast(req, size);
   });
+}
+
+function discardPast(req: IncomingMessage, size: number): void {
+  if (size > DISCARD_LIMIT) req.socket.destroy();
 }
 
 function tooLarge(limit: number): GatewayError {

@@ -2,7 +2,7 @@ import { type GatewayError, toGatewayError, Answer } from "propylon";
 import { Pieces, SseParser, type SseSink } from "propylon/internal";
 import { isObject } from "propylon/kit";
 import { type Exchange, holdBack } from "../wire/exchange.ts";
-import { valuesOf } from "../pool/http-parser.ts";
+import { valueOf, valuesOf } from "../pool/http-parser.ts";
 import type { RequestControl, ResponseReader } from "../pool/http-pool.ts";
 import type { StreamHost } from "./http-stream.ts";
 import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
@@ -123,17 +123,17 @@ export class ServerReply implements ResponseReader, SseSink {
   onResponseStart(status: number, headers: readonly string[]): void {
     this.#status = status;
     if (status >= 300) {
-      [this.#retryAfter] = valuesOf(headers, "retry-after");
-      [this.#location] = valuesOf(headers, "location");
+      this.#retryAfter = valueOf(headers, "retry-after");
+      this.#location = valueOf(headers, "location");
     } else if (this.#exchange.method === "initialize") this.#onSession(headers);
     if (status === 401 || status === 403)
       this.#challenge = valuesOf(headers, "www-authenticate").join(", ");
-    const [encoding] = valuesOf(headers, "content-encoding");
+    const encoding = valueOf(headers, "content-encoding");
     if (encoding && encoding !== "identity")
       this.#refuse(
         this.#wire.faults.protocol(`compressed its answer (${encoding}) although it must not`),
       );
-    else if (status < 300 && valuesOf(headers, "content-type")[0]?.startsWith("text/event-stream"))
+    else if (status < 300 && valueOf(headers, "content-type")?.startsWith("text/event-stream"))
       this.#sse = new SseParser(this, this.#wire.maxResult);
   }
 
@@ -179,7 +179,7 @@ export class ServerReply implements ResponseReader, SseSink {
   }
 
   #onSession(headers: readonly string[]): void {
-    const [session] = valuesOf(headers, "mcp-session-id");
+    const session = valueOf(headers, "mcp-session-id");
     if (session !== undefined) this.#wire.open(session);
   }
 

@@ -7,7 +7,7 @@ import { callHeaders } from "../wire/envelope.ts";
 import type { HttpWireOptions } from "./http.ts";
 import { baseHeaders, openPool } from "./http-options.ts";
 import type { Pool, RequestControl, ResponseReader } from "../pool/http-pool.ts";
-import { valuesOf } from "../pool/http-parser.ts";
+import { valueOf } from "../pool/http-parser.ts";
 import { isFollowed, MAX_REDIRECTS, readRedirect } from "./redirect.ts";
 import type { Dialect, Wire } from "../wire/wire.ts";
 
@@ -108,7 +108,7 @@ export class SseWire implements Wire, ResponseReader, SseSink {
 
   onResponseStart(status: number, headers: readonly string[]): void {
     this.#status = status;
-    [this.#location] = valuesOf(headers, "location");
+    this.#location = valueOf(headers, "location");
   }
 
   onResponseData(chunk: Buffer): void {

@@ -18,6 +18,18 @@ const SIZE_LINE =
 /** What says where a body ends. */
 const FRAMING = /^(?:content-length|transfer-encoding)$/;
 
+/** Lines that come with nearly every response, and what they say; a server that sends others all the time makes it start over. */
+const LINES = new Map<string, Field>();
+const MAX_LINES = 512;
+const MAX_LINE = 256;
+
+/** A header line. */
+interface Field {
+  /** In lower case. */
+  readonly name: string;
+  readonly value: string;
+}
+
 /** What a {@link ResponseParser} finds. */
 export interface ResponseSink {
   /** The final status, and names (in lower case) and values in turn. */
@@ -110,16 +122,17 @@ export class ResponseParser {
 
   /** One whose length is not certain, or that ends its connection, could be read as the final one. */
   #onInterim(status: number, headers: readonly string[], isOld: boolean): void {
-    framingOf(headers, isOld);
+    const { isClosing } = framingOf(headers, isOld);
     // Nobody asked to switch protocols.
-    if (status === 101 || isClosing(headers, isOld) || ++this.#interim > MAX_INTERIM)
+    if (status === 101 || isClosing || ++this.#interim > MAX_INTERIM)
       throw fault("HPE_INVALID_STATUS", "an interim response too many");
   }
 
   #onFinal(status: number, headers: readonly string[], isOld: boolean, behind: number): void {
-    const { length, isChunked } = framingOf(headers, isOld);
+    const framing = framingOf(headers, isOld);
+    const { length, isChunked } = framing;
     const isEmpty = status === 204 || status === 304 || length === 0;
-    this.#idleMs = idleTime(headers, isOld);
+    this.#idleMs = framing.isClosing ? 0 : idleTime(framing.keepAlive);
     this.#left = length ?? 0;
     if (isEmpty) this.#state = "done";
     else if (isChunked) this.#state = "size";
@@ -195,16 +208,32 @@ function endOf(mark: string, chunk: Buffer, at: number, limit: number): number |
 function readFields(lines: readonly string[], from: number): string[] {
   const fields: string[] = [];
   for (let index = from; index < lines.length; index++) {
-    const field = FIELD_LINE.exec(lines[index]!);
-    if (!field) throw fault("HPE_INVALID_HEADER_TOKEN", "an invalid header line");
-    const name = field[1]!.toLowerCase();
-    const value = field[2]!;
-    // Some readers take a tab for a part of the value.
-    if (value.includes("\t") && FRAMING.test(name))
-      throw fault("HPE_INVALID_HEADER_TOKEN", "a tab in a length");
-    fields.push(name, trimBlanks(value));
+    const { name, value } = LINES.get(lines[index]!) ?? readField(lines[index]!);
+    fields.push(name, value);
   }
   return fields;
+}
+
+function readField(line: string): Field {
+  const field = FIELD_LINE.exec(line);
+  if (!field) throw fault("HPE_INVALID_HEADER_TOKEN", "an invalid header line");
+  const read = { name: field[1]!.toLowerCase(), value: trimBlanks(field[2]!) };
+  if (!FRAMING.test(read.name)) return remember(line, read);
+  // Some readers take a tab for a part of the value.
+  if (field[2]!.includes("\t")) throw fault("HPE_INVALID_HEADER_TOKEN", "a tab in a length");
+  return read;
+}
+
+/** Copies what it keeps: a part of a string holds the whole of it, which is a head of up to 16 KB. */
+function remember(line: string, { name, value }: Field): Field {
+  const field = { name: copy(name), value: copy(value) };
+  if (LINES.size >= MAX_LINES) LINES.clear();
+  if (line.length <= MAX_LINE) LINES.set(copy(line), field);
+  return field;
+}
+
+function copy(text: string): string {
+  return Buffer.from(text, "latin1").toString("latin1");
 }
 
 /** Without the spaces and tabs around it, and no other white space (RFC 9110 section 5.6.3). */
@@ -220,39 +249,80 @@ function isBlank(code: number): boolean {
   return code === 32 || code === 9;
 }
 
-/** How the body ends (RFC 9112 section 6.3). */
-function framingOf(
-  headers: readonly string[],
-  isOld: boolean,
-): { readonly length: number | undefined; readonly isChunked: boolean } {
-  const lengths = valuesOf(headers, "content-length");
-  const codings = valuesOf(headers, "transfer-encoding");
-  if (codings.length > 0) {
-    if (isOld || lengths.length > 0 || codings.length > 1 || !/^chunked$/i.test(codings[0]!))
-      throw fault("HPE_INVALID_TRANSFER_ENCODING", "the length of the body is not certain");
-    return { length: undefined, isChunked: true };
-  }
-  if (lengths.length === 0) return { length: undefined, isChunked: false };
-  if (lengths.length > 1 || !/^\d{1,15}$/.test(lengths[0]!))
-    throw fault("HPE_INVALID_CONTENT_LENGTH", "the length of the body is not certain");
-  return { length: Number(lengths[0]), isChunked: false };
+/** What a head says of its body and of its connection. */
+interface Framing {
+  readonly length: number | undefined;
+  readonly isChunked: boolean;
+  /** Whether the connection ends with this response (RFC 9112 section 9.3). */
+  readonly isClosing: boolean;
+  /** The first `Keep-Alive`. */
+  readonly keepAlive: string | undefined;
 }
 
-/** Whether the connection ends with this response (RFC 9112 section 9.3). */
-function isClosing(headers: readonly string[], isOld: boolean): boolean {
-  const connection = valuesOf(headers, "connection").join(",").toLowerCase();
+/** How the body ends (RFC 9112 section 6.3), and what becomes of the connection. */
+function framingOf(headers: readonly string[], isOld: boolean): Framing {
+  let length: string | undefined;
+  let coding: string | undefined;
+  let connection = "";
+  let keepAlive: string | undefined;
+  for (let index = 0; index < headers.length; index += 2) {
+    const value = headers[index + 1]!;
+    switch (headers[index]) {
+      case "content-length":
+        if (length !== undefined) throw uncertainLength();
+        length = value;
+        break;
+      case "transfer-encoding":
+        if (coding !== undefined) throw uncertainCoding();
+        coding = value;
+        break;
+      case "connection":
+        connection += `,${value}`;
+        break;
+      case "keep-alive":
+        keepAlive ??= value;
+    }
+  }
+  const isChunked = coding !== undefined;
+  if (isChunked && (isOld || length !== undefined || !/^chunked$/i.test(coding!)))
+    throw uncertainCoding();
+  if (length !== undefined && !/^\d{1,15}$/.test(length)) throw uncertainLength();
+  const isClosing = isLast(connection.toLowerCase(), isOld);
+  return {
+    length: length === undefined ? undefined : Number(length),
+    isChunked,
+    isClosing,
+    keepAlive,
+  };
+}
+
+function uncertainCoding(): Error {
+  return fault("HPE_INVALID_TRANSFER_ENCODING", "the length of the body is not certain");
+}
+
+function uncertainLength(): Error {
+  return fault("HPE_INVALID_CONTENT_LENGTH", "the length of the body is not certain");
+}
+
+/** @param connection what is asked of the connection, in lower case */
+function isLast(connection: string, isOld: boolean): boolean {
   if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(connection)) return true;
   return isOld && !/(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/.test(connection);
 }
 
 /** How long the connection may wait for another request, in milliseconds. */
-function idleTime(headers: readonly string[], isOld: boolean): number {
-  if (isClosing(headers, isOld)) return 0;
-  const [hint = ""] = valuesOf(headers, "keep-alive");
-  const seconds = /timeout=(\d{1,6})/i.exec(hint)?.[1];
+function idleTime(keepAlive: string | undefined): number {
+  const seconds = /timeout=(\d{1,6})/i.exec(keepAlive ?? "")?.[1];
   if (seconds === undefined) return KEEP_ALIVE_MS.byDefault;
   const idleMs = Number(seconds) * 1_000 - KEEP_ALIVE_MARGIN_MS;
   return Math.max(0, Math.min(idleMs, KEEP_ALIVE_MS.max));
+}
+
+/** The first header of this name (in lower case) among names and values in turn. */
+export function valueOf(headers: readonly string[], name: string): string | undefined {
+  for (let index = 0; index < headers.length; index += 2)
+    if (headers[index] === name) return headers[index + 1];
+  return undefined;
 }
 
 /** Every header of this name (in lower case) among names and values in turn. */

@@ -71,6 +71,9 @@ export class HttpPool implements Pool {
   /** The one used last is used next, so that the others grow old. */
   readonly #idle: Connection[] = [];
   readonly #waiting: Sent[] = [];
+  /** Until when idle ones are looked at, as `performance.now()`: one timer, since one for each costs more than the parser. */
+  #sweepAt = Infinity;
+  #timer: NodeJS.Timeout | undefined;
   #session: Buffer | undefined;
   #isDestroyed = false;
 
@@ -82,8 +85,7 @@ export class HttpPool implements Pool {
   dispatch(request: HttpRequest, reader: ResponseReader): void {
     const sent = this.prepare(request, reader);
     if (!sent) return;
-    let free = sent.isFresh ? undefined : this.#idle.pop();
-    while (free?.socket.destroyed) free = this.#idle.pop();
+    const free = sent.isFresh ? undefined : this.#takeIdle();
     if (free) free.send(sent);
     else if (this.#all.size < MAX_CONNECTIONS) this.#open(sent);
     else {
@@ -108,6 +110,7 @@ export class HttpPool implements Pool {
   /** Closes every connection; requests under way fail. */
   async destroy(): Promise<void> {
     this.#isDestroyed = true;
+    clearTimeout(this.#timer);
     for (const sent of this.#waiting.splice(0)) sent.reader.onResponseError(closed());
     await Promise.all(Array.from(this.#all, (connection) => connection.destroy(closed())));
   }
@@ -118,6 +121,7 @@ export class HttpPool implements Pool {
     const next = this.#waiting.shift();
     if (next) return connection.send(next);
     this.#idle.push(connection);
+    this.#sweepBy(connection.idleUntil);
   }
 
   /** A connection is gone. */
@@ -127,6 +131,35 @@ export class HttpPool implements Pool {
     if (index !== -1) this.#idle.splice(index, 1);
     const next = this.#waiting.shift();
     if (next) this.#open(next);
+  }
+
+  #takeIdle(): Connection | undefined {
+    const now = performance.now();
+    for (let free = this.#idle.pop(); free; free = this.#idle.pop()) {
+      if (free.socket.destroyed) continue;
+      if (free.idleUntil > now) return free;
+      void free.destroy(closed());
+    }
+    return undefined;
+  }
+
+  #sweepBy(time: number): void {
+    if (time >= this.#sweepAt) return;
+    this.#sweepAt = time;
+    clearTimeout(this.#timer);
+    this.#timer = setTimer(() => this.#sweep(), Math.max(1, time - performance.now())).unref();
+  }
+
+  /** Closes those whose time is over, and looks again when that of the next one is. */
+  #sweep(): void {
+    this.#sweepAt = Infinity;
+    const now = performance.now();
+    let next = Infinity;
+    for (const connection of this.#idle) {
+      if (connection.idleUntil <= now) void connection.destroy(closed());
+      else next = Math.min(next, connection.idleUntil);
+    }
+    this.#sweepBy(next);
   }
 
   #open(first: Sent): void {
@@ -203,6 +236,8 @@ class Connection implements ResponseSink {
   readonly socket: Socket;
   readonly turns: Turns;
   readonly pool: HttpPool;
+  /** While nothing is under way: when it is given up, as `performance.now()`. */
+  idleUntil = 0;
   readonly #parser = new ResponseParser(this);
   readonly #timer: NodeJS.Timeout;
   readonly #gone: Promise<void>;
@@ -224,7 +259,6 @@ class Connection implements ResponseSink {
       })
       .on("end", () => this.#read(() => this.#parser.finish()))
       .on("end", () => void this.destroy(closed()))
-      .on("timeout", () => void this.destroy(closed()))
       .on("error", (error) => (this.#error ??= error));
     this.turns = readInTurns(socket, (bytes) => this.#read(() => this.#parser.push(bytes)));
     this.#gone = new Promise((resolve) => socket.once("close", () => resolve(this.#onClose())));
@@ -235,7 +269,6 @@ class Connection implements ResponseSink {
     sent.connection = this;
     sent.isReused = this.#isUsed;
     this.#isUsed = true;
-    this.socket.setTimeout(0);
     sent.reader.onRequestStart?.(sent);
     if (this.socket.destroyed) return;
     this.#parser.expect();
@@ -271,7 +304,7 @@ class Connection implements ResponseSink {
       void this.destroy(closed());
       sent.next?.reader.onResponseError(closed());
     } else {
-      socket.setTimeout(idleMs);
+      this.idleUntil = performance.now() + idleMs;
       turns.resume();
       if (sent.next) this.send(sent.next);
       else this.pool.release(this);
