@@ -39,8 +39,7 @@ export class StandardOutput {
     if (this.#lines.length + this.#writing.length + line.length > MAX_UNWRITTEN)
       return void (this.#lost += countLines(line));
     this.#lines += line;
-    if (this.#lines.length >= BATCH.bytes) this.#begin();
-    else this.#timer ??= setTimeout(() => this.#begin(), BATCH.ms).unref();
+    this.#batch();
   }
 
   /** @param done is called when everything is written, or given up; never while a reader stalls */
@@ -54,6 +53,11 @@ export class StandardOutput {
     const left = Buffer.concat([this.#writing.subarray(this.#inFlight), this.#take()]);
     this.#writing = this.#writing.subarray(0, this.#inFlight);
     writeAll(left);
+  }
+
+  #batch(): void {
+    if (this.#lines.length >= BATCH.bytes) this.#begin();
+    else this.#timer ??= setTimeout(() => this.#begin(), BATCH.ms).unref();
   }
 
   #begin(): void {
@@ -85,7 +89,9 @@ export class StandardOutput {
       this.#writing = error ? NOTHING : this.#writing.subarray(written);
       if (this.#writing.length > 0) return this.#send();
       this.#isBusy = false;
-      this.#begin();
+      // What came meanwhile is a batch of its own: written at once, it would be a few lines.
+      if (this.#onWritten.length > 0) this.#begin();
+      else if (this.#lines !== "") this.#batch();
     });
   }
 }

@@ -50,6 +50,45 @@ it("R069: standard output has one JSON object per line, to the last call and the
   expect(stderr.join("")).toBe("");
 });
 
+const TRICKLES = `
+import { definePlugin } from "propylon";
+export default definePlugin({
+  name: "p",
+  setup(gateway) {
+    gateway.tool("trickle", {
+      description: "Writes 5,000 lines, one in each turn of the loop.",
+      async run() {
+        const from = performance.now();
+        for (let line = 0; line < 5_000; line++) {
+          gateway.log.info("a line of a trickle");
+          await new Promise((resolve) => setImmediate(resolve));
+        }
+        return String(performance.now() - from);
+      },
+    });
+  },
+});`;
+
+it("writes lines that come one by one together: ten times a second, or 64 KB at a time", async () => {
+  const folder = makeFolder({
+    "p.ts": TRICKLES,
+    "gateway.yaml": "listeners: { main: { port: 0 } }\nplugins: { ./p.ts: {} }\n",
+  });
+  const { child, url } = await startPropylon(["start"], { cwd: folder });
+  const client = await connectClient(url);
+  const seen: number[] = [];
+  child.stdout!.on("data", ({ length }: Buffer) => seen.push(length));
+  const { content } = await client.callTool({ name: "trickle" });
+  const [{ text }] = content as [{ text: string }];
+  await client.close();
+  const closed = once(child, "close");
+  child.kill("SIGTERM");
+  await closed;
+  const bytes = seen.reduce((sum, length) => sum + length, 0);
+  // A pipe may hand one write on in two parts.
+  expect(seen.length).toBeLessThan(Number(text) / 100 + (2 * bytes) / 65_536 + 5);
+});
+
 const ENDS = `
 import { definePlugin } from "propylon";
 export default definePlugin({
