@@ -6,8 +6,12 @@ import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
 import type { PathTable } from "./path-table.ts";
 import { logFault } from "./refusal.ts";
-import type { DirectHandler, DirectRequest, RegisteredRoute } from "../plugin/route.ts";
+import type { DirectHandler, DirectHead, DirectRequest, RegisteredRoute } from "../plugin/route.ts";
 import { shapeOf } from "./route-table.ts";
+
+/** Paths that are kept, and their longest. */
+const MAX_PATHS = 1_024;
+const MAX_PATH = 256;
 
 /**
  * Finds who answers a request without the router: a route `POST /:a/:b` that offers a way around it, for callers only, who are
@@ -22,12 +26,12 @@ export function findDirect(
   const direct = route?.options.direct;
   if (!route || !direct) return undefined;
   const limit = route.options.bodyLimit ?? bodyLimit;
+  const segmentsAt = findSegments(table, route);
   return (req, path) => {
     if (req.method !== "POST" || path.includes("%")) return undefined;
-    const match = table.route("POST", path);
-    if (match?.found !== route) return undefined;
-    const [first, second] = Object.values(match.params!);
-    const head = { url: req.url!, segments: [first!, second!] as const, headers: req.headers };
+    const segments = segmentsAt(path);
+    if (!segments) return undefined;
+    const head = { url: req.url!, segments, headers: req.headers };
     const handler = direct(head);
     if (!handler) return undefined;
     return (_req, res, principal) =>
@@ -35,6 +39,24 @@ export function findDirect(
         body: (body) => void answer(handler, { body, maxDepth, principal }, res, { leases, log }),
         failed: (error) => sendError(res, error),
       });
+  };
+}
+
+/** The segments of a path that leads to `route`; those of paths that were looked up before are known. */
+function findSegments(
+  table: PathTable,
+  route: RegisteredRoute,
+): (path: string) => DirectHead["segments"] | undefined {
+  const known = new Map<string, DirectHead["segments"]>();
+  return (path) => {
+    const before = known.get(path);
+    if (before) return before;
+    const match = table.route("POST", path);
+    if (match?.found !== route) return undefined;
+    const [first, second] = Object.values(match.params!);
+    if (known.size >= MAX_PATHS) known.clear();
+    if (path.length <= MAX_PATH) known.set(path, [first!, second!]);
+    return [first!, second!];
   };
 }
 

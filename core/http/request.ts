@@ -62,6 +62,11 @@ export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
   return tags.some((tag) => tag.trim() === "*" || tag.trim().replace(/^W\//, "") === etag);
 }
 
+/** What `Accept` headers prefer: a client sends the same one with every request. */
+const PREFERENCES = new Map<string, boolean>();
+const MAX_PREFERENCES = 64;
+const MAX_ACCEPT = 256;
+
 /**
  * Whether events are wanted more than JSON; of two wanted alike the first counts (RFC 9110 section 12.5.1).
  *
@@ -69,6 +74,15 @@ export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
  */
 export function prefersEvents(accept: string | null): boolean {
   if (accept === null || !/text\/event-stream/i.test(accept)) return false;
+  const known = PREFERENCES.get(accept);
+  if (known !== undefined) return known;
+  const prefers = readPreference(accept);
+  if (PREFERENCES.size >= MAX_PREFERENCES) PREFERENCES.clear();
+  if (accept.length <= MAX_ACCEPT) PREFERENCES.set(accept, prefers);
+  return prefers;
+}
+
+function readPreference(accept: string): boolean {
   const wanted = accept.split(",").map((range) => {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith("q="));

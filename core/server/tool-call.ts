@@ -4,6 +4,7 @@ import { createPrincipal, makePrincipal } from "../kit/principal.ts";
 import { addSignal, Cancellation } from "../kit/cancellation.ts";
 import { GatewayError } from "../kit/errors.ts";
 import type { Server } from "../call/server.ts";
+import { toolsOf } from "../call/catalogue.ts";
 import { cleanTrace, withoutClaims } from "../call/trace.ts";
 import { ROLES } from "../kit/roles.ts";
 import type { Peer } from "../kit/types.ts";
@@ -22,10 +23,8 @@ const NOBODY: Peer = {
 /** Fills in everything that a caller inside the process left out. */
 export function completeCall(input: CallInput, servers: ReadonlyMap<string, Server>): Call {
   const method = input.method ?? "tools/call";
-  const tool =
-    method === "tools/call"
-      ? servers.get(input.server)?.catalogue.tools.find(({ name }) => name === input.name)
-      : undefined;
+  const catalogue = method === "tools/call" ? servers.get(input.server)?.catalogue : undefined;
+  const tool = catalogue && toolsOf(catalogue).get(input.name);
   const call = {
     source: "local" as const,
     endpoint: "",

@@ -1,4 +1,5 @@
 import { GatewayError, type GatewayInfo, type Json, type Tool } from "propylon";
+import { toolsOf } from "propylon/internal";
 import { isObject } from "propylon/kit";
 import { textOf, type Part } from "propylon/contract";
 import type { SkillOptions } from "../options.ts";
@@ -11,8 +12,10 @@ export function toolSkill(
 ): Skill {
   const { server, name, argument } = options.tool!;
   const item = { server, kind: "tool", name } as const;
-  const find = (): Tool | undefined =>
-    info.servers.get(server)?.catalogue.tools.find((tool) => tool.name === name);
+  const find = (): Tool | undefined => {
+    const found = info.servers.get(server);
+    return found && toolsOf(found.catalogue).get(name);
+  };
   return {
     options,
     isThere: (principal) => info.exists(item, principal),

@@ -6,10 +6,11 @@ import {
   type RouteHandler,
 } from "propylon";
 import { boundedRecord, checkInput } from "propylon/kit";
+import { toolsOf } from "propylon/internal";
 import { z } from "zod";
 import { readToolArguments } from "./body.ts";
 import { Invocation, type InvocationHost } from "./invocation.ts";
-import { findServer, findTool, isAwaited, settled, toolsOf } from "./target.ts";
+import { findServer, findTool, isAwaited, settled } from "./target.ts";
 import { limitOf, requestedTimeout } from "./timeout.ts";
 
 /** Body of `POST /:server/invoke`. */

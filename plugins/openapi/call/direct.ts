@@ -2,6 +2,7 @@ import type { PluginContext } from "propylon";
 import {
   prefersEvents,
   renderError,
+  toolsOf,
   type DirectAnswer,
   type DirectHandler,
   type DirectHead,
@@ -13,7 +14,7 @@ import { NOBODY } from "./invocation.ts";
 import { limitHeaders } from "./limits.ts";
 import type { OpenapiOptions } from "../options.ts";
 import { failureOf, renderResult, httpStatusOf } from "./reply.ts";
-import { findServer, findTool, toolsOf, type Target } from "./target.ts";
+import { findServer, findTool, type Target } from "./target.ts";
 
 /** Headers that ask for something the plain way does not offer. */
 const SPECIAL = ["prefer", "x-tool-timeout", "x-result-format", "traceparent"];
@@ -56,7 +57,7 @@ async function answer(
 ): Promise<DirectAnswer> {
   // In the router's order, so that a name which is not there for this caller looks like any other.
   const { name: server } = findServer(gateway.info, target.server.name, principal);
-  const args = toObject(body.toString("utf8"), maxDepth);
+  const args = toObject(body, maxDepth);
   findTool(gateway.info, target.server, target.tool.name, principal);
   const reply = await gateway.call({
     server,

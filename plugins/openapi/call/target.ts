@@ -1,12 +1,6 @@
-import {
-  GatewayError,
-  type Catalogue,
-  type GatewayInfo,
-  type Principal,
-  type Server,
-  type Tool,
-} from "propylon";
+import { GatewayError, type GatewayInfo, type Principal, type Server, type Tool } from "propylon";
 import { setTimer } from "propylon/kit";
+import { toolsOf } from "propylon/internal";
 
 /** Longest wait of a document for a server that was never connected yet, in milliseconds. */
 const FIRST_CONNECT_MS = 10_000;
@@ -15,18 +9,6 @@ const FIRST_CONNECT_MS = 10_000;
 export interface Target {
   readonly server: Server;
   readonly tool: Tool;
-}
-
-const indexes = new WeakMap<Catalogue, ReadonlyMap<string, Tool>>();
-
-/** A server's tools by name; made once per catalogue. */
-export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
-  let tools = indexes.get(catalogue);
-  if (!tools) {
-    tools = new Map(catalogue.tools.map((tool) => [tool.name, tool]));
-    indexes.set(catalogue, tools);
-  }
-  return tools;
 }
 
 /** What finding something takes: what is there may depend on who looks. */

@@ -149,10 +149,10 @@ export class ResponseParser {
     const isToEnd = this.#state === "to-end";
     const end = isToEnd ? chunk.length : Math.min(chunk.length, at + this.#left);
     this.#left -= end - at;
-    const isLast = this.#left === 0 && this.#state === "length";
+    const isWhole = this.#left === 0 && this.#state === "length";
     if (this.#left === 0 && this.#state === "chunk") this.#state = "chunk-end";
     this.#sink.onBody(at === 0 && end === chunk.length ? chunk : chunk.subarray(at, end));
-    if (isLast) this.#end(chunk.length - end);
+    if (isWhole) this.#end(chunk.length - end);
     return end;
   }
 

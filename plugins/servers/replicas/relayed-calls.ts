@@ -11,6 +11,7 @@ import {
   keepError,
   restoreError,
   restorePrincipal,
+  toolsOf,
   tooManyQuestions,
   WITHDRAWN_QUESTION,
 } from "propylon/internal";
@@ -94,10 +95,7 @@ function toCall(relayed: RelayedCall, { server, peer, queue, signal }: CallParts
     signal,
     peer,
     server: server.name,
-    tool:
-      method === "tools/call"
-        ? server.catalogue.tools.find((tool) => tool.name === name)
-        : undefined,
+    tool: method === "tools/call" ? toolsOf(server.catalogue).get(name) : undefined,
     principal: restorePrincipal(relayed.principal),
     progress: reports ? (progress) => queue.push({ progress }, "progress") : undefined,
   };

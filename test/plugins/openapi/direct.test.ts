@@ -19,6 +19,7 @@ describe("the way around the router", () => {
       ["/everything/echo", ""],
       ["/everything/echo", "{"],
       ["/everything/echo", "[]"],
+      ["/everything/echo", new Uint8Array([...Buffer.from('{"message":"'), 0xff, 0x22, 0x7d])],
       ["/everything/echo", `${"[".repeat(100)}${"]".repeat(100)}`],
       ["/everything/get-structured-content", { location: "Chicago" }],
       ["/slow/strict", { amount: 1 }],

@@ -108,7 +108,7 @@ export async function post(
   const response = await fetch(url, {
     method: "POST",
     headers: { "content-type": "application/json", ...headers },
-    body: typeof body === "string" ? body : JSON.stringify(body),
+    body: typeof body === "string" || body instanceof Uint8Array ? body : JSON.stringify(body),
   });
   return { status: response.status, headers: response.headers, body: await response.json() };
 }
