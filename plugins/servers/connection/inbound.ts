@@ -275,9 +275,9 @@ export class Inbound {
 
 /**
  * How a reserved key looks in bytes: as it is, with its slash as an escape, or with letters as escapes, which are all `\u006x` or
- * `\u007x`. The name alone stands in what many servers say of themselves.
+ * `\u007x`. The name alone stands in what many servers say of themselves; a quote is what a search steps over fewest of.
  */
-const CLAIMS = ["propylon/", "propylon\\", "\\u006", "\\u007"].map((text) => Buffer.from(text));
+const CLAIMS = ['"propylon/', '"propylon\\', "\\u006", "\\u007"].map((text) => Buffer.from(text));
 
 /** Whether a result that has not been parsed says in `_meta` what only the gateway may; most are not looked into for that. */
 function claimsReserved(answer: Answer, chunks: readonly Buffer[]): boolean {

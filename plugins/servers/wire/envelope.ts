@@ -58,6 +58,32 @@ export function callHeaders(call: Call | undefined): readonly string[] | undefin
   return identity === undefined ? trace : [...(trace ?? []), IDENTITY_HEADER, identity];
 }
 
+/** From this length on a text is looked at before `JSON.stringify` does, which reads it character by character. */
+const LONG = 1_024;
+/** What JSON writes as an escape in ASCII: a quote, a backslash, and control characters. */
+const ESCAPED = ['"', "\\", ...Array.from({ length: 32 }, (_, code) => String.fromCharCode(code))];
+
+/** As JSON; a long text such as a file in base64 goes in as it is, after a search for each character that would need an escape. */
+function writeArguments(args: Json): string {
+  if (!Object.values(args).some(isLong)) return writeJson(args);
+  const members: string[] = [];
+  for (const [name, value] of Object.entries(args)) {
+    // JSON has no word for `undefined` and functions, which code may hand over.
+    const text = (isPlain(value) ? `"${value}"` : writeJson(value)) as string | undefined;
+    if (text !== undefined) members.push(`${JSON.stringify(name)}:${text}`);
+  }
+  return `{${members.join(",")}}`;
+}
+
+function isLong(value: unknown): value is string {
+  return typeof value === "string" && value.length >= LONG;
+}
+
+function isPlain(value: unknown): value is string {
+  if (!isLong(value) || ESCAPED.some((character) => value.includes(character))) return false;
+  return Buffer.byteLength(value) === value.length;
+}
+
 /** The serialised request of a client's call. Its arguments go out as they were checked: one object, one `writeJson`. */
 export function encodeCall(
   sender: Sender,
@@ -74,7 +100,7 @@ export function encodeCall(
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
   // The usual call. As text around the parts that vary it costs half of what one JSON.stringify of the whole does.
   if (args && params === undefined && own === undefined)
-    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeJson(args)}}}`;
+    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeArguments(args)}}}`;
   return encode(
     id,
     method,
