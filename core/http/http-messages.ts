@@ -31,8 +31,8 @@ export class HttpAnswer extends ServerResponse implements Unread {
 
   // Node's own signatures: the arguments are passed on as they came.
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-    if (typeof chunk === "string" && isLatin1(chunk, encoding) && this.#sendWhole(chunk))
-      return this;
+    const isText = typeof chunk === "string" && callback === undefined && isLatin1(chunk, encoding);
+    if (isText && this.#sendWhole(chunk)) return this;
     super.end(chunk, encoding as BufferEncoding, callback as () => void);
     if (this.writableLength > UNNOTED) this.#note();
     return this;
