@@ -259,7 +259,7 @@ interface Framing {
   readonly keepAlive: string | undefined;
 }
 
-/** How the body ends (RFC 9112 section 6.3), and what becomes of the connection. */
+/** How the body ends (RFC 9112 section 6.3), and whether the connection stays. */
 function framingOf(headers: readonly string[], isOld: boolean): Framing {
   let length: string | undefined;
   let coding: string | undefined;
