@@ -1,13 +1,22 @@
+import { FairQuota } from "./fair-quota.ts";
+
+interface Entry<V> {
+  readonly value: V;
+  readonly until: number;
+  readonly owner: string;
+}
+
 /**
- * Values that are known until a point in time, by key; bounded, and the oldest goes. For what was found out about a token: keys are
- * digests, so that no token is kept.
+ * Values that are known until a point in time, by key; bounded, and the oldest of the owner with the most goes. For what was found
+ * out about a token: keys are digests, so that no token is kept.
  *
  * @example
  * const known = new ExpiringMap<Principal>(10_000);
- * known.set(digest, principal, expiresAt);
+ * known.set(digest, principal, expiresAt, principal.ref);
  */
 export class ExpiringMap<V> {
-  readonly #entries = new Map<string, { readonly value: V; readonly until: number }>();
+  readonly #entries = new Map<string, Entry<V>>();
+  readonly #shares = new FairQuota();
   readonly #maxEntries: number;
 
   /** @param maxEntries most values that are kept, at least 1 */
@@ -25,16 +34,32 @@ export class ExpiringMap<V> {
     const entry = this.#entries.get(key);
     if (entry === undefined) return undefined;
     if (Date.now() < entry.until) return entry.value;
-    this.#entries.delete(key);
+    this.#delete(key);
     return undefined;
   }
 
-  /** @param until end of its time, in milliseconds since 1970 */
-  set(key: string, value: V, until: number): void {
+  /**
+   * @param until end of its time, in milliseconds since 1970
+   * @param owner whose it is: who has many pushes out their own, and nobody else's; default: all are one's
+   */
+  set(key: string, value: V, until: number, owner = ""): void {
+    this.#delete(key);
+    if (this.#entries.size >= this.#maxEntries) this.#delete(this.#surplus(owner));
+    this.#entries.set(key, { value, until, owner });
+    this.#shares.add(owner);
+  }
+
+  #delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
     this.#entries.delete(key);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= this.#maxEntries && oldest !== undefined)
-      this.#entries.delete(oldest);
-    this.#entries.set(key, { value, until });
+    this.#shares.remove(entry.owner);
+  }
+
+  /** The oldest of the owner with the most. A newcomer has no more than anybody who is here, so that there is one. */
+  #surplus(newcomer: string): string {
+    const isLargest = this.#shares.largestWith(newcomer);
+    for (const [key, { owner }] of this.#entries) if (isLargest(owner)) return key;
+    throw new Error("nobody has anything");
   }
 }

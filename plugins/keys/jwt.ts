@@ -33,6 +33,8 @@ interface Check {
   readonly key: KeyObject | Uint8Array | JWTVerifyGetKey;
   /** Until when what the key signed may be believed, in milliseconds since 1970; absent: as long as the config has it. */
   readonly usableUntil?: () => number;
+  /** Tells later whether the key is still the one of now. */
+  readonly mark?: () => () => boolean;
 }
 
 /**
@@ -43,7 +45,7 @@ interface Check {
  * @throws {GatewayError} `invalid` unless exactly one of `secret`, `publicKey` and `jwks` is set, and for an invalid key
  */
 export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVerifier {
-  const { algorithms, key, usableUntil = () => Infinity } = pickCheck(config);
+  const { algorithms, key, usableUntil = () => Infinity, mark } = pickCheck(config);
   const { issuer, audience } = config;
   const options: JWTVerifyOptions = {
     algorithms: [...algorithms],
@@ -55,6 +57,7 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
   const memory = new TokenMemory<Principal>();
   const verify = async (token: string, digest: string): Promise<Principal> => {
     const jose = await import("jose");
+    const isCurrent = mark?.();
     try {
       // One overload takes a key, the other a function that finds it.
       const { payload, protectedHeader } =
@@ -63,7 +66,8 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
           : await jose.jwtVerify(token, key, options);
       if (!isOfKind(protectedHeader.typ, "at+jwt")) throw refused("The token is not valid.");
       const principal = toPrincipal(payload, config.roleClaim, isQualified);
-      memory.keep(digest, principal, believedUntil(Math.min(principal.expiresAt!, usableUntil())));
+      const until = believedUntil(Math.min(principal.expiresAt!, usableUntil()));
+      memory.keep(digest, principal, { until, holder: principal.ref, isCurrent });
       return principal;
     } catch (error) {
       const refusal = toRefusal(error, jose.errors);
@@ -109,6 +113,7 @@ function pickCheck({ secret, publicKey, jwks, rsaAlgorithm }: JwtConfig): Check 
     algorithms: PUBLIC_KEY_ALGORITHMS,
     key: (header, token) => keys.find(header, token),
     usableUntil: () => keys.usableUntil,
+    mark: () => keys.mark(),
   };
 }
 

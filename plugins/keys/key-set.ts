@@ -20,13 +20,24 @@ type FindKey = ReturnType<typeof import("jose").createLocalJWKSet>;
  */
 export class KeySet {
   readonly #keys: FetchedValue<FindKey>;
+  /** The keys as text, and how often they changed. */
+  #text: string | undefined;
+  #version = 0;
 
   /** @param fetch gets the set as JSON @param rsaAlgorithm of RSA keys without `alg` */
   constructor(fetch: () => Promise<unknown>, rsaAlgorithm: RsaAlgorithm = "RS256") {
     this.#keys = new FetchedValue(async () => {
       const { createLocalJWKSet } = await import("jose");
-      return createLocalJWKSet(readKeys(await fetch(), rsaAlgorithm));
+      const keys = readKeys(await fetch(), rsaAlgorithm);
+      this.#note(JSON.stringify(keys));
+      return createLocalJWKSet(keys);
     });
+  }
+
+  /** Tells from now on whether the keys are still those of now: what they signed is believed no longer where one may be withdrawn. */
+  mark(): () => boolean {
+    const version = this.#version;
+    return () => version === this.#version;
   }
 
   /** Until when what these keys signed may be believed, in milliseconds since 1970. */
@@ -48,6 +59,11 @@ export class KeySet {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       return (await this.#keys.renew())(header, token);
     }
+  }
+
+  #note(text: string): void {
+    if (this.#text !== undefined && this.#text !== text) this.#version++;
+    this.#text = text;
   }
 
   /** Fetches the keys where they are not there yet; a failure shows when they are needed. */

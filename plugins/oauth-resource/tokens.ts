@@ -41,6 +41,14 @@ interface KnownToken {
   readonly issuer: TokenIssuer;
   readonly claims: TokenClaims;
   readonly isLive?: (() => boolean) | undefined;
+  admitted: Admission | undefined;
+}
+
+/** Whom a token makes its bearer, where it was admitted last: to compare URLs costs more than all else about a known token. */
+interface Admission {
+  /** Of the config in force then; each has resources of its own. */
+  readonly resource: Resource;
+  readonly identity: Identity;
 }
 
 /** Tells whose an access token is, and whether it is for what is asked. */
@@ -60,17 +68,16 @@ export class AccessTokens {
     const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
     if (!bearer || bearer.basic) return undefined;
     const resource = resourceOf(this.#parts.resources(), path);
-    const issuer = resource && this.#parts.issuers.find(bearer.token);
-    if (!resource || !issuer) return undefined;
+    if (!resource) return undefined;
     const digest = digestOf(bearer.token);
-    const admit = (known: KnownToken): Identity | Promise<Identity> => {
-      const identity = this.#counted(() => this.#admit(known, resource, path));
-      return this.#parts.accounts?.admit(identity) ?? identity;
-    };
     const known = this.#memory.find(digest);
-    if (known instanceof GatewayError) throw this.#count(known, issuer);
-    if (known) return admit(known);
-    return this.#check(bearer.token, digest, issuer).then(admit);
+    if (isKnown(known)) return this.#admit(known, resource, path);
+    const issuer = this.#parts.issuers.find(bearer.token);
+    if (!issuer) return undefined;
+    if (known) throw this.#count(known, issuer);
+    return this.#check(bearer.token, digest, issuer).then((found) =>
+      this.#admit(found, resource, path),
+    );
   };
 
   /** Whether a token is one that an issuer signs: nobody finds a right one by trying. */
@@ -115,10 +122,16 @@ export class AccessTokens {
 
   async #ask(token: string, digest: string, issuer: TokenIssuer): Promise<KnownToken> {
     try {
-      const { claims, until, isLive } = await issuer.check.check(token);
+      const { url } = issuer;
+      const { claims, until, isLive, isCurrent } = await issuer.check.check(token);
       this.#parts.outages.answered(issuer.name);
-      const known = { issuer, claims, isLive };
-      this.#memory.keep(digest, known, until);
+      const known: KnownToken = { issuer, claims, isLive, admitted: undefined };
+      this.#memory.keep(digest, known, {
+        until,
+        holder: qualifiedId(issuer.name, claims.subject),
+        // A reload may put another in its place, of the same name.
+        isCurrent: () => this.#parts.issuers.isCurrent(issuer, url) && isCurrent?.() !== false,
+      });
       return known;
     } catch (error) {
       if (error instanceof TokenRefusal && error.reason === "expired")
@@ -129,33 +142,40 @@ export class AccessTokens {
     }
   }
 
-  #admit({ issuer, claims, isLive }: KnownToken, resource: Resource, path: string): Identity {
-    const { subject, scopes, audiences, client, expiresAt, grant } = claims;
+  #admit(known: KnownToken, resource: Resource, path: string): Identity | Promise<Identity> {
+    const identity = this.#counted(() => this.#identify(known, resource, path));
+    return this.#parts.accounts?.admit(identity) ?? identity;
+  }
+
+  #identify(known: KnownToken, resource: Resource, path: string): Identity {
+    const { issuer, claims, isLive, admitted } = known;
     if (isLive?.() === false)
       throw asProven(new TokenRefusal("inactive", "The token is not valid any more."));
-    if (!this.#isFor(audiences, resource))
-      throw asProven(
-        new TokenRefusal("audience", "The token is for somebody else.", {
-          facts: { issuer: issuer.name, client, expected: resource.url, got: audiences },
-        }),
-      );
+    if (admitted?.resource === resource && !this.#isRenamed(admitted, known))
+      return admitted.identity;
+    this.#checkAudience(known, resource);
+    this.#checkName(issuer, claims.subject);
+    const roles = this.#parts.scopes.rolesOf(claims.scopes, claims.roles);
+    if (roles.size === 0) throw this.#lacksScope(claims.scopes, path);
+    const id = this.#idOf(issuer, claims.subject);
+    const identity = identityOf(id, roles, known);
+    known.admitted = { resource, identity };
+    return identity;
+  }
+
+  /** Whether other issuers, or plugins, name people since then: that changes with the config, and while a reload is prepared. */
+  #isRenamed({ identity }: Admission, { issuer, claims: { subject } }: KnownToken): boolean {
     this.#checkName(issuer, subject);
-    const roles = this.#parts.scopes.rolesOf(scopes, claims.roles);
-    if (roles.size === 0) throw this.#lacksScope(scopes, path);
-    return {
-      id: this.#idOf(issuer, subject),
-      kind: "user",
-      roles,
-      expiresAt,
-      claims: {
-        issuer: issuer.url,
-        subject,
-        scopes,
-        audiences,
-        ...(client !== undefined && { client }),
-        ...(grant !== undefined && { grant }),
-      },
-    };
+    return identity.id !== this.#idOf(issuer, subject);
+  }
+
+  #checkAudience({ issuer, claims: { audiences, client } }: KnownToken, resource: Resource): void {
+    if (this.#isFor(audiences, resource)) return;
+    throw asProven(
+      new TokenRefusal("audience", "The token is for somebody else.", {
+        facts: { issuer: issuer.name, client, expected: resource.url, got: audiences },
+      }),
+    );
   }
 
   /** RFC 8707: a token for another service, or another endpoint, must not open this one. */
@@ -207,6 +227,27 @@ export class AccessTokens {
       this.#parts.onRefusal("unchecked");
     return error;
   }
+}
+
+function isKnown(found: KnownToken | GatewayError | undefined): found is KnownToken {
+  return found !== undefined && !(found instanceof GatewayError);
+}
+
+function identityOf(
+  id: string,
+  roles: Identity["roles"],
+  { issuer, claims: { subject, scopes, audiences, client, grant, expiresAt } }: KnownToken,
+): Identity {
+  const claims = {
+    issuer: issuer.url,
+    subject,
+    scopes,
+    audiences,
+    ...(client !== undefined && { client }),
+    ...(grant !== undefined && { grant }),
+  };
+  // All calls of the token share it.
+  return { id, kind: "user", roles, expiresAt, claims: Object.freeze(claims) };
 }
 
 function isSame<T>(one: ReadonlySet<T>, other: ReadonlySet<T>): boolean {

@@ -31,6 +31,8 @@ export interface CheckedToken {
   readonly until: number;
   /** Whether it was not withdrawn since; default: nobody could tell. */
   readonly isLive?: () => boolean;
+  /** Whether what it was decided by is as it was; default: that does not change. */
+  readonly isCurrent?: () => boolean;
 }
 
 /** Finds out whether a token is an issuer's. */

@@ -97,6 +97,11 @@ export class TokenIssuers {
     return this.#opaque.find(([prefix]) => token.startsWith(prefix))?.[1];
   }
 
+  /** Whether an issuer is the one of a URL: another may be it by now. */
+  isCurrent(issuer: TokenIssuer, url: string): boolean {
+    return this.get(url) === issuer;
+  }
+
   /** An issuer by the `iss` of its tokens. */
   get(url: string): TokenIssuer | undefined {
     return this.#signed.get(url) ?? this.#local.slice(-1).find((own) => own.url === url);

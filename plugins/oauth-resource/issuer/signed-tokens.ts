@@ -25,8 +25,11 @@ export class SignedTokens implements IssuerCheck {
   }
 
   async check(token: string): Promise<CheckedToken> {
+    // From before the check: keys that change meanwhile may not be those that it was checked with.
+    const isCurrent = this.#keys.mark();
     const claims = readClaims(await this.#verify(token));
-    return { claims, until: believedUntil(Math.min(claims.expiresAt, this.#keys.usableUntil)) };
+    const until = believedUntil(Math.min(claims.expiresAt, this.#keys.usableUntil));
+    return { claims, until, isCurrent };
   }
 
   warm(): Promise<void> {

@@ -174,7 +174,9 @@ describe("a key set", () => {
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     const fail = (): void => void (status = 503);
-    return { url: `http://127.0.0.1:${port}/jwks`, asked: () => asked, fail };
+    /** Leaves a key of this name in place of the first. */
+    const withdraw = (kid: string): void => void (keys[0] = { ...keys[0]!, kid });
+    return { url: `http://127.0.0.1:${port}/jwks`, asked: () => asked, fail, withdraw };
   }
 
   it("is fetched once for many tokens", async () => {
@@ -198,6 +200,20 @@ describe("a key set", () => {
     expect(told).toBe("upstream_error: The token cannot be checked at the moment.");
     const nobody = await refusal(verifier({ jwks: "http://127.0.0.1:1/jwks" }), token);
     expect(nobody).toBe(told);
+  });
+
+  it("ends what a key signed as soon as it is seen to be withdrawn, also for tokens that were checked", async () => {
+    const passTime = startClock();
+    const { url, withdraw } = await serveKeys();
+    const verify = verifier({ jwks: url });
+    const token = await sign({}, pair.privateKey, { alg: "ES256", kid: "one" });
+    for (const _ of [1, 2]) expect(await refusal(verify, token)).toBe("accepted");
+    withdraw("two");
+    expect(await refusal(verify, token)).toBe("accepted");
+    passTime(31_000);
+    const other = await sign({}, pair.privateKey, { alg: "ES256", kid: "two" });
+    for (const _ of [1, 2]) expect(await refusal(verify, other)).toBe("accepted");
+    for (const _ of [1, 2]) expect(await refusal(verify, token)).toBe(INVALID);
   });
 
   it("is used for ten minutes while it is away, also for tokens that were checked", async () => {
