@@ -117,7 +117,7 @@ export { PERSON_ROLES, type PersonRole } from "./kit/roles.ts";
 export { readRef } from "./kit/principal.ts";
 export { JWT } from "./config/defaults.ts";
 export { type RsaAlgorithm, rsaAlgorithmSchema } from "./config/rsa-algorithm.ts";
-export { readBasic, readBearer, readUnprovenClaims } from "./http/authorization.ts";
+export { bearerOf, readBasic, readUnprovenClaims } from "./http/authorization.ts";
 export { createSecret, hasChecksum, randomText } from "./kit/secret.ts";
 export { passingSealer } from "./config/sealer.ts";
 export { ProviderHttp, type ProviderFetch, type ProviderRequest } from "./kit/provider-http.ts";

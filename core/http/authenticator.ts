@@ -2,7 +2,7 @@ import { type Authenticator, type Credentials, EVERYBODY } from "../plugin/authe
 import { AUTH_PLUGIN, hasCredentials, JWT, KEYS } from "../config/defaults.ts";
 import type { GatewayConfig } from "../config/schema.ts";
 import { GatewayError } from "../kit/errors.ts";
-import { readBearer } from "./authorization.ts";
+import { bearerOf } from "./authorization.ts";
 import { AuthenticatorChain } from "./chain.ts";
 import type { Guesses } from "./guesses.ts";
 import type { Principal } from "../kit/types.ts";
@@ -45,8 +45,8 @@ export function createChain(
 }
 
 /** What is said to credentials that nobody claims: by the form of what was sent and nothing else. */
-function refusalOf({ headers: { authorization } }: Credentials): string {
-  return typeof authorization === "string" && readBearer(authorization)
+function refusalOf(credentials: Credentials): string {
+  return bearerOf(credentials)
     ? "The API key or token is wrong."
     : "The Authorization header holds no bearer token.";
 }

@@ -1,15 +1,28 @@
+import type { Credentials } from "../plugin/authentication.ts";
+import { digestOf } from "../kit/digest.ts";
 import { isObject } from "../kit/json.ts";
 import type { Json } from "../kit/types.ts";
 
 /**
  * What an `Authorization` header carries.
  *
- * @example const { token, basic }: Bearer = readBearer("Bearer abc")!;
+ * @example const { token, basic, digest }: Bearer = bearerOf(credentials)!;
  */
-export interface Bearer {
+export class Bearer {
   readonly token: string;
   /** Whether it came as the password of Basic (RFC 7617). */
   readonly basic: boolean;
+  #digest: string | undefined;
+
+  constructor(token: string, basic: boolean) {
+    this.token = token;
+    this.basic = basic;
+  }
+
+  /** The SHA-256 of the token, which it is looked up by: worked out once, whoever asks. */
+  get digest(): string {
+    return (this.#digest ??= digestOf(this.token));
+  }
 }
 
 const BEARER = /^Bearer +(\S+) *$/i;
@@ -43,14 +56,33 @@ export function readBasic(authorization: string): NamedPassword | undefined {
 /**
  * The token of an `Authorization` header: `Bearer`, or `Basic` with the key as password and any user, as mcpo takes it.
  * `undefined` for everything else.
- *
- * @example const token = readBearer(String(headers["authorization"]))?.token;
  */
 export function readBearer(authorization: string): Bearer | undefined {
-  const [, token] = BEARER.exec(authorization) ?? [];
-  if (token !== undefined) return { token, basic: false };
+  const token = BEARER.exec(authorization)?.[1];
+  if (token !== undefined) return new Bearer(token, false);
   const pair = readBasic(authorization);
-  return pair && { token: pair.password, basic: true };
+  return pair && new Bearer(pair.password, true);
+}
+
+/** What was read last. All who are asked about a request are given the same headers, one after the other. */
+let last:
+  | { headers: Credentials["headers"]; authorization: string; bearer: Bearer | undefined }
+  | undefined;
+
+/**
+ * What a request brings as its token, read once for all who look at it: `Bearer`, or `Basic` with the key as password and any user.
+ * `undefined` for everything else.
+ *
+ * @example const token = bearerOf(credentials)?.token;
+ */
+export function bearerOf({ headers }: Pick<Credentials, "headers">): Bearer | undefined {
+  const { authorization } = headers;
+  if (typeof authorization !== "string") return undefined;
+  // The headers first: tokens of two requests are never compared.
+  if (last?.headers === headers && last.authorization === authorization) return last.bearer;
+  const bearer = readBearer(authorization);
+  last = { headers, authorization, bearer };
+  return bearer;
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Json } from "../kit/types.ts";
 import { GatewayError } from "../kit/errors.ts";
 import { Buckets } from "../kit/buckets.ts";
 import { Recent } from "../kit/recent.ts";
-import { readBearer, readUnprovenClaims } from "./authorization.ts";
+import { bearerOf, readBearer, readUnprovenClaims } from "./authorization.ts";
 import { digestOf } from "../kit/digest.ts";
 
 /** A try whose outcome is not known yet; one of the three ends it. */
@@ -66,7 +66,7 @@ export class Guesses {
   begin(credentials: Credentials, maxFailures: number, isSigned = isNotSigned): PendingCheck {
     if (maxFailures === 0) return NONE;
     const text = textOf(credentials);
-    const digest = text === undefined ? undefined : digestOf(text);
+    const digest = text === undefined ? undefined : digestOfSent(credentials, text);
     if (digest !== undefined && this.#wasRight(digest)) return NONE;
     const address = placeOf(credentials.remoteAddress);
     return this.#count({ address, text, digest, maxFailures, isSigned });
@@ -175,6 +175,12 @@ function refusal(wait: number): GatewayError {
 /** What a browser or a client proves itself with; authenticators that read anything else are counted by address. */
 function textOf({ headers: { authorization, cookie } }: Credentials): string | undefined {
   return String(authorization ?? cookie ?? "") || undefined;
+}
+
+/** A bearer is looked up by the digest of its token anyway; of a name with its password, and of a cookie, all counts. */
+function digestOfSent(credentials: Credentials, text: string): string {
+  const bearer = bearerOf(credentials);
+  return bearer?.basic === false ? bearer.digest : digestOf(text);
 }
 
 /**

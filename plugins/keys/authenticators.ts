@@ -3,10 +3,10 @@ import { type Credentials, digestOf } from "propylon/kit";
 import {
   type AuthenticatorDefinition,
   type Bearer,
+  bearerOf,
   EVERYBODY,
   KEYS,
   JWT,
-  readBearer,
 } from "propylon/internal";
 import { createJwtVerifier, UnclaimedToken, type JwtVerifier } from "./jwt.ts";
 import { isMistyped } from "./key.ts";
@@ -40,10 +40,10 @@ function keysAuthenticator(options: Pick<KeysOptions, "apiKey" | "keys">): Authe
   return {
     name: KEYS,
     authenticate(credentials) {
-      const token = bearerOf(credentials)?.token;
-      if (token === undefined) return undefined;
-      const holder = holderOf(token);
-      if (!holder && isMistyped(token))
+      const bearer = bearerOf(credentials);
+      if (bearer === undefined) return undefined;
+      const holder = holderOf(bearer.digest);
+      if (!holder && isMistyped(bearer.token))
         throw new GatewayError("unauthorized", "The API key is incomplete or mistyped.");
       return holder;
     },
@@ -75,8 +75,8 @@ function tokensOf(
     name: JWT,
     authenticate: tokenCheck(verify),
     isSigned: (credentials) => {
-      const token = jwtOf(credentials);
-      return token !== undefined && verify.mayBeOurs(token);
+      const sent = jwtOf(credentials);
+      return sent !== undefined && verify.mayBeOurs(sent.token);
     },
     refusal: (credentials) =>
       jwtOf(credentials) === undefined ? undefined : "The token is not valid.",
@@ -91,10 +91,10 @@ function tokenCheck(verify: JwtVerifier): AuthenticatorDefinition["authenticate"
     throw error;
   };
   return (credentials) => {
-    const token = jwtOf(credentials);
-    if (token === undefined) return undefined;
+    const sent = jwtOf(credentials);
+    if (sent === undefined) return undefined;
     try {
-      const known = verify(token);
+      const known = verify(sent.token, sent.digest);
       return known instanceof Promise ? known.catch(passOn) : known;
     } catch (error) {
       return passOn(error);
@@ -102,13 +102,9 @@ function tokenCheck(verify: JwtVerifier): AuthenticatorDefinition["authenticate"
   };
 }
 
-function bearerOf({ headers: { authorization } }: Credentials): Bearer | undefined {
-  return typeof authorization === "string" ? readBearer(authorization) : undefined;
-}
-
-function jwtOf(credentials: Credentials): string | undefined {
+function jwtOf(credentials: Credentials): Bearer | undefined {
   const bearer = bearerOf(credentials);
-  return bearer && !bearer.basic && isJwt(bearer.token) ? bearer.token : undefined;
+  return bearer && !bearer.basic && isJwt(bearer.token) ? bearer : undefined;
 }
 
 /** Three parts with dots between them (RFC 7515 section 3.1); no key of ours looks like that. */

@@ -19,7 +19,7 @@ type JwtConfig = NonNullable<KeysOptions["jwt"]>;
 
 /** Who a token is about. At once for one that was seen before. */
 export interface JwtVerifier {
-  (token: string): Principal | Promise<Principal>;
+  (token: string, digest?: string): Principal | Promise<Principal>;
   /** Whether a token may be of the issuer, by what it says itself. */
   mayBeOurs(token: string): boolean;
 }
@@ -77,8 +77,7 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
   };
   const mayBeOurs = (token: string): boolean =>
     issuer === undefined || readUnprovenClaims(token)?.["iss"] === issuer;
-  const find = (token: string): Principal | Promise<Principal> => {
-    const digest = digestOf(token);
+  const find = (token: string, digest = digestOf(token)): Principal | Promise<Principal> => {
     const known = memory.find(digest);
     if (known instanceof GatewayError) throw known;
     if (known) return known;

@@ -11,9 +11,9 @@ interface Holding {
   readonly grant: string;
 }
 
-/** Who holds a key; `undefined` when nobody does. */
+/** Who holds the key of a digest; `undefined` when nobody does. */
 export interface Keyring {
-  (key: string): Principal | undefined;
+  (digest: string): Principal | undefined;
   /** Everybody who holds one. */
   all(): readonly Holding[];
 }
@@ -41,7 +41,7 @@ export function createKeyring({ apiKey, keys }: Pick<KeysOptions, "apiKey" | "ke
     const holder = createPrincipal({ id: MASTER, kind: "key", roles: new Set(ROLES) });
     holdings.set(digest, { holder, grant: digest });
   }
-  const holderOf = (key: string): Principal | undefined => holdings.get(digestOf(key))?.holder;
+  const holderOf = (digest: string): Principal | undefined => holdings.get(digest)?.holder;
   return Object.assign(holderOf, { all: () => [...holdings.values()] });
 }
 

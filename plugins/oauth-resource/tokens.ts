@@ -1,12 +1,6 @@
 import { GatewayError, isGatewayError, type Identity, type Principal } from "propylon";
-import {
-  createPrincipal,
-  type Authenticate,
-  type Credentials,
-  asProven,
-  digestOf,
-} from "propylon/kit";
-import { JWT, type LogFacts, readBearer, readUnprovenClaims } from "propylon/internal";
+import { createPrincipal, type Authenticate, type Credentials, asProven } from "propylon/kit";
+import { bearerOf, JWT, type LogFacts, readUnprovenClaims } from "propylon/internal";
 import { qualifiedId, TokenMemory } from "propylon/plugins/keys";
 import type { AccountsService } from "propylon/plugins/access";
 import type { Challenges } from "./challenge.ts";
@@ -64,12 +58,13 @@ export class AccessTokens {
   }
 
   /** Joins the authenticators. At once for a token that was seen before. */
-  readonly authenticate: Authenticate = ({ headers: { authorization }, path }) => {
-    const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
+  readonly authenticate: Authenticate = (credentials) => {
+    const bearer = bearerOf(credentials);
     if (!bearer || bearer.basic) return undefined;
+    const { path } = credentials;
     const resource = resourceOf(this.#parts.resources(), path);
     if (!resource) return undefined;
-    const digest = digestOf(bearer.token);
+    const { digest } = bearer;
     const known = this.#memory.find(digest);
     if (isKnown(known)) return this.#admit(known, resource, path);
     const issuer = this.#parts.issuers.find(bearer.token);
@@ -81,15 +76,15 @@ export class AccessTokens {
   };
 
   /** Whether a token is one that an issuer signs: nobody finds a right one by trying. */
-  readonly isSigned = ({ headers: { authorization } }: Credentials): boolean => {
-    const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
+  readonly isSigned = (credentials: Credentials): boolean => {
+    const bearer = bearerOf(credentials);
     if (!bearer || bearer.basic) return false;
     return this.#parts.issuers.find(bearer.token)?.check.isSigned === true;
   };
 
   /** Says nothing, and tells the log of a token of an issuer that nobody knows: what the config calls it may be another spelling. */
-  readonly refusal = ({ headers: { authorization } }: Credentials): undefined => {
-    const token = typeof authorization === "string" ? readBearer(authorization)?.token : undefined;
+  readonly refusal = (credentials: Credentials): undefined => {
+    const token = bearerOf(credentials)?.token;
     const got = token === undefined ? undefined : readUnprovenClaims(token)?.["iss"];
     if (typeof got !== "string" || this.#parts.issuers.get(got)) return;
     const expected = this.#parts.issuers.all.map(({ url }) => url);

@@ -15,7 +15,7 @@ import {
   type Fernet,
 } from "propylon/kit";
 import type { OpenDatabase, Store } from "propylon/store";
-import { type PluginWarning, readBearer } from "propylon/internal";
+import { type Bearer, bearerOf, type PluginWarning } from "propylon/internal";
 import { randomUUID } from "node:crypto";
 import { appendAudit } from "../audit/audit.ts";
 import { AuditFeed } from "../audit/audit-feed.ts";
@@ -105,12 +105,10 @@ export class Issuer {
    * @returns `undefined` for what may be somebody else's
    * @throws {GatewayError} `unauthorized`; `unavailable` while nobody knows who may see what
    */
-  authenticate({
-    headers: { authorization },
-  }: Credentials): Identity | undefined | Promise<Identity | undefined> {
-    const token = bearerOf(authorization);
-    if (token === undefined) return undefined;
-    return this.#judge((resolver) => resolver.resolve(token));
+  authenticate(credentials: Credentials): Identity | undefined | Promise<Identity | undefined> {
+    const bearer = ownBearerOf(credentials);
+    if (bearer === undefined) return undefined;
+    return this.#judge((resolver) => resolver.resolve(bearer.token, bearer.digest));
   }
 
   /**
@@ -129,8 +127,8 @@ export class Issuer {
   }
 
   /** What is said to a bearer that nobody knows. */
-  refusal({ headers: { authorization } }: Credentials): string | undefined {
-    if (bearerOf(authorization) === undefined) return undefined;
+  refusal(credentials: Credentials): string | undefined {
+    if (ownBearerOf(credentials) === undefined) return undefined;
     this.#failed("unknown_token");
     return refusalMessage("unknown_token");
   }
@@ -249,9 +247,9 @@ function rulesOf({ issuer, audience, enforceAudience, perTurn }: TeamAuthOptions
 }
 
 /** A token as `Bearer`: passwords come as Basic, and have a check of their own. */
-function bearerOf(authorization: string | string[] | undefined): string | undefined {
-  const bearer = typeof authorization === "string" ? readBearer(authorization) : undefined;
-  return bearer?.basic === false ? bearer.token : undefined;
+function ownBearerOf(credentials: Credentials): Bearer | undefined {
+  const bearer = bearerOf(credentials);
+  return bearer?.basic === false ? bearer : undefined;
 }
 
 function opened<T>(part: T | undefined): T {

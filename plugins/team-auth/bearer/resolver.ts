@@ -63,12 +63,16 @@ export class Resolver {
   }
 
   /**
+   * @param hash its digest, where that is known
    * @returns `undefined` for a bearer that may be somebody else's
    * @throws {RefusedBearer} for one that is ours and wrong
    * @throws {GatewayError} `unavailable` while nobody knows who may see what
    */
-  resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
-    return this.#whenCurrent(() => this.#resolve(token));
+  resolve(
+    token: string,
+    hash = digestOf(token),
+  ): Identity | undefined | Promise<Identity | undefined> {
+    return this.#whenCurrent(() => this.#resolve(token, hash));
   }
 
   /**
@@ -137,8 +141,7 @@ export class Resolver {
     return { ...identity, claims: { ...claims, ...own } };
   }
 
-  #resolve(token: string): Identity | undefined | Promise<Identity | undefined> {
-    const hash = digestOf(token);
+  #resolve(token: string, hash: string): Identity | undefined | Promise<Identity | undefined> {
     const verified = this.#verified.get(hash);
     if (verified && this.#isSigned(verified)) return this.#admitTeam(verified);
     const scope = this.#parts.replica.snapshot.tokenByHash(hash);

@@ -4,12 +4,20 @@ import { digestOf } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import { createKeyring } from "../../../plugins/keys/keyring.ts";
 import { createKey, isMistyped } from "../../../plugins/keys/key.ts";
-import { readBasic, readBearer, readUnprovenClaims } from "../../../core/http/authorization.ts";
+import {
+  bearerOf,
+  readBasic,
+  readBearer,
+  readUnprovenClaims,
+} from "../../../core/http/authorization.ts";
 import { configSchema, type Role } from "../../../core/index.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
-const keyring = (auth: object) => createKeyring(configSchema.parse({ auth }).auth);
+const keyring = (auth: object) => {
+  const holderOf = createKeyring(configSchema.parse({ auth }).auth);
+  return (key: string) => holderOf(digestOf(key));
+};
 
 describe("a key", () => {
   it("says for people and scanners what it is, and never comes twice", () => {
@@ -86,6 +94,20 @@ it("an Authorization header carries a token as Bearer, or as the password of Bas
   expect(readBearer(basic(":a:b"))).toEqual({ token: "a:b", basic: true });
   for (const wrong of ["", "abc", "Bearer", "Bearer ", "Bearer a b", "Token abc", basic("abc")])
     expect(readBearer(wrong), `"${wrong}"`).toBeUndefined();
+});
+
+it("what a request brings is read once, and never for another one", () => {
+  const headers = { authorization: "Bearer abc" };
+  const first = bearerOf({ headers });
+  expect(first).toMatchObject({ token: "abc", basic: false, digest: digestOf("abc") });
+  expect(bearerOf({ headers })).toBe(first);
+  expect(bearerOf({ headers: { ...headers } })).not.toBe(first);
+  expect(bearerOf({ headers: { authorization: "Bearer xyz" } })?.digest).toBe(digestOf("xyz"));
+  expect(bearerOf({ headers: {} })).toBeUndefined();
+  headers.authorization = "Bearer def";
+  expect(bearerOf({ headers })?.token).toBe("def");
+  headers.authorization = "Token def";
+  for (const _ of [1, 2]) expect(bearerOf({ headers })).toBeUndefined();
 });
 
 describe("the unproven claims of a token", () => {
