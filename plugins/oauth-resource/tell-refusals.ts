@@ -1,7 +1,7 @@
 import type { PluginContext } from "propylon";
 import { BoundedLog } from "propylon/internal";
 import type { AccessTokenFault } from "./refusal.ts";
-import type { OnTokenRefusal } from "./tokens.ts";
+import type { OnTokenRefusal } from "./bearers.ts";
 
 /** Counts refused tokens, and tells the log why, as often as it can bear. */
 export function tellRefusals(
