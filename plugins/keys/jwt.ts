@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 import { GatewayError, type Principal, type Role } from "propylon";
-import { createPrincipal, asProven, digestOf, ROLES } from "propylon/kit";
+import { createPrincipal, asProven, digestOf, Recent, ROLES } from "propylon/kit";
 import { JWT, ProviderHttp, readUnprovenClaims } from "propylon/internal";
 import { KeySet } from "./key-set.ts";
 import type { KeysOptions } from "./options.ts";
@@ -17,15 +17,17 @@ import {
 
 type JwtConfig = NonNullable<KeysOptions["jwt"]>;
 
-/** Who a token is about. At once for one that was seen before. */
+/** Who a token is about; `undefined` for one of another issuer. At once for one that was seen before. */
 export interface JwtVerifier {
-  (token: string, digest?: string): Principal | Promise<Principal>;
+  (token: string, digest?: string): Principal | undefined | Promise<Principal>;
   /** Whether a token may be of the issuer, by what it says itself. */
   mayBeOurs(token: string): boolean;
 }
 
 const SYMMETRIC = ["HS256"];
 const JWKS_TIMEOUT_MS = 5_000;
+/** Tokens that are remembered to be of another issuer; of others it is read again. */
+const MAX_FOREIGN = 10_000;
 
 /** How tokens are checked. */
 interface Check {
@@ -77,18 +79,24 @@ export function createJwtVerifier(config: JwtConfig, isQualified = false): JwtVe
   };
   const mayBeOurs = (token: string): boolean =>
     issuer === undefined || readUnprovenClaims(token)?.["iss"] === issuer;
-  const find = (token: string, digest = digestOf(token)): Principal | Promise<Principal> => {
+  const foreign = new Recent<true>(MAX_FOREIGN);
+  const find: (...sent: Parameters<JwtVerifier>) => ReturnType<JwtVerifier> = (
+    token,
+    digest = digestOf(token),
+  ) => {
     const known = memory.find(digest);
     if (known instanceof GatewayError) throw known;
     if (known) return known;
+    if (foreign.get(digest)) return undefined;
     // Without a look at the key set: another issuer's tokens must not depend on ours being there.
-    if (!mayBeOurs(token)) throw new UnclaimedToken();
-    return verify(token, digest);
+    if (mayBeOurs(token)) return verify(token, digest);
+    foreign.set(digest, true);
+    return undefined;
   };
   return Object.assign(find, { mayBeOurs });
 }
 
-/** A token that is not of this issuer, or not signed with this key: somebody else may know it. */
+/** A token that is not signed with this key: somebody else may know it. */
 export class UnclaimedToken extends GatewayError {
   constructor(cause?: unknown) {
     super("unauthorized", "The token is not valid.", { cause });

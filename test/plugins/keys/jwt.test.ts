@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isOfKind } from "../../../plugins/keys/index.ts";
-import { createJwtVerifier } from "../../../plugins/keys/jwt.ts";
+import { createJwtVerifier, UnclaimedToken } from "../../../plugins/keys/jwt.ts";
 import { configSchema } from "../../../core/index.ts";
 import { startClock } from "../../fixtures/clock.ts";
 
@@ -13,8 +13,15 @@ const SECRET = "a secret of at least 32 characters";
 const secret = new TextEncoder().encode(SECRET);
 const now = (): number => Math.floor(Date.now() / 1_000);
 
-const verifier = (jwt: object) =>
-  createJwtVerifier(configSchema.parse({ auth: { jwt } }).auth.jwt!);
+/** One of another issuer is told as one of another key: nobody here knows it. */
+const verifier = (jwt: object) => {
+  const verify = createJwtVerifier(configSchema.parse({ auth: { jwt } }).auth.jwt!);
+  return (token: string) => {
+    const known = verify(token);
+    if (known) return known;
+    throw new UnclaimedToken();
+  };
+};
 
 /** A token; `claims` override the usual ones, `undefined` leaves one out. */
 function sign(
