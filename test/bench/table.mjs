@@ -60,6 +60,10 @@ export const GOALS = {
     "CPU per relayed call with an opaque token / with a key of the config",
   ],
   auth_cpu_team: ["<=", 1.15, "the same with the token of a team"],
+  auth_us_opaque: ["<=", 10, "µs of CPU per relayed call more than with a key of the config"],
+  auth_us_team: ["<=", 10, "the same with the token of a team"],
+  auth_us_jwt: ["<=", 10, "the same with a signed token, by auth.jwt"],
+  auth_us_oauth: ["<=", 10, "the same with a signed token, by oauth-resource"],
   auth_cpu_account: [
     "<=",
     1.1,

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { startTokenIssuer } from "../tokens.mjs";
 
 const ADMIN = { actor: "bench" };
 const SECRET_KEY = "a key of the benchmark, long enough";
@@ -18,6 +19,7 @@ export async function auth(bench) {
     const store = `sqlite:${join(folder, "gateway.db")}`;
     const bearers = await seed(store, false);
     await calls(bench, store, bearers);
+    await signed(bench);
     await logins(bench, `sqlite:${join(folder, "logins.db")}`);
     await size(bench, store);
   } finally {
@@ -43,9 +45,53 @@ async function calls(bench, store, bearers) {
     });
   const cells = { key: drive(key), opaque: drive(bearers.opaque), team: drive(bearers.jwt) };
   const samples = await bench.interleave("relayed call by credential", cells);
-  for (const name of ["opaque", "team"])
+  for (const name of ["opaque", "team"]) {
     bench.ratio(`auth_cpu_${name}`, samples[name], samples.key, "cpu");
+    more(bench, name, samples);
+  }
   await bench.release([upstream, gateway]);
+}
+
+/** Microseconds that a call of a holder costs more than one with a key of the config. */
+function more(bench, name, samples) {
+  bench.figure(
+    `auth_us_${name}`,
+    samples[name].map(({ cpu }, round) => cpu - samples.key[round].cpu),
+  );
+}
+
+/** The same with signed tokens of an issuer, which were seen before: by auth.jwt, and by oauth-resource. */
+async function signed(bench) {
+  const issuer = await startTokenIssuer();
+  const upstream = await bench.upstream();
+  const key = "bench-key-of-the-config-0123456789";
+  const aud = "https://gateway.example/mcp";
+  const { jwks } = issuer;
+  const gateway = await bench.gateway({
+    publicUrl: "https://gateway.example",
+    servers: { upstream: { url: `http://127.0.0.1:${upstream.port}/mcp` } },
+    endpoints: { mcp: { path: "/mcp", servers: ["upstream"], naming: "none" } },
+    auth: {
+      keys: { bench: { role: "caller", hash: `sha256:${digest(key)}` } },
+      jwt: { jwks, issuer: "https://own.example", audience: aud },
+    },
+    plugins: { "oauth-resource": { issuers: { idp: { issuer: "https://idp.example", jwks } } } },
+  });
+  const drive = (bearer) => () =>
+    bench.drive(gateway, {
+      dialect: "legacy",
+      call: "echo",
+      connections: 16,
+      authorization: `Bearer ${bearer}`,
+    });
+  const samples = await bench.interleave("relayed call by signed token", {
+    key: drive(key),
+    jwt: drive(await issuer.sign({ iss: "https://own.example", aud, role: "caller" })),
+    oauth: drive(await issuer.sign({ iss: "https://idp.example", aud })),
+  });
+  for (const name of ["jwt", "oauth"]) more(bench, name, samples);
+  await bench.release([upstream, gateway]);
+  issuer.close();
 }
 
 /** A call with the account of its principal at the server, over the same call of a server that wants none. */
