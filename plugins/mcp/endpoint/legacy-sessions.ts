@@ -7,7 +7,7 @@ import type { EndpointContext } from "../view/context.ts";
 import type { EndpointState } from "./endpoint-state.ts";
 import { invalid } from "../view/forward.ts";
 import { LEGACY_CLIENT_VERSIONS, toFault } from "../message/protocol.ts";
-import { type Reply, resultPieces, sendFault } from "../message/reply.ts";
+import { type Reply, resultPieces, sendEmpty, sendFault } from "../message/reply.ts";
 import { MAX_CAPABILITIES, type Session, sessionKey } from "../session/session.ts";
 import { SessionLookup } from "../session/session-lookup.ts";
 import { sessionFault } from "./session-methods.ts";
@@ -65,7 +65,7 @@ export class LegacySessions {
     const { sessions, store } = this.#live;
     const finish = (): void => {
       sessions.delete(session);
-      request.res.writeHead(200).end();
+      sendEmpty(request.res, 200);
     };
     if (store === undefined) return finish();
     store

@@ -18,7 +18,14 @@ import { isListMethod, type ListMethod } from "../view/list.ts";
 import { LegacySessions, type SessionRequest } from "./legacy-sessions.ts";
 import { LOST_CALL, NOT_RESUMABLE, sendOver } from "../message/lost-streams.ts";
 import { type Fault, RPC } from "../message/protocol.ts";
-import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "../message/reply.ts";
+import {
+  type Accepts,
+  type Reply,
+  HttpReply,
+  resultPieces,
+  sendEmpty,
+  sendFault,
+} from "../message/reply.ts";
 import { isOfSession, isTold, toldId } from "../message/event-id.ts";
 import { SessionMethods } from "./session-methods.ts";
 import { SessionStreams } from "./session-streams.ts";
@@ -72,9 +79,9 @@ export class LegacyFace {
   /** Answers a message without an answer of its own, once it is where it belongs. */
   #accept(request: SessionRequest, work: Promise<unknown> | undefined): void {
     const { res } = request;
-    if (work === undefined) return void res.writeHead(202).end();
+    if (work === undefined) return sendEmpty(res, 202);
     work
-      .then(() => res.writeHead(202).end())
+      .then(() => sendEmpty(res, 202))
       .catch((error: unknown) => this.#sessions.refuse(request, error));
   }
 

@@ -29,7 +29,14 @@ import { type ListMethod, isListMethod } from "../view/list.ts";
 import type { Listeners } from "./listen.ts";
 import { ModernCall } from "../call/modern-call.ts";
 import { type Fault, META_SERVER_INFO, MODERN_VERSIONS, RPC } from "../message/protocol.ts";
-import { type Accepts, type Reply, HttpReply, resultPieces, sendFault } from "../message/reply.ts";
+import {
+  type Accepts,
+  type Reply,
+  HttpReply,
+  resultPieces,
+  sendEmpty,
+  sendFault,
+} from "../message/reply.ts";
 import { NEEDS_TASKS, TaskMethods } from "../call/task-methods.ts";
 import type { View } from "../view/view.ts";
 
@@ -62,7 +69,7 @@ export class ModernFace {
   ): void {
     if (message.kind !== "request") {
       // Nothing a stateless client can notify of concerns us: it cancels by closing the stream.
-      res.writeHead(202).end();
+      sendEmpty(res, 202);
       return;
     }
     const fault = checkStandardHeaders(message, req.headers);

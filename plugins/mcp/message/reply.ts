@@ -146,7 +146,7 @@ export class HttpReply implements Reply, KeptAlive {
     this.#journal?.drop();
     if (!this.#finish()) return;
     if (this.#stream !== undefined) this.#stream.end();
-    else this.#res.writeHead(202).end();
+    else sendEmpty(this.#res, 202);
   }
 
   /** A long silent call becomes a stream, so that the connection shows life. */
@@ -219,6 +219,13 @@ export function sendJson(
   res.writeHead(status, head as string[]);
   endWith(res, pieces, length);
 }
+
+/** Answers without a body. With its length said Node sends the head and nothing else; without, an empty body in chunks behind it. */
+export function sendEmpty(res: ServerResponse, status: number): void {
+  res.writeHead(status, NO_BODY).end();
+}
+
+const NO_BODY = ["Content-Length", "0"];
 
 /** Refuses a request before it became a call. */
 export function sendFault(

@@ -1,5 +1,5 @@
 import type { Resumable } from "../message/journal.ts";
-import { createHash, randomUUID } from "node:crypto";
+import { hash, randomUUID } from "node:crypto";
 import type { Json, Principal } from "propylon";
 import { FairQuota, setTicker } from "propylon/kit";
 import { LISTS, type RpcId } from "propylon/internal";
@@ -147,7 +147,7 @@ export class Session {
 
 /** What a session of this id is called where its id is not to be seen. */
 export function sessionKey(id: string): string {
-  return createHash("sha256").update(id).digest("base64url");
+  return hash("sha256", id, "base64url");
 }
 
 /** Bounds and the end of sessions. */
