@@ -5,9 +5,10 @@ import type { RpcId } from "propylon/internal";
 import { type Request, headerValue } from "../message/client-message.ts";
 import type { EndpointContext } from "../view/context.ts";
 import type { EndpointState } from "./endpoint-state.ts";
+import { Greetings } from "./greetings.ts";
 import { invalid } from "../view/forward.ts";
 import { LEGACY_CLIENT_VERSIONS, toFault } from "../message/protocol.ts";
-import { type Reply, resultPieces, sendEmpty, sendFault } from "../message/reply.ts";
+import { type Reply, sendEmpty, sendFault } from "../message/reply.ts";
 import { MAX_CAPABILITIES, type Session, sessionKey } from "../session/session.ts";
 import { SessionLookup } from "../session/session-lookup.ts";
 import { sessionFault } from "./session-methods.ts";
@@ -24,15 +25,25 @@ export interface SessionRequest {
   readonly id: RpcId | null;
 }
 
+/** A session that a client wants opened. */
+interface Opening {
+  readonly request: Request;
+  readonly res: ServerResponse;
+  readonly principal: Principal;
+  readonly reply: Reply;
+}
+
 /** Opens, finds and ends the sessions of clients. */
 export class LegacySessions {
   readonly #context: EndpointContext;
   readonly #live: EndpointState;
+  readonly #greetings: Greetings;
   readonly #lookup = new SessionLookup((id, principal) => this.#reopen(id, principal));
 
   constructor(context: EndpointContext, live: EndpointState) {
     this.#context = context;
     this.#live = live;
+    this.#greetings = new Greetings(context.host);
   }
 
   /** Does work within the session that a request names, at once where it is open; refuses the request when there is none. */
@@ -46,17 +57,19 @@ export class LegacySessions {
   }
 
   /** Opens a session; where sessions are kept it is in the store before its client knows of it. */
-  async initialize(
-    request: Request,
-    res: ServerResponse,
-    principal: Principal,
-    reply: Reply,
-  ): Promise<void> {
-    try {
-      await this.#initialize(request, res, principal, reply);
-    } catch (thrown) {
+  initialize(request: Request, res: ServerResponse, principal: Principal, reply: Reply): void {
+    const opening = { request, res, principal, reply };
+    const fail = (thrown: unknown): void => {
       const error = toGatewayError(thrown);
       reply.end(faultPieces(toFault(error), request.id), error.status, error.headers);
+    };
+    // At once where nothing has to be waited for: a promise costs more than the session.
+    try {
+      if (this.#context.settling || this.#live.store)
+        this.#initializeLate(opening).catch((error: unknown) => fail(error));
+      else this.#initialize(opening);
+    } catch (thrown) {
+      fail(thrown);
     }
   }
 
@@ -132,39 +145,40 @@ export class LegacySessions {
     this.#live.setWishes(session, record);
   }
 
-  async #initialize(
-    { id, params = {} }: Request,
-    res: ServerResponse,
-    principal: Principal,
-    reply: Reply,
-  ): Promise<void> {
-    const { capabilities = {}, protocolVersion } = params;
-    if (!isObject(capabilities) || typeof protocolVersion !== "string") {
-      return reply.end(
-        faultPieces(invalid("initialize needs protocolVersion and capabilities."), id),
-      );
-    }
+  #initialize(opening: Opening): void {
+    const session = this.#create(opening);
+    if (session) this.#greet(session, opening);
+  }
+
+  async #initializeLate(opening: Opening): Promise<void> {
+    const { request, res, principal, reply } = opening;
+    if (!readGreeting(opening)) return;
     // What the servers can do is only known once they have answered.
     await this.#context.settling;
-    if (res.destroyed) return;
-    const version = LEGACY_CLIENT_VERSIONS.includes(protocolVersion)
-      ? protocolVersion
-      : LEGACY_CLIENT_VERSIONS[0]!;
-    const session = this.#live.sessions.create(principal.ref, version, capabilities);
-    if (session === undefined)
-      return reply.end(
-        faultPieces(
-          invalid(`Declare capabilities of at most ${MAX_CAPABILITIES} characters of JSON.`),
-          id,
-        ),
-      );
+    const session = res.destroyed ? undefined : this.#create(opening);
+    if (session === undefined) return;
     if (this.#live.store) await this.#keep(session, principal);
     const fault = this.#context.faultAfterWait(principal);
-    if (fault) return reply.end(faultPieces(fault, id), fault.status);
+    if (fault) reply.end(faultPieces(fault, request.id), fault.status);
+    else this.#greet(session, opening);
+  }
+
+  /** A session that is yet to be opened; `undefined` for what cannot be one, which is told. */
+  #create(opening: Opening): Session | undefined {
+    const { request, principal, reply } = opening;
+    const greeting = readGreeting(opening);
+    if (greeting === undefined) return undefined;
+    const { version, capabilities } = greeting;
+    const session = this.#live.sessions.create(principal.ref, version, capabilities);
+    const most = `Declare capabilities of at most ${MAX_CAPABILITIES} characters of JSON.`;
+    if (session === undefined) reply.end(faultPieces(invalid(most), request.id));
+    return session;
+  }
+
+  #greet(session: Session, { request, principal, reply }: Opening): void {
     const view = this.#open(session, principal);
-    reply.end(resultPieces(this.#initializeResult(version, view), id), 200, {
-      "Mcp-Session-Id": session.id,
-    });
+    const pieces = this.#greetings.encode(view, session.version, request.id);
+    reply.end(pieces, 200, { "Mcp-Session-Id": session.id });
   }
 
   async #keep(session: Session, principal: Principal): Promise<void> {
@@ -184,16 +198,6 @@ export class LegacySessions {
     return view;
   }
 
-  #initializeResult(protocolVersion: string, { capabilities, instructions }: View): Json {
-    const { serverInfo } = this.#context.host;
-    return {
-      protocolVersion,
-      capabilities,
-      serverInfo,
-      ...(instructions !== undefined && { instructions }),
-    };
-  }
-
   /** Answers a request that failed before it became a call. */
   refuse({ res, id }: SessionRequest, thrown: unknown): void {
     const error = toGatewayError(thrown);
@@ -201,4 +205,20 @@ export class LegacySessions {
       this.#context.host.log.error({ err: error.cause ?? error }, "request failed");
     sendFault(res, toFault(error), id, error.headers);
   }
+}
+
+/** What a client says of itself; `undefined` for what is no greeting, which is told. */
+function readGreeting({
+  request: { id, params = {} },
+  reply,
+}: Opening): { readonly version: string; readonly capabilities: Json } | undefined {
+  const { capabilities = {}, protocolVersion } = params;
+  if (isObject(capabilities) && typeof protocolVersion === "string")
+    return { version: versionFor(protocolVersion), capabilities };
+  const words = "initialize needs protocolVersion and capabilities.";
+  return void reply.end(faultPieces(invalid(words), id));
+}
+
+function versionFor(asked: string): string {
+  return LEGACY_CLIENT_VERSIONS.includes(asked) ? asked : LEGACY_CLIENT_VERSIONS[0]!;
 }

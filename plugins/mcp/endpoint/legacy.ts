@@ -60,7 +60,7 @@ export class LegacyFace {
   ): void {
     if (message.kind === "request" && message.method === "initialize") {
       const reply = new HttpReply(res, accepts, this.#context.streams);
-      void this.#sessions.initialize(message, res, principal, reply);
+      this.#sessions.initialize(message, res, principal, reply);
       return;
     }
     const id = message.kind === "request" ? message.id : null;

@@ -220,9 +220,9 @@ export function sendJson(
   endWith(res, pieces, length);
 }
 
-/** Answers without a body. With its length said Node sends the head and nothing else; without, an empty body in chunks behind it. */
+/** Answers without a body. Its length is said, or Node would send an empty one in chunks; as a text it goes out with the head. */
 export function sendEmpty(res: ServerResponse, status: number): void {
-  res.writeHead(status, NO_BODY).end();
+  res.writeHead(status, NO_BODY).end("", "latin1");
 }
 
 const NO_BODY = ["Content-Length", "0"];
