@@ -19,7 +19,7 @@ export class Bearer {
     this.basic = basic;
   }
 
-  /** The SHA-256 of the token, which it is looked up by: worked out once, whoever asks. */
+  /** The SHA-256 of the token, which it is looked up by; worked out when it is first asked for. */
   get digest(): string {
     return (this.#digest ??= digestOf(this.token));
   }

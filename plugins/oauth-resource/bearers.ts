@@ -37,6 +37,8 @@ export interface KnownToken {
 interface Admission {
   /** Of the config in force then; each has resources of its own. */
   readonly resource: Resource;
+  /** The name in it. */
+  readonly named: string;
   readonly identity: Identity;
 }
 
@@ -80,16 +82,16 @@ export class Bearers {
     this.#checkName(issuer, claims.subject);
     const roles = this.#parts.scopes.rolesOf(claims.scopes, claims.roles);
     if (roles.size === 0) throw this.#lacksScope(claims.scopes, path);
-    const id = this.#idOf(issuer, claims.subject);
-    const identity = identityOf(id, roles, known);
-    known.admitted = { resource, identity };
+    const named = this.#idOf(issuer, claims.subject);
+    const identity = identityOf(named, roles, known);
+    known.admitted = { resource, named, identity };
     return identity;
   }
 
   /** Whether other issuers, or plugins, name people since then: that changes with the config, and while a reload is prepared. */
-  #isRenamed({ identity }: Admission, { issuer, claims: { subject } }: KnownToken): boolean {
+  #isRenamed({ named }: Admission, { issuer, claims: { subject } }: KnownToken): boolean {
     this.#checkName(issuer, subject);
-    return identity.id !== this.#idOf(issuer, subject);
+    return named !== this.#idOf(issuer, subject);
   }
 
   #checkAudience({ issuer, claims: { audiences, client } }: KnownToken, resource: Resource): void {

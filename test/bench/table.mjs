@@ -34,10 +34,11 @@ export const GOALS = {
   arguments_10k_cpu: ["<=", 1.7, "CPU per call of 10 KB both ways / of 350 bytes"],
   arguments_10k_vs_raw: [undefined, undefined, "CPU per call of 10 KB both ways / raw proxy"],
   concurrent_1000_cpu: ["<=", 1.5, "CPU per call, 1,000 at once / 16 at once"],
-  concurrent_1000_vs_raw: [undefined, undefined, "CPU per call, 1,000 at once / raw proxy"],
+  concurrent_1000_vs_raw: ["<=", 1.4, "CPU per call, 1,000 at once / raw proxy"],
   servers_100_cpu: ["<=", 1.1, "CPU per call, 100 at once, to 100 servers / to one"],
   session_cpu: ["<=", 0.9, "CPU per session opened and ended / per relayed call"],
-  session_vs_raw: [undefined, undefined, "CPU per session opened and ended / raw server"],
+  // Three requests; the Go proxy answers them for half of what a bare server of Node takes.
+  session_vs_raw: ["<=", 1.2, "CPU per session opened and ended / raw server"],
   production_cpu: [
     "<=",
     1.6,

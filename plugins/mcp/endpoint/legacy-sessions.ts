@@ -207,7 +207,7 @@ export class LegacySessions {
   }
 }
 
-/** What a client says of itself; `undefined` for what is no greeting, which is told. */
+/** What a client says of itself; `undefined` where that cannot be read, which is told. */
 function readGreeting({
   request: { id, params = {} },
   reply,

@@ -97,7 +97,7 @@ export class TokenIssuers {
     return this.#opaque.find(([prefix]) => token.startsWith(prefix))?.[1];
   }
 
-  /** Whether an issuer is the one of a URL: another may be it by now. */
+  /** Whether an issuer is still the one of a URL: a reload may have put another there. */
   isCurrent(issuer: TokenIssuer, url: string): boolean {
     return this.get(url) === issuer;
   }
