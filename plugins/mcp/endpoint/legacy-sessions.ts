@@ -216,7 +216,8 @@ function readGreeting({
   if (isObject(capabilities) && typeof protocolVersion === "string")
     return { version: versionFor(protocolVersion), capabilities };
   const words = "initialize needs protocolVersion and capabilities.";
-  return void reply.end(faultPieces(invalid(words), id));
+  reply.end(faultPieces(invalid(words), id));
+  return undefined;
 }
 
 function versionFor(asked: string): string {
