@@ -64,10 +64,11 @@ export function readBearer(authorization: string): Bearer | undefined {
   return pair && new Bearer(pair.password, true);
 }
 
-/** What was read last. All who are asked about a request are given the same headers, one after the other. */
-let last:
-  | { headers: Credentials["headers"]; authorization: string; bearer: Bearer | undefined }
-  | undefined;
+/** What was read, by the headers of its request: all who are asked about one are given the same, and no token outlives it here. */
+const readings = new WeakMap<
+  Credentials["headers"],
+  { readonly authorization: string; readonly bearer: Bearer | undefined }
+>();
 
 /**
  * What a request brings as its token, read once for all who look at it: `Bearer`, or `Basic` with the key as password and any user.
@@ -79,9 +80,10 @@ export function bearerOf({ headers }: Pick<Credentials, "headers">): Bearer | un
   const { authorization } = headers;
   if (typeof authorization !== "string") return undefined;
   // The headers first: tokens of two requests are never compared.
-  if (last?.headers === headers && last.authorization === authorization) return last.bearer;
+  const known = readings.get(headers);
+  if (known?.authorization === authorization) return known.bearer;
   const bearer = readBearer(authorization);
-  last = { headers, authorization, bearer };
+  readings.set(headers, { authorization, bearer });
   return bearer;
 }
 
