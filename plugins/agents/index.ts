@@ -1,15 +1,11 @@
 import { definePlugin, optional } from "propylon";
-import { Endpoints, Files, Listeners } from "propylon/kit";
+import { Files } from "propylon/kit";
 import { AgentProgress } from "propylon/plugins/progress";
-import { ChangeTimes } from "./team/change-times.ts";
 import { commands } from "./commands.ts";
-import { createMembers } from "./team/members.ts";
-import { packagesOf } from "./models/provider.ts";
-import { Offers } from "./agent/offers.ts";
+import { packagesOf } from "./models/packages.ts";
 import { optionsSchema, type AgentsInput } from "./options.ts";
 import { findReferences } from "./references.ts";
 import { Agents } from "./service.ts";
-import { Team } from "./team/team.ts";
 
 export * from "./service.ts";
 export {
@@ -40,20 +36,10 @@ export default definePlugin({
     references: findReferences(options),
     packages: packagesOf(options.providers),
   }),
+  // Other plugins import the service from here: what hosts agents is loaded where there are any.
   async setup(gateway) {
-    const changes = gateway.keep("changes", () => new ChangeTimes());
-    changes.begin();
-    const offers = new Offers();
+    const { createTeam } = await import("./team/create-team.ts");
     const { config, services } = gateway;
-    const { progress } = services;
-    const members = await createMembers({ gateway, config, progress, offers, changes });
-    for (const { server, place } of members.values()) {
-      gateway.server(server);
-      const { name, endpoint, listener } = place;
-      gateway.add(Endpoints, { ...endpoint, name });
-      if (listener) gateway.add(Listeners, { ...listener, name });
-    }
-    gateway.onStart(() => changes.settle());
-    return new Team(gateway, members, offers);
+    return createTeam({ gateway, config, progress: services.progress });
   },
 });

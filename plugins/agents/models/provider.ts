@@ -20,19 +20,6 @@ export async function loadModelSdk(): Promise<ModelSdk> {
   return sdk;
 }
 
-/** The package that speaks to providers of a type. */
-const PROVIDER_PACKAGES: Readonly<Record<ProviderOptions["type"], string>> = {
-  anthropic: "@ai-sdk/anthropic",
-  openai: "@ai-sdk/openai",
-  "openai-compatible": "@ai-sdk/openai-compatible",
-};
-
-/** The packages that providers need; without providers there are no models. */
-export function packagesOf(providers: Readonly<Record<string, ProviderOptions>>): string[] {
-  const types = new Set(Object.values(providers).map(({ type }) => type));
-  return types.size === 0 ? [] : ["ai", ...[...types].map((type) => PROVIDER_PACKAGES[type])];
-}
-
 /** A model of a provider, through the package of its type. */
 export async function openModel(
   name: string,
