@@ -1,4 +1,3 @@
-import { decodeJwt } from "jose";
 import { GatewayError, toGatewayError, type PluginContext } from "propylon";
 import type { Fernet } from "propylon/kit";
 import type { Instances } from "./agents/instances.ts";
@@ -94,7 +93,7 @@ export class TeamSync {
     const isProvisioned = instance.team_status === "provisioned";
     if (isProvisioned && isCheck) this.#team = await issuer.read(this.#call);
     const isMade = isProvisioned && (this.#team !== undefined || !isCheck);
-    let problem = isMade ? this.#judge(instance) : await this.#provision(instance);
+    let problem = isMade ? await this.#judge(instance) : await this.#provision(instance);
     let isKnown = await this.#assign();
     if (!isKnown && problem === undefined) {
       problem = await this.#provision(instance);
@@ -113,7 +112,7 @@ export class TeamSync {
     const { jwt, active } = await issuer.create(this.#call, instance.name);
     if (jwt === undefined && (active === false || instance.provisioned_at !== null)) {
       this.#team = await issuer.read(this.#call);
-      const problem = active === false ? DELETED : this.#judge(instance);
+      const problem = active === false ? DELETED : await this.#judge(instance);
       if (problem === undefined) await rows.markProvisioned(instance.id, null);
       return problem;
     }
@@ -125,12 +124,12 @@ export class TeamSync {
   }
 
   /** As far as it is known how the team is at the issuer. */
-  #judge({ team_jwt: sealed }: InstanceRow): string | undefined {
+  async #judge({ team_jwt: sealed }: InstanceRow): Promise<string | undefined> {
     const team = this.#team;
     if (!team) return undefined;
     if (!team.active) return DELETED;
     try {
-      const jti = sealed === null ? undefined : jtiOf(this.#parts.sealer.open(sealed));
+      const jti = sealed === null ? undefined : await jtiOf(this.#parts.sealer.open(sealed));
       return team.active_jti == null || jti === team.active_jti ? undefined : REPLACED;
     } catch (error) {
       return toGatewayError(error).message;
@@ -182,7 +181,8 @@ export class TeamSync {
   }
 }
 
-function jtiOf(jwt: string): string | undefined {
+async function jtiOf(jwt: string): Promise<string | undefined> {
+  const { decodeJwt } = await import("jose");
   try {
     return decodeJwt(jwt).jti;
   } catch {

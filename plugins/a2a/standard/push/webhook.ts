@@ -1,7 +1,7 @@
 import { GatewayError } from "propylon";
 import { AllowedAddresses, timeoutSignal } from "propylon/kit";
 import type { Resolve } from "propylon/internal";
-import { Agent, request } from "undici";
+import type { Agent } from "undici";
 
 /** Longest URL that is taken. */
 const MAX_URL = 2_048;
@@ -22,8 +22,10 @@ export interface WebhookRequest {
  */
 export class Webhooks {
   readonly #addresses: AllowedAddresses;
-  readonly #agent: Agent;
+  readonly #resolve: Resolve | undefined;
   readonly #timeout: number;
+  /** Opened for the first delivery. */
+  #agent: Promise<Agent> | undefined;
 
   /** @throws {GatewayError} `invalid` for a wrong entry of `allow` */
   constructor(
@@ -32,10 +34,7 @@ export class Webhooks {
   ) {
     this.#addresses = new AllowedAddresses(allow, "push.allow");
     this.#timeout = timeout;
-    this.#agent = new Agent({
-      connect: { lookup: this.#addresses.guard(notPublic, resolve), timeout },
-      keepAliveTimeout: 10_000,
-    });
+    this.#resolve = resolve;
   }
 
   /**
@@ -60,20 +59,35 @@ export class Webhooks {
   async post({ url, headers, body, signal }: WebhookRequest): Promise<number> {
     // An address needs no lookup, so it would pass by the guard there.
     const target = this.check(url);
+    const dispatcher = await (this.#agent ??= this.#open());
+    const { request } = await import("undici");
     const response = await request(target, {
       method: "POST",
       headers: { ...headers },
       body,
-      dispatcher: this.#agent,
+      dispatcher,
       signal: AbortSignal.any([signal, timeoutSignal(this.#timeout)]),
     });
     await response.body.dump({ limit: MAX_ANSWER });
     return response.statusCode;
   }
 
-  /** Ends every connection. */
-  close(): Promise<void> {
-    return this.#agent.destroy();
+  /** Ends every connection. What is posted later fails: other options are in force. */
+  async close(): Promise<void> {
+    this.#agent ??= Promise.reject(new GatewayError("unavailable", "The webhooks are closed."));
+    await this.#agent.then(
+      (agent) => agent.destroy(),
+      () => {},
+    );
+  }
+
+  async #open(): Promise<Agent> {
+    const { Agent: UndiciAgent } = await import("undici");
+    const connect = {
+      lookup: this.#addresses.guard(notPublic, this.#resolve),
+      timeout: this.#timeout,
+    };
+    return new UndiciAgent({ connect, keepAliveTimeout: 10_000 });
   }
 }
 
