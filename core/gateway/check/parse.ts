@@ -231,6 +231,9 @@ function shapeAt(path: ConfigPath, schema: z.ZodType): Shape {
   return path.reduceRight<Shape>((inner, key) => ({ properties: { [key]: inner } }), own);
 }
 
+/** A config is read once in a while: to compile code for each of its objects takes longer than to walk them. */
+const READ_ONCE = { jitless: true };
+
 /** @param shapeOfAll of the whole config, of which the value is at the path; asked where something is wrong */
 function validate<T, V>(
   schema: z.ZodType<T>,
@@ -240,7 +243,7 @@ function validate<T, V>(
   places: Places,
 ): { readonly value: V; readonly data: T } | { readonly issues: readonly PathIssue[] } {
   const filled = places.isExpanded ? (coerceExpanded(schema, value, path, places) as V) : value;
-  const read = schema.safeParse(filled);
+  const read = schema.safeParse(filled, READ_ONCE);
   if (read.success) return { value: filled, data: read.data };
   const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), filled);
   const found = read.error.issues.map((issue): ZodIssue => ({
