@@ -40,6 +40,8 @@ await bundle.write({
     groups: [
       { name: "program", test: /core[\\/]cli[\\/]main\.ts$/, priority: 2 },
       { name: "gateway", test: /core[\\/]file[\\/]create-file-gateway\.ts$/, priority: 1 },
+      // Plugins that each gateway has without a word in its config.
+      { name: "defaults", test: /plugins[\\/](?:keys|mcp|servers|tasks)[\\/]index\.ts$/ },
     ],
   },
   chunkFileNames: `${SHARED}/[name]-[hash].js`,
