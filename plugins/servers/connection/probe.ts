@@ -163,8 +163,8 @@ export class Probe {
     limit: AbortController,
   ): Promise<void> {
     const closing = this.#closing.signal;
-    await either(greeted, [signal, closing]);
-    await either(greeted, [AbortSignal.timeout(LINGER_MS), closing]);
+    if (!(await either(greeted, [signal, closing])))
+      await either(greeted, [AbortSignal.timeout(LINGER_MS), closing]);
     limit.abort();
     await connection.close(abortError(signal));
   }

@@ -147,18 +147,21 @@ export interface Awaited extends Slotted {
   below: Awaited | undefined;
 }
 
-/** Buckets, a power of two; with more requests in flight than that a look-up takes a few steps more. */
-const BUCKETS = 1_024;
+/**
+ * Buckets, powers of two: at first, which is enough for a probe, and from the first crowd on. With more requests in flight than that
+ * a look-up takes a few steps more.
+ */
+const BUCKETS = { few: 16, many: 1_024 };
 
 /** The requests in flight to one server, by id. Not a `Map`, for the reason that {@link InFlightSet} gives. */
 export class Pending<T extends Awaited> {
   readonly #all = new InFlightSet<T>();
-  readonly #buckets: (T | undefined)[] = Array.from({ length: BUCKETS });
+  #buckets: (T | undefined)[] = Array.from({ length: BUCKETS.few });
   readonly #tokens = new Map<string, T>();
 
   /** The one with this id. */
   get(id: string): T | undefined {
-    let found = this.#buckets[bucketOf(id)];
+    let found = this.#buckets[bucketOf(id, this.#buckets.length)];
     while (found && found.id !== id) found = found.below as T | undefined;
     return found;
   }
@@ -170,9 +173,8 @@ export class Pending<T extends Awaited> {
 
   /** Adds a request; its id is new. */
   add(request: T): void {
-    const bucket = bucketOf(request.id);
-    request.below = this.#buckets[bucket];
-    this.#buckets[bucket] = request;
+    if (this.#all.size === BUCKETS.few && this.#buckets.length === BUCKETS.few) this.#grow();
+    this.#put(request);
     this.#all.add(request);
     if (request.token !== undefined) this.#tokens.set(request.token, request);
   }
@@ -181,7 +183,7 @@ export class Pending<T extends Awaited> {
   delete(request: T): boolean {
     if (!this.#all.delete(request)) return false;
     if (request.token !== undefined) this.#tokens.delete(request.token);
-    const bucket = bucketOf(request.id);
+    const bucket = bucketOf(request.id, this.#buckets.length);
     const first = this.#buckets[bucket]!;
     if (first === request) this.#buckets[bucket] = request.below as T | undefined;
     else neighbourAbove(first, request).below = request.below;
@@ -193,6 +195,19 @@ export class Pending<T extends Awaited> {
   values(): Iterable<T> {
     return this.#all;
   }
+
+  #put(request: T): void {
+    const bucket = bucketOf(request.id, this.#buckets.length);
+    request.below = this.#buckets[bucket];
+    this.#buckets[bucket] = request;
+  }
+
+  #grow(): void {
+    // V8 would keep alive what the store holds that it replaces.
+    this.#buckets.fill(undefined);
+    this.#buckets = Array.from({ length: BUCKETS.many });
+    for (const request of this.#all) this.#put(request);
+  }
 }
 
 function neighbourAbove(first: Awaited, request: Awaited): Awaited {
@@ -202,10 +217,10 @@ function neighbourAbove(first: Awaited, request: Awaited): Awaited {
 }
 
 /** Ids end in a counter in base 36: its last digits spread evenly. */
-function bucketOf(id: string): number {
+function bucketOf(id: string, buckets: number): number {
   const { length } = id;
   const low = id.charCodeAt(length - 1) + id.charCodeAt(length - 2) * 36;
-  return (low + id.charCodeAt(length - 3) * 1_296) & (BUCKETS - 1);
+  return (low + id.charCodeAt(length - 3) * 1_296) & (buckets - 1);
 }
 
 interface Owed {
