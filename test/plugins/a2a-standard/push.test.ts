@@ -263,6 +263,23 @@ describe("T7: a webhook", () => {
     expect(receiver.received).toHaveLength(4);
   });
 
+  it("delivers nothing that begins after its webhooks were closed, whether or not they delivered before", async () => {
+    const receiver = await startReceiver();
+    const webhooks = () => new Webhooks({ allow: ["127.0.0.1"], timeout: 60_000 });
+    const [used, unused] = [webhooks(), webhooks()];
+    const post = (by: Webhooks) =>
+      by.post({
+        url: `http://127.0.0.1:${receiver.port}/`,
+        headers: {},
+        body: "{}",
+        signal: new AbortController().signal,
+      });
+    expect(await post(used)).toBe(204);
+    await Promise.all([used.close(), unused.close()]);
+    for (const each of [used, unused]) await expect(post(each)).rejects.toThrow(/closed|destroyed/);
+    expect(receiver.received).toHaveLength(1);
+  });
+
   it.each(["10.0.0.0/33", "10.0.0.0/8/8", "a b", "http://x", "*.internal", "10.0.0.0/", "::/129"])(
     "is not allowed by %j, which is nothing",
     async (entry) => {
