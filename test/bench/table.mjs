@@ -55,6 +55,8 @@ export const GOALS = {
   a2a_growth_cpu: ["<=", 1.2, "CPU per A2A message, 300 servers in the config / one"],
   contract_growth_cpu: ["<=", 1.2, "the same in contract v1"],
   workers_relay_cpu: ["<=", 1.1, "CPU per relayed call with 2 workers / in one process"],
+  workers_production_cpu: ["<=", 1.1, "the same with a key, a log line and every plugin"],
+  workers_rest_ms_per_s: ["<=", 1, "CPU of each process of 2 workers at rest, in ms a second"],
   auth_cpu_opaque: [
     "<=",
     1.15,
@@ -137,13 +139,14 @@ export const GOALS = {
   "telemetry_cpu metrics only": ["<=", 1.8, "the same, metrics exported and no trace kept"],
   "telemetry_cpu 1 of 10 traces": ["<=", 1.25, "the same, one trace of ten exported too"],
   "telemetry_cpu all traces": ["<=", 1.6, "the same, every trace exported"],
-  start_vs_node: ["<=", 4, "CPU until ready, one-file build with 5 plugins / empty Node"],
+  start_vs_node: ["<=", 2.5, "CPU until ready, one-file build with 10 plugins / empty Node"],
   start_compiled_vs_node: ["<=", 2.5, "the same, where Node finds what it compiled before (22.8)"],
   start_cli_vs_node: [
     undefined,
     undefined,
     "the same of `propylon start` from dist, without plugins",
   ],
+  start_all_vs_ten: ["<=", 2, "CPU until ready, all plugins and SQLite / 10 plugins"],
   start_before_cpu: ["<=", 1.03, "CPU until ready / of the code of --before"],
   ui_servers_script_ms: ["<=", 300, "web interface: script until 20 servers are shown"],
   ui_server_script_ms: ["<=", 300, "until 1,000 tools of a server are shown"],
@@ -159,6 +162,8 @@ export const GOALS = {
   ui_heap_growth_mb: ["<=", 1, "what it grows by in 10 minutes"],
   ui_start_ms: ["<=", 10, "CPU until ready, with the plugin ui less without"],
   ui_rss_mb: ["<=", 3, "RSS, with the plugin ui less without"],
+  idle_cpu_ms_per_s: ["<=", 2, "CPU at rest with 100 HTTP servers, in ms a second"],
+  "idle_cpu_ms_per_s health": ["<=", 2, "the same where they are probed every 15 s"],
   idle_rss_vs_h3: ["<=", 1.6, "idle RSS with 10 HTTP upstreams / h3 alone"],
   heap_growth_bytes: ["<=", 20, "heap growth per call"],
 };

@@ -1,3 +1,9 @@
+import { setTimeout as pause } from "node:timers/promises";
+
+/** How long a gateway is watched at rest, and how long before nothing but its start has happened, in milliseconds. */
+const REST_MS = 15_000;
+const SETTLE_MS = 20_000;
+
 /** Heap of idle sessions, of open streams and of calls that are over; idle resident memory. */
 const memoryOf = (target) => target.ask({ memory: true });
 
@@ -17,6 +23,8 @@ export async function memory(bench) {
   });
   await heapPerCall(bench, servers);
   await idleMemory(bench, upstream);
+  await idleCpu(bench, upstream, "idle_cpu_ms_per_s", {});
+  await idleCpu(bench, upstream, "idle_cpu_ms_per_s health", { health: {} });
   await bench.release([upstream]);
 }
 
@@ -63,12 +71,35 @@ async function heapPerCall(bench, servers) {
   await bench.release([gateway]);
 }
 
-async function idleMemory(bench, upstream) {
+function serversAt({ port }, count) {
   const urls = Array.from(
-    { length: 10 },
-    (_, server) => `http://127.0.0.1:${upstream.port}/mcp?tools=10&server=s${server}`,
+    { length: count },
+    (_, server) => `http://127.0.0.1:${port}/mcp?tools=10&server=s${server}`,
   );
-  const servers = Object.fromEntries(urls.map((url, server) => [`s${server}`, { url }]));
+  return Object.fromEntries(urls.map((url, server) => [`s${server}`, { url }]));
+}
+
+/** A gateway with many servers and nobody who asks: probes, polls and timers. */
+async function idleCpu(bench, upstream, figure, plugins) {
+  const servers = serversAt(upstream, 100);
+  const gateway = await bench.gateway({ servers, plugins }, { execArgv: [] });
+  await pause(bench.options.quick ? SETTLE_MS / 4 : SETTLE_MS);
+  const samples = [];
+  for (let round = 0; round < 2; round++) {
+    const before = gateway.cpu();
+    await pause(REST_MS);
+    samples.push({ cpu: (gateway.cpu() - before) / (REST_MS / 1_000), rss: gateway.rss() });
+  }
+  bench.row("a second at rest, 100 servers", figure.split(" ")[1] ?? "bare", samples);
+  bench.figure(
+    figure,
+    samples.map(({ cpu }) => cpu / 1_000),
+  );
+  await bench.release([gateway]);
+}
+
+async function idleMemory(bench, upstream) {
+  const servers = serversAt(upstream, 10);
   const rssOf = async (start) => {
     const target = await start();
     const rss = target.rss();
