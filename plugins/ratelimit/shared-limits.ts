@@ -29,7 +29,9 @@ export class SharedLimits {
   #timer: NodeJS.Timeout | undefined;
   readonly #slots = new Map<string, SharedSlots>();
   readonly #news: Topic<unknown>;
+  /** Runs while slots are used: ten turns a second of nothing are most of what a gateway does at rest. */
   #turns: NodeJS.Timeout | undefined;
+  #isOpen = false;
   #deaf: (() => unknown) | undefined;
 
   constructor(store: Store) {
@@ -57,6 +59,7 @@ export class SharedLimits {
       meterOf: (key) => this.#store.meter(`${name}\n${key}\nslots`, { burst: max, interval: 1 }),
       countReplicas: () => this.#size,
       tell: (news) => this.#news.publish({ name, ...news }),
+      wake: () => this.#wake(),
     });
     this.#slots.set(name, slots);
     return slots;
@@ -65,9 +68,8 @@ export class SharedLimits {
   /** Counts them, and gives back what is not used, until it ends. */
   async begin(): Promise<void> {
     this.#timer = setTicker(() => this.#look(), LOOK_MS).unref();
-    this.#turns = setTicker(() => {
-      for (const slots of this.#slots.values()) slots.tidy(performance.now());
-    }, TURN_MS).unref();
+    this.#isOpen = true;
+    this.#wake();
     this.#look();
     // Without it replicas wait for each other's slots a little longer.
     this.#deaf = await this.#news
@@ -77,6 +79,7 @@ export class SharedLimits {
 
   /** Gives everything back. */
   async close(): Promise<void> {
+    this.#isOpen = false;
     clearInterval(this.#timer);
     clearInterval(this.#turns);
     await this.#deaf?.();
@@ -87,6 +90,18 @@ export class SharedLimits {
   #hear(news: unknown, from: string): void {
     const { success, data } = newsSchema.safeParse(news, FIRST_PROBLEM);
     if (success && from !== this.#store.replica) this.#slots.get(data.name)?.hear(data);
+  }
+
+  #wake(): void {
+    if (this.#isOpen) this.#turns ??= setTicker(() => this.#turn(), TURN_MS).unref();
+  }
+
+  #turn(): void {
+    const all = [...this.#slots.values()];
+    for (const slots of all) slots.tidy(performance.now());
+    if (!all.every(({ isAtRest }) => isAtRest)) return;
+    clearInterval(this.#turns);
+    this.#turns = undefined;
   }
 
   #look(): void {

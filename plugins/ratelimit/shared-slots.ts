@@ -30,6 +30,8 @@ export interface SharedSlotsOptions {
   readonly meterOf: (key: string) => Meter;
   readonly countReplicas: () => number;
   readonly tell: (news: SlotNews) => Promise<void>;
+  /** There is something to look after again; see {@link SharedSlots.isAtRest}. */
+  readonly wake: () => void;
 }
 
 /** Makes what shares the bound of a rule. */
@@ -94,11 +96,19 @@ export class SharedSlots {
     if (claim && this.#byKey.get(claim.key) === claim) this.#byKey.delete(claim.key);
   }
 
+  /** Whether {@link tidy} has nothing to do until a call asks for a slot: nothing is taken, runs or waits. */
+  get isAtRest(): boolean {
+    for (const { count, slots, growing, asking } of this.#claims.values())
+      if (count > 0 || slots.max > 0 || !slots.isIdle || growing > 0 || asking) return false;
+    return true;
+  }
+
   /** Takes a slot for a call that found none here; waits a moment at most. */
   async take(slots: Slots): Promise<boolean> {
     const claim = this.#claims.get(slots);
     if (!claim) return false;
     claim.growing++;
+    this.#options.wake();
     try {
       // Of before, and perhaps for others.
       await claim.asking;

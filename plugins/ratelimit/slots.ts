@@ -28,6 +28,10 @@ export class Slots {
     return this.active === 0 && this.waiting === 0;
   }
 
+  get max(): number {
+    return this.#max;
+  }
+
   /** Changes the bound: those who wait get what is new; what runs above it goes on, and nobody follows. */
   resize(max: number): void {
     this.#max = max;

@@ -21,7 +21,7 @@ it("finds every request by its id and forgets those that are done, be they one o
     expect(pending.delete(each)).toBe(false);
     expect(pending.get(each.id)).toBeUndefined();
     const next = all[index + 1];
-    if (next) expect(pending.get(next.id)).toBe(next);
+    expect(next && pending.get(next.id)).toBe(next);
   }
   expect([...pending.values()]).toEqual([]);
 });
