@@ -145,7 +145,7 @@ export { scanJson } from "./kit/json-scan.ts";
 export { type JsonScan, DEEPEST, latin1Of } from "./kit/json-grammar.ts";
 export { hasBrackets, parseBounded, scalarText } from "./kit/json.ts";
 export { followPointer } from "./kit/json-pointer.ts";
-export { isSmall } from "./kit/check-shape.ts";
+export { isSmall, READ_ONCE } from "./kit/check-shape.ts";
 export {
   compareNumbers,
   isInteger,

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { READ_ONCE } from "../kit/check-shape.ts";
 import { authSchema } from "./auth.ts";
 import { limitsSchema, timeoutsSchema } from "./bounds.ts";
 import { type ServerInput, serverSchema } from "./server-schema.ts";
@@ -110,11 +111,11 @@ export const configObject = z.strictObject({
     .describe("URL at which clients reach the gateway."),
   listeners: z
     .record(z.string(), listenerSchema)
-    .default({ main: listenerSchema.parse({}) })
+    .default({ main: listenerSchema.parse({}, READ_ONCE) })
     .describe("Sockets by name; the first is the default."),
   endpoints: z
     .record(z.string(), endpointSchema)
-    .default({ mcp: endpointSchema.parse({}) })
+    .default({ mcp: endpointSchema.parse({}, READ_ONCE) })
     .describe("MCP endpoints by name: each is a path and a selection of servers and tools."),
   store: z
     .string()

@@ -8,6 +8,7 @@ import { endpointSchema, listenerSchema } from "../config/schema.ts";
 import { Endpoints, Listeners } from "../plugin/config-points.ts";
 import { type EndpointServer, EndpointServers } from "../plugin/endpoint-server.ts";
 import type { Added, Point } from "../plugin/point.ts";
+import { READ_ONCE } from "../kit/check-shape.ts";
 import { setTimer } from "../kit/timers.ts";
 import { GatewayError, toGatewayError, type Place } from "../kit/errors.ts";
 import { AUTH_PLUGIN, chosen, isDefault } from "../config/defaults.ts";
@@ -82,7 +83,9 @@ export function extendConfig(config: Config, scopes: readonly Scope[]): Config {
             `Plugin "${scope.name}" brings the ${kind} "${name}", which ${owners.get(name) ?? "the config"} has already.`,
           );
         owners.set(name, `plugin "${scope.name}"`);
-        all[name] = readSettings(scope.name, `${kind} "${name}"`, () => schema.parse(settings));
+        all[name] = readSettings(scope.name, `${kind} "${name}"`, () =>
+          schema.parse(settings, READ_ONCE),
+        );
       }
     return all;
   };

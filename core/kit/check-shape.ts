@@ -13,6 +13,14 @@ const SMALL = 1_000;
 export const FIRST_PROBLEM = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>;
 
 /**
+ * For what is read once, as a config is: `schema.safeParse(value, READ_ONCE)`. zod compiles a function for each object that it reads,
+ * which takes longer than to walk a few hundred of them.
+ *
+ * @example const { error } = optionsSchema.safeParse(options, READ_ONCE);
+ */
+export const READ_ONCE = { jitless: true } as const;
+
+/**
  * Checks something that arrived, as `schema.safeParse(value)` does, at bounded cost: all problems of a small value, the first of a
  * large one.
  *

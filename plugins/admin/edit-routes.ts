@@ -11,6 +11,7 @@ const MAX_VALUES = 2_000;
 /** Characters of all edits together: YAML reads a text of 4 MB for up to two seconds. */
 const MAX_CHARACTERS = 200_000;
 
+// The sentences are made when they are wanted: the first number that is written in a language loads what Node knows of languages.
 const editsSchema = z.strictObject({
   edits: z
     .array(
@@ -29,11 +30,13 @@ const editsSchema = z.strictObject({
     .min(1)
     .max(MAX_EDITS)
     .refine((edits) => isSmall(edits, MAX_VALUES), {
-      message: `may hold at most ${MAX_VALUES.toLocaleString("en")} values; edit the file for more`,
+      error: () =>
+        `may hold at most ${MAX_VALUES.toLocaleString("en")} values; edit the file for more`,
       abort: true,
     })
     .refine((edits) => writeJson(edits).length <= MAX_CHARACTERS, {
-      message: `may hold at most ${MAX_CHARACTERS.toLocaleString("en")} characters; edit the file for more`,
+      error: () =>
+        `may hold at most ${MAX_CHARACTERS.toLocaleString("en")} characters; edit the file for more`,
     }),
 });
 

@@ -17,6 +17,7 @@ import { OBJECT_NAMES, RESERVED_SERVERS, substitute } from "../../config/names.t
 import { configSchema, type GatewayConfigInput } from "../../config/schema.ts";
 import { ENTRY_TYPES } from "../../config/server-schema.ts";
 import type { Shape } from "../../config/shape.ts";
+import { READ_ONCE } from "../../kit/check-shape.ts";
 import { isPlainObject } from "../../kit/json.ts";
 import { coerceExpanded, hideExpanded } from "./coerce.ts";
 import { COMMON_ENTRY, type EntryType, shapeOf, shapeWith } from "./jsonschema.ts";
@@ -230,9 +231,6 @@ function shapeAt(path: ConfigPath, schema: z.ZodType): Shape {
   const own: Shape = shapeOf(schema);
   return path.reduceRight<Shape>((inner, key) => ({ properties: { [key]: inner } }), own);
 }
-
-/** A config is read once in a while: to compile code for each of its objects takes longer than to walk them. */
-const READ_ONCE = { jitless: true };
 
 /** @param shapeOfAll of the whole config, of which the value is at the path; asked where something is wrong */
 function validate<T, V>(

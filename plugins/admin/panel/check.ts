@@ -7,15 +7,13 @@ import {
   formSchema,
   isZodSchema,
   PERSON_ROLES,
+  READ_ONCE,
   type PersonRole,
   type ComposedGateway,
   type Contribution,
 } from "propylon/internal";
 import type { CheckedPanel, Panel, PanelAction, PanelView } from "./panel.ts";
 import { panelSchema } from "./schema.ts";
-
-/** Panels are read when a gateway starts: to compile code for their objects takes longer than to walk them. */
-const READ_ONCE = { jitless: true };
 
 /** Largest module of a panel, in bytes. */
 const MAX_MODULE = 1_048_576;

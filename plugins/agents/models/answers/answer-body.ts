@@ -30,7 +30,8 @@ type Fetch = typeof globalThis.fetch;
 const MAX_PIECE = 4 * 1_024 * 1_024;
 const TOO_LARGE = `An event of the answer, or an answer that is not streamed, is larger than ${MAX_PIECE} bytes.`;
 
-const TOO_LONG = `The model said more than ${MAX_CHARACTERS.toLocaleString("en")} characters in one answer.`;
+const tooLong = (): string =>
+  `The model said more than ${MAX_CHARACTERS.toLocaleString("en")} characters in one answer.`;
 
 /** Events are handed on in slices of so many characters. */
 const SLICE = 16 * 1_024;
@@ -171,7 +172,7 @@ class AnswerBody {
     for (const event of events) {
       if (this.#isOver) return;
       this.#characters += lengthOf(event);
-      const said = this.#characters > MAX_CHARACTERS ? new SaidFailure(TOO_LONG) : event;
+      const said = this.#characters > MAX_CHARACTERS ? new SaidFailure(tooLong()) : event;
       this.#frames.push(sseFrame(writeJson(said)));
       this.#isOver = said instanceof SaidFailure || !isObject(said);
     }
