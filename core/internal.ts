@@ -104,7 +104,8 @@ export {
 export { librariesOf } from "./server/adapted-server.ts";
 export { maskerOf, maskSaid } from "./kit/mask.ts";
 export { maskArguments } from "./kit/secret-text.ts";
-export { LISTS, type ListName, changedLists, toolsOf } from "./call/catalogue.ts";
+export { LISTS, type ListName, changedLists } from "./call/catalogue.ts";
+export { toolsOf } from "./server/tool-call.ts";
 export type { EntryKind, LeftOut } from "./call/left-out-entry.ts";
 export { LeftOutLog } from "./server/left-out.ts";
 export { TOO_DEEP } from "./server/schema-flaws.ts";

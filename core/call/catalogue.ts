@@ -1,8 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Tool } from "../kit/types.ts";
 import type { Catalogue } from "./server.ts";
-
-const byName = new WeakMap<Catalogue, ReadonlyMap<string, Tool>>();
 
 /**
  * The lists that a server can announce changes of.
@@ -39,16 +36,6 @@ export function makeCatalogue(content: Partial<Omit<Catalogue, "hash">>): Catalo
     prompts,
     hash,
   };
-}
-
-/** A server's tools by name; made once per catalogue. Of two with one name the first counts. */
-export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
-  let tools = byName.get(catalogue);
-  if (!tools) {
-    tools = new Map(catalogue.tools.toReversed().map((tool) => [tool.name, tool]));
-    byName.set(catalogue, tools);
-  }
-  return tools;
 }
 
 /**

@@ -3,11 +3,10 @@ import { randomUUID } from "node:crypto";
 import { createPrincipal, makePrincipal } from "../kit/principal.ts";
 import { addSignal, Cancellation } from "../kit/cancellation.ts";
 import { GatewayError } from "../kit/errors.ts";
-import type { Server } from "../call/server.ts";
-import { toolsOf } from "../call/catalogue.ts";
+import type { Catalogue, Server } from "../call/server.ts";
 import { cleanTrace, withoutClaims } from "../call/trace.ts";
 import { ROLES } from "../kit/roles.ts";
-import type { Peer } from "../kit/types.ts";
+import type { Peer, Tool } from "../kit/types.ts";
 
 /** Makes calls inside the process unless the caller says otherwise. */
 const PROCESS = makePrincipal({ id: "gateway", kind: "service", roles: new Set(ROLES) }, "gateway");
@@ -19,6 +18,18 @@ const NOBODY: Peer = {
   ask: (method) => Promise.reject(new GatewayError("invalid", `Nobody here can answer ${method}.`)),
   tell: () => {},
 };
+
+const byName = new WeakMap<Catalogue, ReadonlyMap<string, Tool>>();
+
+/** A server's tools by name; made once per catalogue. Of two with one name the first counts. */
+export function toolsOf(catalogue: Catalogue): ReadonlyMap<string, Tool> {
+  let tools = byName.get(catalogue);
+  if (!tools) {
+    tools = new Map(catalogue.tools.toReversed().map((tool) => [tool.name, tool]));
+    byName.set(catalogue, tools);
+  }
+  return tools;
+}
 
 /** Fills in everything that a caller inside the process left out. */
 export function completeCall(input: CallInput, servers: ReadonlyMap<string, Server>): Call {
