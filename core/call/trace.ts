@@ -29,13 +29,16 @@ const BAGGAGE = /^[\x20-\x7e\t]{1,8192}$/;
  * @example const headers = traceOf(call.meta ?? {}) ?? {}; // traceparent and tracestate, if there is a trace
  */
 export function traceOf(carrier: TraceCarrier): Json | undefined {
-  const [traceparent, tracestate, baggage] = KEYS.map((key) => read(carrier, key));
+  const [traceparent, tracestate, baggage] = isGetter(carrier)
+    ? [carrier.get("traceparent"), carrier.get("tracestate"), carrier.get("baggage")]
+    : [carrier["traceparent"], carrier["tracestate"], carrier["baggage"]];
   const trace: Json = {};
-  if (traceparent !== undefined && TRACEPARENT.test(traceparent)) {
+  if (typeof traceparent === "string" && TRACEPARENT.test(traceparent)) {
     trace["traceparent"] = traceparent;
-    if (tracestate !== undefined && isTracestate(tracestate)) trace["tracestate"] = tracestate;
+    if (typeof tracestate === "string" && isTracestate(tracestate))
+      trace["tracestate"] = tracestate;
   }
-  if (baggage !== undefined && BAGGAGE.test(baggage)) trace["baggage"] = baggage;
+  if (typeof baggage === "string" && BAGGAGE.test(baggage)) trace["baggage"] = baggage;
   return Object.keys(trace).length === 0 ? undefined : trace;
 }
 
@@ -68,13 +71,13 @@ export function adoptTrace(
  * @example const headers = [...own, ...(traceHeaders(call.meta) ?? [])];
  */
 export function traceHeaders(meta: Json | undefined): string[] | undefined {
-  const trace = meta && traceOf(meta);
+  if (meta === undefined) return undefined;
+  const { traceparent, tracestate, baggage } = meta;
+  // What a traced call usually has: nothing else to look at.
+  if (typeof traceparent === "string" && tracestate === undefined && baggage === undefined)
+    return TRACEPARENT.test(traceparent) ? ["traceparent", traceparent] : undefined;
+  const trace = traceOf(meta);
   return trace && Object.entries(trace).flatMap(([key, value]) => [key, String(value)]);
-}
-
-function read(carrier: TraceCarrier, key: string): string | undefined {
-  const value = isGetter(carrier) ? carrier.get(key) : carrier[key];
-  return typeof value === "string" ? value : undefined;
 }
 
 function isGetter(carrier: TraceCarrier): carrier is Extract<TraceCarrier, { get: unknown }> {

@@ -42,6 +42,7 @@ describe("W3C trace context", () => {
         expect(traceOf(meta)).toBeUndefined();
         expect(cleanTrace(meta)).toBeUndefined();
         expect(traceHeaders(meta)).toBeUndefined();
+        expect(traceHeaders({ traceparent: broken })).toBeUndefined();
         expect(adoptTrace(undefined, meta)).toBeUndefined();
       }),
     );

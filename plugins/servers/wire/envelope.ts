@@ -99,8 +99,10 @@ export function encodeCall(
   if (method === "resources/read") return encode(id, method, { ...params, uri: name, ...own });
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
   // The usual call. As text around the parts that vary it costs half of what one JSON.stringify of the whole does.
-  if (args && params === undefined && own === undefined)
-    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeArguments(args)}}}`;
+  if (args && params === undefined) {
+    const behind = meta === undefined ? "" : `,"_meta":${writeJson(meta)}`;
+    return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeArguments(args)}${behind}}}`;
+  }
   return encode(
     id,
     method,
