@@ -1,5 +1,5 @@
 import { SpanKind, type Attributes } from "@opentelemetry/api";
-import type { Answer, Call, Server } from "propylon";
+import type { Answer, Call, ServerStatus } from "propylon";
 import { outcomeOf } from "propylon/kit";
 
 /** Maximum characters of arguments in a span. */
@@ -7,11 +7,20 @@ const MAX_ARGUMENTS = 4_096;
 /** Names whose values are left out of arguments. */
 const SECRET = /pass|pwd|secret|token|api[-_]?key|private[-_]?key|credential|authorization|cookie/i;
 
+/** What a call is about. */
+type Subject = Pick<Call, "method" | "name">;
+
+/** What a span tells of a call. */
+export type Described = Subject & Pick<Call, "id" | "source" | "endpoint" | "server">;
+
+/** What a hop is told of its server. */
+export type HopFacts = Pick<ServerStatus, "transport" | "protocolVersion">;
+
 /**
  * `mcp.method.name`, with what it is about: the low-cardinality part, which metrics have too.
  * @param server the one that is asked; `""` to leave it out
  */
-export function describeOperation({ method, name }: Call, server = ""): Attributes {
+export function describeOperation({ method, name }: Subject, server = ""): Attributes {
   const attributes: Attributes = { "mcp.method.name": method };
   if (method === "tools/call") {
     attributes["gen_ai.operation.name"] = "execute_tool";
@@ -23,17 +32,17 @@ export function describeOperation({ method, name }: Call, server = ""): Attribut
 }
 
 /** Tells series of a histogram apart: those of calls that {@link describeOperation} and their failure describe alike have one key. */
-export function seriesKey(call: Call, server: string, failure: Attributes | undefined): string {
+export function seriesKey(call: Subject, server: string, failure: Attributes | undefined): string {
   return `${server}\n${failure ? String(failure["error.type"]) : ""}\n${spanNameOf(call)}`;
 }
 
 /** Name of a span: the method, and the tool or prompt; URIs have too many values for a name. */
-export function spanNameOf({ method, name }: Call): string {
+export function spanNameOf({ method, name }: Subject): string {
   return method === "tools/call" || method === "prompts/get" ? `${method} ${name}` : method;
 }
 
 /** What else a span tells of a call: nothing that anybody wrote. */
-export function describeCall(call: Call): Attributes {
+export function describeCall(call: Described): Attributes {
   const { server, endpoint, source, method, name } = call;
   const attributes = describeOperation(call, server);
   attributes["propylon.call.id"] = call.id;
@@ -43,13 +52,15 @@ export function describeCall(call: Call): Attributes {
   return attributes;
 }
 
-/** Who is called: the transport and protocol version of a server. */
-export function describeServer({ status }: Server): Attributes {
-  const { transport, protocolVersion } = status;
-  return {
-    "network.transport": transport === "stdio" ? "pipe" : "tcp",
-    ...(protocolVersion !== undefined && { "mcp.protocol.version": protocolVersion }),
-  };
+/** What the hop of a call tells: the operation, and the transport and protocol version of the server that is called. */
+export function describeHop(
+  call: Subject & Pick<Call, "server">,
+  { transport, protocolVersion }: HopFacts,
+): Attributes {
+  const attributes = describeOperation(call, call.server);
+  attributes["network.transport"] = transport === "stdio" ? "pipe" : "tcp";
+  if (protocolVersion !== undefined) attributes["mcp.protocol.version"] = protocolVersion;
+  return attributes;
 }
 
 /** Calls of clients are served; others are steps of something that has a span: an agent, a task, a tool. */

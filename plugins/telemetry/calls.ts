@@ -5,32 +5,24 @@ import {
   type Attributes,
   type Context,
   type Span,
-  type SpanContext,
   type Tracer,
 } from "@opentelemetry/api";
-import type { Answer, Call, Json, Middleware, Next, Server } from "propylon";
+import type { Answer, Call, Middleware, Next, Server } from "propylon";
 import { amendCall } from "propylon/kit";
-import {
-  describeArguments,
-  describeCall,
-  failureAttributes,
-  describeOperation,
-  describeServer,
-  kindOf,
-  seriesKey,
-  spanNameOf,
-} from "./attributes.ts";
-import { metaOf, spanContextOf } from "./context.ts";
+import { describeArguments, describeCall, describeHop, kindOf, spanNameOf } from "./attributes.ts";
+import { callerOf, metaOf } from "./context.ts";
 import type { Durations } from "./durations.ts";
-import type { KeyedSeries } from "./histogram.ts";
+import { contextOfMoment, quietContexts } from "./registration.ts";
+import { hop, serve, type RelayedTraces } from "./relayed-calls.ts";
 import { failSpan } from "./span.ts";
+import { measureCall, type Measured, type OnEnd } from "./timing.ts";
 
 /** What calls are observed with. */
 export interface Observation {
   /** `undefined`: nobody wants to know anything. */
   readonly tracer: () => Tracer | undefined;
-  /** Whether spans are the gateway's own to export; else they are the SDK's of the application around it. */
-  readonly exportsTraces: () => boolean;
+  /** Where spans are the gateway's own to export; else they are the SDK's of the application around it. */
+  readonly traces: () => RelayedTraces | undefined;
   readonly durations: () => Durations;
   readonly servers: ReadonlyMap<string, Server>;
   readonly captureArguments: boolean;
@@ -38,20 +30,25 @@ export interface Observation {
 
 /** The stage `observe`: one span for each call, below the one that its `_meta` names, else below that of the moment. */
 export function observeCalls(observation: Observation): Middleware {
-  const { captureArguments } = observation;
+  const args = (call: Call): Attributes | undefined =>
+    observation.captureArguments ? describeArguments(call) : undefined;
   return (call, next) => {
     const tracer = observation.tracer();
     if (!tracer) return next(call);
+    const { served: series } = observation.durations();
+    const traces = observation.traces();
+    const contexts = quietContexts();
+    if (traces && contexts && isRelayed(observation.servers.get(call.server)))
+      return serve(traces, contexts, call, next, { series, server: "", args });
+    const attributes = (): Attributes => ({ ...describeCall(call), ...args(call) });
+    const isOwn = traces !== undefined;
     return within(call, next, {
       tracer,
-      isOwn: observation.exportsTraces(),
-      series: observation.durations().served,
-      server: "",
+      isOwn,
       kind: kindOf(call),
-      attributes: () => ({
-        ...describeCall(call),
-        ...(captureArguments && describeArguments(call)),
-      }),
+      attributes,
+      series,
+      server: "",
     });
   };
 }
@@ -62,32 +59,33 @@ export function observeHops(observation: Observation): Middleware {
     const tracer = observation.tracer();
     const provider = tracer && observation.servers.get(call.server);
     // What a plugin or agent of this process answers is not a hop.
-    if (!provider || provider.status.transport === "local") return next(call);
+    if (!isRelayed(provider)) return next(call);
     const { server } = call;
-    const series = observation.durations().relayed;
-    const isOwn = observation.exportsTraces();
+    const { relayed: series } = observation.durations();
+    const traces = observation.traces();
     // Every standard sampler decides for a whole trace, and the span around us has asked it.
-    if (isOwn && isLeftOut(call)) return timed(call, () => next(call), { series, server });
+    if (traces && isLeftOut(call)) return timed(call, next, { series, server });
+    const contexts = quietContexts();
+    const { status } = provider;
+    if (traces && contexts) return hop(traces, contexts, call, next, status, { series, server });
     return within(call, next, {
       // Member by member: V8 takes eighty times as long for a spread that a closure follows.
       series,
       server,
-      tracer,
-      isOwn,
+      tracer: tracer!,
+      isOwn: traces !== undefined,
       kind: SpanKind.CLIENT,
-      attributes: () => ({ ...describeOperation(call, server), ...describeServer(provider) }),
+      attributes: () => describeHop(call, status),
     });
   };
 }
 
-/** Where the duration of a call is counted. */
-interface Measured {
-  readonly series: KeyedSeries;
-  /** `""` where the histogram does not tell servers apart. */
-  readonly server: string;
+/** Whether a server is another process: its calls run no code of this one that could ask for a span. */
+function isRelayed(server: Server | undefined): server is Server {
+  return server !== undefined && server.status.transport !== "local";
 }
 
-/** How one span of a call looks. */
+/** How a span of the SDK looks. */
 interface CallSpan extends Measured {
   readonly tracer: Tracer;
   /** Whether the sampler is one of the standard ones, which do not look at attributes. */
@@ -97,7 +95,7 @@ interface CallSpan extends Measured {
   readonly attributes: () => Attributes;
 }
 
-/** Runs the rest of the pipeline within a span. */
+/** Runs the rest of the pipeline within a span of the SDK, which everything that it calls finds in its context. */
 function within(call: Call, next: Next, look: CallSpan): Promise<Answer> {
   const parent = parentOf(call);
   const span = startSpan(spanNameOf(call), look, parent);
@@ -106,7 +104,7 @@ function within(call: Call, next: Next, look: CallSpan): Promise<Answer> {
     own.traceparent === undefined ? call : amendCall(call, { meta: { ...call.meta, ...own } });
   const around = trace.setSpan(parent, span);
   const work = (): Promise<Answer> => context.with(around, next, undefined, inner);
-  return timed(call, work, look, span);
+  return timed(call, work, look, span.isRecording() ? finisher(span) : undefined);
 }
 
 /** Most spans are not recorded where few traces are: their attributes are not even put together. */
@@ -117,24 +115,11 @@ function startSpan(name: string, look: CallSpan, parent: Context): Span {
   return span.isRecording() ? span.setAttributes(attributes()) : span;
 }
 
-/** Measures a call, and ends its span. */
-function timed(
-  call: Call,
-  work: () => Promise<Answer>,
-  { series, server }: Measured,
-  span?: Span,
-): Promise<Answer> {
+/** Measures a call. */
+function timed(call: Call, work: Next, measured: Measured, onEnd?: OnEnd): Promise<Answer> {
   const started = performance.now();
-  const answer = work();
-  const end = (outcome: Answer | Error): void => {
-    const failure = failureAttributes(outcome);
-    const describe = (): Attributes => ({ ...describeOperation(call, server), ...failure });
-    series
-      .find(seriesKey(call, server, failure), describe)
-      .record((performance.now() - started) / 1_000);
-    if (span?.isRecording()) finish(span, failure);
-  };
-  answer.then(end, (thrown: unknown) => end(thrown instanceof Error ? thrown : new Error()));
+  const answer = work(call);
+  measureCall(call, started, answer, measured, onEnd);
   return answer;
 }
 
@@ -145,27 +130,20 @@ function isLeftOut({ meta }: Call): boolean {
 }
 
 function parentOf({ meta }: Call): Context {
-  const around = context.active();
-  // The span around the hop has written this `_meta`: what it says need not be read again.
-  if (!meta || names(meta, trace.getSpanContext(around))) return around;
-  const parent = spanContextOf(meta);
-  return parent ? trace.setSpanContext(around, parent) : around;
+  const around = contextOfMoment();
+  const caller = callerOf(meta, around);
+  return caller === undefined || caller === trace.getSpanContext(around)
+    ? around
+    : trace.setSpanContext(around, caller);
 }
 
-/** Whether a `_meta` is below the span: the second and third field of `traceparent`. */
-function names({ traceparent }: Json, span: SpanContext | undefined): boolean {
-  return (
-    span !== undefined &&
-    typeof traceparent === "string" &&
-    traceparent.startsWith(`${span.traceId}-${span.spanId}-`, 3)
-  );
-}
-
-function finish(span: Span, failure: Attributes | undefined): void {
-  if (failure) {
-    span.setAttributes(failure);
-    // A client that cancels is not a fault of the operation: the conventions for RPC leave its status unset.
-    if (failure["error.type"] !== "cancelled") failSpan(span, String(failure["error.type"]));
-  }
-  span.end();
+function finisher(span: Span): OnEnd {
+  return (_took, failure) => {
+    if (failure) {
+      span.setAttributes(failure);
+      // A client that cancels is not a fault of the operation: the conventions for RPC leave its status unset.
+      if (failure["error.type"] !== "cancelled") failSpan(span, String(failure["error.type"]));
+    }
+    span.end();
+  };
 }

@@ -36,6 +36,40 @@ export function spanContextOf(carrier: Json): SpanContext | undefined {
   };
 }
 
+/** A `traceparent` as {@link metaOf} writes it. */
+const OWN = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/;
+
+/** The span of this process that wrote a `_meta`, as the one around a hop has; `undefined` for what is not of our writing. */
+export function readOwn(meta: Json | undefined): SpanContext | undefined {
+  const traceparent = meta?.["traceparent"];
+  if (typeof traceparent !== "string" || !OWN.test(traceparent)) return undefined;
+  const tracestate = meta?.["tracestate"];
+  return {
+    traceId: traceparent.slice(3, 35),
+    spanId: traceparent.slice(36, 52),
+    traceFlags: traceparent.endsWith("1") ? 1 : 0,
+    ...(typeof tracestate === "string" && { traceState: createTraceState(tracestate) }),
+  };
+}
+
+/** The span that a call is below: the one that its `_meta` names, else that of the moment. */
+export function callerOf(meta: Json | undefined, around: Context): SpanContext | undefined {
+  const moment = trace.getSpanContext(around);
+  const own = moment && isSpanContextValid(moment) ? moment : undefined;
+  // The span of the moment has written this `_meta`: what it says need not be read again.
+  if (!meta || names(meta, own)) return own;
+  return spanContextOf(meta) ?? own;
+}
+
+/** Whether a `_meta` is below the span: the second and third field of `traceparent`. */
+function names({ traceparent }: Json, span: SpanContext | undefined): boolean {
+  return (
+    span !== undefined &&
+    typeof traceparent === "string" &&
+    traceparent.startsWith(`${span.traceId}-${span.spanId}-`, 3)
+  );
+}
+
 /** Trace context as `_meta` and headers carry it; always W3C, which MCP reserves the names for. */
 export function metaOf(span: SpanContext): { traceparent?: string; tracestate?: string } {
   if (!isSpanContextValid(span)) return {};

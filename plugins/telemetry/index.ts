@@ -27,7 +27,7 @@ export default definePlugin({
     let durations: Durations | undefined;
     const observation: Observation = {
       tracer: () => (pipeline ? tracer : tracerAround()),
-      exportsTraces: () => pipeline?.tracers !== undefined,
+      traces: () => pipeline?.relayed,
       durations: () => (durations ??= createDurations(pipeline)),
       get servers() {
         return gateway.info.servers;

@@ -1,5 +1,10 @@
 import { durationSchema } from "propylon";
 import { z } from "zod";
+import { readLimits, readQueue, readSampler, readSender } from "./environment.ts";
+import type { SenderSettings } from "./spans/otlp-sender.ts";
+import type { AttributeLimits } from "./spans/otlp-text.ts";
+import type { SamplerSettings } from "./spans/sampler.ts";
+import type { QueueSettings } from "./spans/span-queue.ts";
 
 /** Options of the telemetry plugin. */
 export const optionsSchema = z.strictObject({
@@ -51,17 +56,25 @@ export type TelemetryOptions = z.output<typeof optionsSchema>;
 
 /** What is exported, and where to; options before environment. Equal settings share one exporter through a reload. */
 export interface ExportSettings {
-  readonly traces: boolean;
+  /** How spans are made and where they go to; `undefined`: nowhere. */
+  readonly traces: TraceSettings | undefined;
   readonly metrics: boolean;
-  /** Absent: the exporters read their own environment variables. */
+  /** Absent: the exporter of metrics reads its own environment variables. */
   readonly endpoint: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Absent: what the environment says, else {@link fallbackName}. */
   readonly serviceName: string | undefined;
   readonly fallbackName: string;
-  readonly sampling: number | undefined;
   /** Milliseconds. */
   readonly interval: number;
+}
+
+/** How spans are made, how they wait, and where they go to. */
+export interface TraceSettings {
+  readonly sampler: SamplerSettings;
+  readonly limits: AttributeLimits;
+  readonly queue: QueueSettings;
+  readonly sender: SenderSettings;
 }
 
 /** What the options and the environment of this process ask for together; see {@link settingsOf}. */
@@ -78,7 +91,8 @@ export function settingsOf(
   environment: NodeJS.ProcessEnv,
   fallbackName: string,
 ): ExportSettings | undefined {
-  const { endpoint, headers, serviceName, sampling } = options;
+  const { headers, serviceName } = options;
+  const endpoint = options.endpoint?.replace(/\/+$/, "");
   const isSet = (name: string): boolean => (environment[name] ?? "").trim() !== "";
   const isOn = (signal: "TRACES" | "METRICS"): boolean =>
     environment[`OTEL_${signal}_EXPORTER`]?.trim() !== "none" &&
@@ -92,13 +106,26 @@ export function settingsOf(
   const interval =
     options.interval ?? (Number(environment["OTEL_METRIC_EXPORT_INTERVAL"]) || 60_000);
   return {
-    traces,
+    traces: traces ? traceSettingsOf(options, endpoint, environment) : undefined,
     metrics,
-    endpoint: endpoint?.replace(/\/+$/, ""),
+    endpoint,
     headers,
     serviceName,
     fallbackName,
-    sampling,
     interval,
+  };
+}
+
+function traceSettingsOf(
+  { sampling, headers }: TelemetryOptions,
+  endpoint: string | undefined,
+  environment: NodeJS.ProcessEnv,
+): TraceSettings {
+  return {
+    sampler:
+      sampling === undefined ? readSampler(environment) : { ratio: sampling, followsCaller: true },
+    limits: readLimits(environment),
+    queue: readQueue(environment),
+    sender: readSender({ endpoint, headers }, environment),
   };
 }

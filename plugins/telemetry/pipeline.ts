@@ -2,9 +2,15 @@ import type { Agent } from "node:http";
 import type { ContextManager, MeterProvider, TracerProvider } from "@opentelemetry/api";
 import { within } from "propylon/kit";
 import { Histograms } from "./histogram.ts";
-import type { MetricReader, PushMetricExporter } from "@opentelemetry/sdk-metrics";
-import type { ExportSettings } from "./options.ts";
+import { createReader } from "./metric-reader.ts";
+import type { ExportSettings, TraceSettings } from "./options.ts";
+import { withoutSpans } from "./registration.ts";
+import type { RelayedTraces } from "./relayed-calls.ts";
 import type { TelemetrySdk } from "./sdk.ts";
+import { OtlpSender } from "./spans/otlp-sender.ts";
+import { resourceText } from "./spans/otlp-text.ts";
+import { TraceSampler } from "./spans/sampler.ts";
+import { SpanQueue } from "./spans/span-queue.ts";
 
 /** How long the last export may take, in milliseconds: a collector that is away must not hold up a shutdown. */
 const FLUSH_MS = 3_000;
@@ -16,55 +22,59 @@ interface Closable {
 
 /** One set of providers with their exporters: what is recorded there goes to one collector. */
 export class Pipeline {
-  readonly tracers: (TracerProvider & Closable) | undefined;
+  /** Both or neither: spans of work in this process, and those of relayed calls. */
+  tracers: (TracerProvider & Closable) | undefined;
+  relayed: RelayedTraces | undefined;
   readonly meters: (MeterProvider & Closable) | undefined;
   /** Goes with {@link meters}. */
   readonly histograms: Histograms | undefined;
   /** A new one: it cannot be used again once it was disabled. */
   readonly createContexts: () => ContextManager;
   readonly #agents = new Set<Agent>();
+  #sender: OtlpSender | undefined;
 
   constructor(sdk: TelemetrySdk, settings: ExportSettings) {
     const resource = describe(sdk, settings);
     this.createContexts = () => new sdk.contexts.AsyncLocalStorageContextManager();
-    if (settings.traces) this.tracers = this.#createTracers(sdk, settings, resource);
+    if (settings.traces) this.#createTracers(sdk, settings.traces, resource);
     if (!settings.metrics) return;
-    const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings, "metrics"));
+    const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings));
     const { HISTOGRAM } = sdk.metrics.InstrumentType;
     this.histograms = new Histograms(sdk, exporter.selectAggregationTemporality(HISTOGRAM));
-    const reader = createReader(sdk, settings, exporter, this.histograms);
+    const { histograms } = this;
+    const reader = createReader(sdk, { exporter, histograms, interval: settings.interval });
     this.meters = new sdk.metrics.MeterProvider({ resource, readers: [reader] });
   }
 
   /** Exports what is left, for a bounded time, and ends. Never rejects. */
   async close(): Promise<void> {
     await within(Promise.allSettled([this.tracers?.shutdown(), this.meters?.shutdown()]), FLUSH_MS);
+    await this.#sender?.destroy();
     for (const agent of this.#agents) agent.destroy();
   }
 
   #createTracers(
-    sdk: TelemetrySdk,
-    settings: ExportSettings,
+    { traces }: TelemetrySdk,
+    { sampler: kept, limits, queue, sender: target }: TraceSettings,
     resource: Resource,
-  ): Pipeline["tracers"] {
-    const { BasicTracerProvider, BatchSpanProcessor } = sdk.traces;
-    const { ParentBasedSampler, TraceIdRatioBasedSampler } = sdk.traces;
-    const exporter = new sdk.traceExport.OTLPTraceExporter(this.#target(settings, "traces"));
-    const { sampling } = settings;
-    return new BasicTracerProvider({
-      resource,
-      spanProcessors: [new BatchSpanProcessor(exporter)],
-      ...(sampling !== undefined && {
-        sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(sampling) }),
-      }),
+  ): void {
+    const sender = (this.#sender = new OtlpSender(target));
+    const sampler = new TraceSampler(kept);
+    const spans = new SpanQueue({
+      settings: queue,
+      limits,
+      resource: resourceText(resource),
+      send: (body) => withoutSpans(() => sender.send(body)),
     });
+    this.relayed = { sampler, queue: spans };
+    this.tracers = new traces.BasicTracerProvider({ resource, sampler, spanProcessors: [spans] });
   }
 
-  /** Where an exporter sends to. Its sockets are ours, or they would outlive it. */
-  #target({ endpoint, headers }: ExportSettings, signal: "traces" | "metrics") {
+  /** Where metrics go to. The sockets are ours, or they would outlive the exporter. */
+  #target({ endpoint, headers }: ExportSettings) {
     return {
       headers: { ...headers },
-      ...(endpoint !== undefined && { url: `${endpoint}/v1/${signal}` }),
+      ...(endpoint !== undefined && { url: `${endpoint}/v1/metrics` }),
       httpAgentOptions: async (protocol: string) => {
         const { Agent } = await (protocol === "http:" ? import("node:http") : import("node:https"));
         const agent = new Agent({ keepAlive: true });
@@ -73,20 +83,6 @@ export class Pipeline {
       },
     };
   }
-}
-
-function createReader(
-  { metrics }: TelemetrySdk,
-  { interval }: ExportSettings,
-  exporter: PushMetricExporter,
-  histograms: Histograms,
-): MetricReader {
-  return new metrics.PeriodicExportingMetricReader({
-    exporter,
-    exportIntervalMillis: interval,
-    exportTimeoutMillis: Math.min(interval, 30_000),
-    metricProducers: [histograms],
-  });
 }
 
 type Resource = ReturnType<TelemetrySdk["resources"]["defaultResource"]>;

@@ -1,9 +1,11 @@
 import {
   context,
+  createContextKey,
   diag,
   DiagLogLevel,
   metrics,
   propagation,
+  ROOT_CONTEXT,
   trace,
   type Context,
   type TextMapGetter,
@@ -11,11 +13,19 @@ import {
   type TextMapSetter,
 } from "@opentelemetry/api";
 import type { PluginContext } from "propylon";
+import { Contexts } from "./contexts.ts";
 import { metaOf, spanContextOf } from "./context.ts";
 import type { Pipeline } from "./pipeline.ts";
 
 /** Pipelines of this process; the first one is registered, as far as an embedding application left room. */
 const live: Pipeline[] = [];
+/** The context of the moment, where it is ours to know. */
+let contexts: Contexts | undefined;
+/** In which the SDK makes no spans. */
+const UNTRACED = ROOT_CONTEXT.setValue(
+  createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING"),
+  true,
+);
 /** Takes the providers back that are registered now. */
 let undoProviders = (): void => {};
 /** Takes back what all pipelines share. */
@@ -42,6 +52,21 @@ export function register(pipeline: Pipeline, log: PluginContext["log"]): () => v
   };
 }
 
+/** The context of the moment, where nobody needs to have it carried through a relayed call; else `undefined`. */
+export function quietContexts(): Contexts | undefined {
+  return contexts?.isAsked === false ? contexts : undefined;
+}
+
+/** The context of the moment, for the parents of calls. */
+export function contextOfMoment(): Context {
+  return contexts ? contexts.now() : context.active();
+}
+
+/** Does what must not be traced itself: an export that made spans would never end. */
+export function withoutSpans<T>(work: () => T): T {
+  return quietContexts() ? work() : context.with(UNTRACED, work);
+}
+
 function registerProviders({ tracers, meters }: Pipeline): () => void {
   const hasTraces = tracers !== undefined && trace.setGlobalTracerProvider(tracers);
   const hasMetrics = meters !== undefined && metrics.setGlobalMeterProvider(meters);
@@ -53,7 +78,9 @@ function registerProviders({ tracers, meters }: Pipeline): () => void {
 
 /** What stays while one pipeline follows another: calls in flight must not lose the span they are in. */
 function registerShared({ createContexts }: Pipeline, log: PluginContext["log"]): () => void {
-  const hasContexts = context.setGlobalContextManager(createContexts().enable());
+  const own = new Contexts(createContexts()).enable();
+  const hasContexts = context.setGlobalContextManager(own);
+  if (hasContexts) contexts = own;
   const hasPropagator = propagation.setGlobalPropagator(new MetaPropagator());
   // An SDK tells of exports that failed here and nowhere else. Its words, not its objects: those hold the headers of requests.
   const tell = (message: string): void =>
@@ -62,6 +89,7 @@ function registerShared({ createContexts }: Pipeline, log: PluginContext["log"])
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   return () => {
     if (hasContexts) context.disable();
+    contexts = undefined;
     if (hasPropagator) propagation.disable();
     diag.disable();
   };

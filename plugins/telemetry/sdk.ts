@@ -6,7 +6,6 @@ export interface TelemetrySdk {
   readonly metrics: typeof import("@opentelemetry/sdk-metrics");
   readonly resources: typeof import("@opentelemetry/resources");
   readonly contexts: typeof import("@opentelemetry/context-async-hooks");
-  readonly traceExport: typeof import("@opentelemetry/exporter-trace-otlp-http");
   readonly metricExport: typeof import("@opentelemetry/exporter-metrics-otlp-http");
 }
 
@@ -16,7 +15,6 @@ export const SDK_PACKAGES = [
   "@opentelemetry/sdk-metrics",
   "@opentelemetry/resources",
   "@opentelemetry/context-async-hooks",
-  "@opentelemetry/exporter-trace-otlp-http",
   "@opentelemetry/exporter-metrics-otlp-http",
 ];
 
@@ -37,15 +35,14 @@ export async function loadTelemetrySdk(): Promise<TelemetrySdk> {
 }
 
 async function importSdk(): Promise<TelemetrySdk> {
-  const [traces, metrics, resources, contexts, traceExport, metricExport] = await Promise.all([
+  const [traces, metrics, resources, contexts, metricExport] = await Promise.all([
     import("@opentelemetry/sdk-trace-base"),
     import("@opentelemetry/sdk-metrics"),
     import("@opentelemetry/resources"),
     import("@opentelemetry/context-async-hooks"),
-    import("@opentelemetry/exporter-trace-otlp-http"),
     import("@opentelemetry/exporter-metrics-otlp-http"),
   ]);
-  return { traces, metrics, resources, contexts, traceExport, metricExport };
+  return { traces, metrics, resources, contexts, metricExport };
 }
 
 function isMissing(thrown: unknown): boolean {

@@ -1,0 +1,141 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  trace,
+  TraceFlags,
+  type Attributes,
+  type Context,
+  type SpanContext,
+} from "@opentelemetry/api";
+import type { Answer, Call, Json, Next } from "propylon";
+import { amendCall } from "propylon/kit";
+import { kindOf, type HopFacts } from "./attributes.ts";
+import { callerOf, readOwn } from "./context.ts";
+import type { Contexts, Situated } from "./contexts.ts";
+import { CallSpan, type SpanPlace } from "./spans/call-span.ts";
+import { createId } from "./spans/ids.ts";
+import type { TraceSampler } from "./spans/sampler.ts";
+import type { SpanQueue } from "./spans/span-queue.ts";
+import { measureCall, type Measured, type OnEnd } from "./timing.ts";
+
+/** What the spans of relayed calls are made with. */
+export interface RelayedTraces {
+  readonly sampler: TraceSampler;
+  readonly queue: SpanQueue;
+}
+
+/** Makes the span of a relayed call, where its trace is kept, and passes on the trace context in any case. */
+export function serve(
+  { sampler, queue }: RelayedTraces,
+  contexts: Contexts,
+  call: Call,
+  next: Next,
+  told: Measured & { readonly args: (call: Call) => Attributes | undefined },
+): Promise<Answer> {
+  const around = contexts.now();
+  const place = placeBelow(sampler, callerOf(call.meta, around), around);
+  const span = place.isKept
+    ? new CallSpan(call, place, { kind: kindOf(call), args: told.args(call) })
+    : undefined;
+  const started = performance.now();
+  const before = contexts.enter(place);
+  try {
+    const answer = next(amendCall(call, { meta: place.meta(call.meta) }));
+    measureCall(call, started, answer, told, span && endWith(queue, span));
+    return answer;
+  } finally {
+    contexts.enter(before);
+  }
+}
+
+/** Makes the span of the hop to a server, below the one that the call's `_meta` names, and gives the server its `traceparent`. */
+export function hop(
+  { sampler, queue }: RelayedTraces,
+  contexts: Contexts,
+  call: Call,
+  next: Next,
+  facts: HopFacts,
+  measured: Measured,
+): Promise<Answer> {
+  const caller = ownCaller(contexts, call.meta) ?? callerOf(call.meta, contexts.now());
+  const place = placeBelow(sampler, caller, ROOT_CONTEXT);
+  const span = new CallSpan(call, place, { kind: SpanKind.CLIENT, hop: facts });
+  const started = performance.now();
+  const answer = next(amendCall(call, { meta: place.meta(call.meta) }));
+  measureCall(call, started, answer, measured, place.isKept ? endWith(queue, span) : undefined);
+  return answer;
+}
+
+/** The span around a hop, by the `_meta` that it wrote. */
+function ownCaller({ stage }: Contexts, meta: Json | undefined): SpanContext | undefined {
+  // Most calls get here within one turn: nothing need be read then.
+  return stage instanceof Place && stage.wrote(meta) ? stage.spanContext() : readOwn(meta);
+}
+
+function placeBelow(
+  sampler: TraceSampler,
+  caller: SpanContext | undefined,
+  around: Context,
+): Place {
+  const traceId = caller?.traceId ?? createId(16);
+  return new Place(traceId, caller, around, sampler.keeps(traceId, caller?.traceFlags));
+}
+
+/** Where a call is in its trace. */
+class Place implements SpanPlace, Situated {
+  readonly traceId: string;
+  readonly spanId = createId(8);
+  readonly parentId: string | undefined;
+  readonly isParentRemote: boolean;
+  readonly tracestate: string | undefined;
+  readonly isKept: boolean;
+  readonly #caller: SpanContext | undefined;
+  readonly #around: Context;
+  #meta: Json | undefined;
+
+  constructor(traceId: string, caller: SpanContext | undefined, around: Context, isKept: boolean) {
+    this.traceId = traceId;
+    this.parentId = caller?.spanId;
+    this.isParentRemote = caller?.isRemote === true;
+    this.tracestate = caller?.traceState?.serialize();
+    this.isKept = isKept;
+    this.#caller = caller;
+    this.#around = around;
+  }
+
+  /** For code that asks: spans of its own belong below this one, which is not theirs to change. */
+  context(): Context {
+    return trace.setSpanContext(this.#around, this.spanContext());
+  }
+
+  spanContext(): SpanContext {
+    const { traceId, spanId } = this;
+    const traceFlags = this.isKept ? TraceFlags.SAMPLED : TraceFlags.NONE;
+    const traceState = this.#caller?.traceState;
+    return traceState
+      ? { traceId, spanId, traceFlags, traceState }
+      : { traceId, spanId, traceFlags };
+  }
+
+  /** The `_meta` of what is called next. */
+  meta(before: Json | undefined): Json {
+    const traceparent = `00-${this.traceId}-${this.spanId}-0${this.isKept ? 1 : 0}`;
+    const { tracestate } = this;
+    return (this.#meta =
+      before === undefined
+        ? { traceparent }
+        : { ...before, traceparent, ...(tracestate && { tracestate }) });
+  }
+
+  /** Whether a `_meta` is the one that this place made. */
+  wrote(meta: Json | undefined): boolean {
+    return meta !== undefined && meta === this.#meta;
+  }
+}
+
+function endWith(queue: SpanQueue, span: CallSpan): OnEnd {
+  return (took, failure) => {
+    span.end(took, failure);
+    queue.add(span);
+  };
+}

@@ -1,0 +1,154 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { diag } from "@opentelemetry/api";
+import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base";
+import { setTimer } from "propylon/kit";
+import { scopeText, spanText, type AttributeLimits } from "./otlp-text.ts";
+
+/** A finished span. */
+export interface QueuedSpan {
+  /** What made it; see `scopeText`. */
+  readonly scope: string;
+  /** About how many bytes it takes. */
+  readonly size: number;
+  /** OTLP JSON. */
+  write(limits: AttributeLimits): string;
+}
+
+/** How spans wait, as `OTEL_BSP_*` says. */
+export interface QueueSettings {
+  /** Longest wait in milliseconds. */
+  readonly delay: number;
+  /** Maximum that wait; those beyond are dropped. */
+  readonly maxQueue: number;
+  /** Maximum that are sent at a time. */
+  readonly maxBatch: number;
+}
+
+/** Sends what an export is made of; tells why that failed. Never rejects. */
+export type Send = (body: string) => Promise<string | undefined>;
+
+/** Maximum bytes that wait, and that are sent at a time. */
+const MAX_WAITING = 16 * 1_024 * 1_024;
+const MAX_SENT = 4 * 1_024 * 1_024;
+/** Longest that spans are written before calls have their turn, in milliseconds. */
+const SLICE_MS = 1;
+
+/** Where a queue of spans gets what it needs. */
+interface SpanQueueInput {
+  readonly settings: QueueSettings;
+  readonly limits: AttributeLimits;
+  /** See `resourceText`. */
+  readonly resource: string;
+  readonly send: Send;
+}
+
+/**
+ * Finished spans on their way to a collector, one batch after the other. What finds no room is dropped and counted: a collector that
+ * is slow or away costs spans, and neither memory nor time of calls.
+ */
+export class SpanQueue implements SpanProcessor {
+  readonly #input: SpanQueueInput;
+  #waiting: QueuedSpan[] = [];
+  #bytes = 0;
+  #dropped = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(input: SpanQueueInput) {
+    this.#input = input;
+  }
+
+  /** Takes a finished span, or drops it. */
+  add(span: QueuedSpan): void {
+    const { maxQueue } = this.#input.settings;
+    const bytes = this.#bytes + span.size;
+    if (this.#isClosed || this.#waiting.length >= maxQueue || bytes > MAX_WAITING) {
+      this.#dropped++;
+      return;
+    }
+    this.#waiting.push(span);
+    this.#bytes = bytes;
+    if (!this.#sending) this.#schedule();
+  }
+
+  onStart(): void {}
+
+  /** A span of the SDK, which is written at once: what it holds is somebody else's. */
+  onEnd(span: ReadableSpan): void {
+    if ((span.spanContext().traceFlags & 1) === 0) return;
+    const text = spanText(span);
+    this.add({
+      scope: scopeText(span.instrumentationScope),
+      size: text.length,
+      write: () => text,
+    });
+  }
+
+  /** Sends all that waits at this moment. */
+  async forceFlush(): Promise<void> {
+    while (this.#sending || this.#waiting.length > 0) await (this.#sending ?? this.#start());
+  }
+
+  /** Sends the rest, and takes no more. */
+  async shutdown(): Promise<void> {
+    this.#isClosed = true;
+    await this.forceFlush();
+  }
+
+  #schedule(): void {
+    const { delay, maxBatch } = this.#input.settings;
+    if (this.#waiting.length >= maxBatch) void this.#start();
+    else this.#timer ??= setTimer(() => void this.#start(), delay).unref();
+  }
+
+  #start(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return (this.#sending ??= this.#sendBatch().finally(() => {
+      this.#sending = undefined;
+      if (this.#waiting.length > 0) this.#schedule();
+    }));
+  }
+
+  async #sendBatch(): Promise<void> {
+    // The call that filled the batch does not wait for it.
+    await nextTurn();
+    const batch = this.#take();
+    if (batch.length === 0) return;
+    const reason = await this.#input.send(await this.#write(batch));
+    if (reason !== undefined) diag.error(`${batch.length} spans are lost: ${reason}`);
+    if (this.#dropped > 0) diag.warn(`${this.#dropped} spans found no room to wait and are lost.`);
+    this.#dropped = 0;
+  }
+
+  #take(): readonly QueuedSpan[] {
+    const most = this.#isClosed ? this.#waiting.length : this.#input.settings.maxBatch;
+    let count = 0;
+    let bytes = 0;
+    for (const { size } of this.#waiting.slice(0, most)) {
+      if (count > 0 && bytes + size > MAX_SENT) break;
+      count++;
+      bytes += size;
+    }
+    this.#bytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  /** In slices: five hundred spans at once would hold up the calls of milliseconds. */
+  async #write(batch: readonly QueuedSpan[]): Promise<string> {
+    const { limits, resource } = this.#input;
+    const scopes = new Map<string, string>();
+    let since = performance.now();
+    for (const span of batch) {
+      const before = scopes.get(span.scope);
+      const text = span.write(limits);
+      scopes.set(span.scope, before === undefined ? text : `${before},${text}`);
+      if (performance.now() - since < SLICE_MS) continue;
+      await nextTurn();
+      since = performance.now();
+    }
+    const spans = Array.from(scopes, ([scope, texts]) => `{${scope},"spans":[${texts}]}`);
+    return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${spans.join()}]}]}`;
+  }
+}
