@@ -8,17 +8,26 @@ import {
   ROOT_CONTEXT,
   trace,
   type Context,
+  type ContextManager,
+  type MeterProvider,
   type TextMapGetter,
   type TextMapPropagator,
   type TextMapSetter,
+  type TracerProvider,
 } from "@opentelemetry/api";
 import type { PluginContext } from "propylon";
 import { Contexts } from "./contexts.ts";
 import { metaOf, spanContextOf } from "./context.ts";
-import type { Pipeline } from "./pipeline.ts";
+
+/** What others of this process find of a pipeline. */
+interface Registered {
+  readonly tracers: TracerProvider | undefined;
+  readonly meters: MeterProvider | undefined;
+  readonly createContexts: () => ContextManager;
+}
 
 /** Pipelines of this process; the first one is registered, as far as an embedding application left room. */
-const live: Pipeline[] = [];
+const live: Registered[] = [];
 /** The context of the moment, where it is ours to know. */
 let contexts: Contexts | undefined;
 /** In which the SDK makes no spans. */
@@ -36,7 +45,7 @@ let undoShared = (): void => {};
  * registered stays.
  * @returns takes it back; another pipeline of the process takes its place
  */
-export function register(pipeline: Pipeline, log: PluginContext["log"]): () => void {
+export function register(pipeline: Registered, log: PluginContext["log"]): () => void {
   live.push(pipeline);
   if (live.length === 1) {
     undoShared = registerShared(pipeline, log);
@@ -67,7 +76,7 @@ export function withoutSpans<T>(work: () => T): T {
   return quietContexts() ? work() : context.with(UNTRACED, work);
 }
 
-function registerProviders({ tracers, meters }: Pipeline): () => void {
+function registerProviders({ tracers, meters }: Registered): () => void {
   const hasTraces = tracers !== undefined && trace.setGlobalTracerProvider(tracers);
   const hasMetrics = meters !== undefined && metrics.setGlobalMeterProvider(meters);
   return () => {
@@ -77,7 +86,7 @@ function registerProviders({ tracers, meters }: Pipeline): () => void {
 }
 
 /** What stays while one pipeline follows another: calls in flight must not lose the span they are in. */
-function registerShared({ createContexts }: Pipeline, log: PluginContext["log"]): () => void {
+function registerShared({ createContexts }: Registered, log: PluginContext["log"]): () => void {
   const own = new Contexts(createContexts()).enable();
   const hasContexts = context.setGlobalContextManager(own);
   if (hasContexts) contexts = own;

@@ -37,6 +37,10 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
   "plugins/payloads/leftovers.ts": TIMER,
   "plugins/postgres/listener.ts": TIMER,
   "plugins/redis/driver.ts": TIMER,
+  "plugins/telemetry/spans/otlp-sender.ts": [
+    "plugins/telemetry/spans/otlp-sender.test.ts",
+    "is sent once more after",
+  ],
   "plugins/servers/http/http-stream.ts": TIMER,
   "plugins/servers/upstream/listing.ts": [
     "plugins/servers/odd-output.test.ts",
