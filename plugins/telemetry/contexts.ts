@@ -7,8 +7,8 @@ export interface Situated {
 }
 
 /**
- * The context of the moment, for code of this process that makes spans of its own. To carry it through every promise costs a relayed
- * call a third of its time on Node 20, and most gateways have nobody who asks: what is known at no cost is the stage of a relayed call
+ * The context of the moment, for code of this process that makes spans of its own. To carry it through every promise is a hook on
+ * each of them on Node 20, and most gateways have nobody who asks: what is known at no cost is the stage of a relayed call
  * that runs at this moment. {@link isAsked} tells once somebody wants more.
  */
 export class Contexts implements ContextManager {
