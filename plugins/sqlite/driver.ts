@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { GatewayError, type PluginContext } from "propylon";
+import type { PluginContext } from "propylon";
 import { type FileLock, lockFile, setTimer } from "propylon/kit";
 import {
   type ListOptions,
@@ -13,24 +13,24 @@ import {
   type StoreHost,
   type Unsubscribe,
 } from "propylon/store";
+import { Checkpoints } from "./checkpoints.ts";
 import { createDialect } from "./dialect.ts";
-import type { Engine, SqlValue, Statement } from "./engine.ts";
-import { createFile, openTables, pathOf } from "./file.ts";
+import { engineModule } from "./engine.ts";
+import { createFile, JOURNAL_SIZE, NEVER, openTables, pathOf } from "./file.ts";
+import { Logs } from "./logs.ts";
 import type { SqliteOptions } from "./options.ts";
+import { Revisions } from "./revisions.ts";
+import { Statements } from "./statements.ts";
+import { Writes } from "./writes.ts";
 
-/** When a value ends that does not. */
-const NEVER = Number.MAX_SAFE_INTEGER;
-/** Revisions that are set aside at a time; those that a killed process did not use are never used. */
-const REVISIONS = 1_000;
 /** How often values that ended are removed, in milliseconds, and how many at a time: nothing else runs meanwhile. */
 const SWEEP_MS = 10_000;
-/** Pause between two of those times, in milliseconds, while more have ended. */
+/** Pause between two of those times, in milliseconds, while there is more to do. */
 const SWEEP_ON_MS = 20;
-const SWEEP_ROWS = 500;
-/** Entries that one statement appends; there is a statement for each number up to it. */
-const APPEND_ROWS = 50;
-/** Pages of the file that are given back to the disk at a time. */
-const VACUUM_PAGES = 256;
+const SWEEP_ROWS = 100;
+/** Pages of the file that are given back to the disk at a time, and those that stay free for what comes. */
+const VACUUM_PAGES = 64;
+const SPARE_PAGES = 256;
 
 /** Opens the file of a `store: sqlite:...`, which belongs to this gateway until it is closed. */
 export async function openDriver(url: string, host: StoreHost): Promise<SqliteDriver> {
@@ -39,7 +39,9 @@ export async function openDriver(url: string, host: StoreHost): Promise<SqliteDr
   await createFile(path);
   const lock = await lockFile(path, `The store ${basename(path)}`);
   try {
-    return new SqliteDriver({ path, engine: await openTables(path, options), lock, log: host.log });
+    const statements = new Statements(await openTables(path, options));
+    const { synchronous } = options;
+    return new SqliteDriver({ path, statements, synchronous, lock, log: host.log });
   } catch (error) {
     await lock.release();
     throw error;
@@ -48,34 +50,47 @@ export async function openDriver(url: string, host: StoreHost): Promise<SqliteDr
 
 interface Opened {
   readonly path: string;
-  readonly engine: Engine;
+  readonly statements: Statements;
+  readonly synchronous: SqliteOptions["synchronous"];
   readonly lock: FileLock;
   readonly log: PluginContext["log"];
 }
 
-/** A SQLite file as a store. Each operation is one statement or one transaction, done when the promise is made. */
+/** A SQLite file as a store. What is written is in the file when its promise resolves, at the end of this turn of the loop. */
 export class SqliteDriver implements StoreDriver {
   readonly shared = false;
   readonly durable = true;
   readonly #opened: Opened;
-  readonly #statements = new Map<string, Statement>();
   readonly #events = new LocalEvents();
+  readonly #revisions: Revisions;
+  readonly #writes: Writes;
+  readonly #logs: Logs;
+  readonly #checkpoints: Checkpoints;
   #sweeper: NodeJS.Timeout;
-  #rev: number;
-  #lastRev: number;
   #isClosed = false;
 
   constructor(opened: Opened) {
+    const { path, statements, synchronous, log } = opened;
     this.#opened = opened;
-    this.#rev = this.#lastRev = this.#reserve();
-    this.#lastRev += REVISIONS;
+    this.#revisions = new Revisions(statements);
+    this.#writes = new Writes({
+      statements,
+      committed: (pages) => this.#checkpoints.note(pages),
+      undone: () => this.#revisions.forget(),
+    });
+    this.#logs = new Logs(statements, this.#writes);
+    const thread = { path, module: engineModule(), synchronous, journalSize: JOURNAL_SIZE };
+    this.#checkpoints = new Checkpoints({ thread, statements, writes: this.#writes, log });
     this.#sweeper = this.#sweepIn(SWEEP_MS);
   }
 
   async get(bucket: string, key: string): Promise<StoredValue | undefined> {
-    const row = this.#prepare(
+    const row = this.#opened.statements.get(
       "SELECT value, rev FROM kv WHERE bucket = ? AND key = ? AND until > ?",
-    ).get(bucket, key, Date.now());
+      bucket,
+      key,
+      Date.now(),
+    );
     return row && toValue(row);
   }
 
@@ -83,28 +98,24 @@ export class SqliteDriver implements StoreDriver {
     bucket: string,
     key: string,
     value: string,
-    { rev, until = NEVER }: PutOptions = {},
+    options: PutOptions = {},
   ): Promise<number | undefined> {
-    const next = this.#nextRev();
-    const changes = rev
-      ? this.#run(
-          "UPDATE kv SET value = ?, rev = ?, until = ? WHERE bucket = ? AND key = ? AND rev = ? AND until > ?",
-          [value, next, until, bucket, key, rev, Date.now()],
-        )
-      : this.#run(
-          `INSERT INTO kv (bucket, key, value, rev, until) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bucket, key)
-          DO UPDATE SET value = excluded.value, rev = excluded.rev, until = excluded.until WHERE until <= ?`,
-          [bucket, key, value, next, until, rev === 0 ? Date.now() : NEVER],
-        );
-    if (changes === 0) return undefined;
-    this.#events.emit(`kv ${bucket}`, key);
-    return next;
+    const work = (): number | undefined => this.#put(bucket, key, value, options);
+    const rev = await this.#writes.add(work, value.length);
+    if (rev !== undefined) this.#events.emit(`kv ${bucket}`, key);
+    return rev;
   }
 
   async delete(bucket: string, key: string, rev?: number): Promise<boolean> {
-    const changes = this.#run(
-      "DELETE FROM kv WHERE bucket = ? AND key = ? AND until > ? AND (rev = ? OR ?)",
-      [bucket, key, Date.now(), rev ?? 0, rev === undefined ? 1 : 0],
+    const changes = await this.#writes.add(() =>
+      this.#opened.statements.change(
+        "DELETE FROM kv WHERE bucket = ? AND key = ? AND until > ? AND (rev = ? OR ?)",
+        bucket,
+        key,
+        Date.now(),
+        rev ?? 0,
+        rev === undefined ? 1 : 0,
+      ),
     );
     if (changes > 0) this.#events.emit(`kv ${bucket}`, key);
     return changes > 0;
@@ -112,10 +123,16 @@ export class SqliteDriver implements StoreDriver {
 
   async list(bucket: string, { prefix, after = "", limit }: ListOptions): Promise<StoredEntry[]> {
     // No key has a character behind the last of printable ASCII.
-    const rows = this.#prepare(
+    const rows = this.#opened.statements.all(
       `SELECT key, value, rev FROM kv WHERE bucket = ? AND key >= ? AND key < ? AND key > ? AND until > ?
       ORDER BY key LIMIT ?`,
-    ).all(bucket, prefix, `${prefix}\u007f`, after, Date.now(), limit);
+      bucket,
+      prefix,
+      `${prefix}\u007f`,
+      after,
+      Date.now(),
+      limit,
+    );
     return rows.map((row) => ({ key: row["key"] as string, ...toValue(row) }));
   }
 
@@ -124,37 +141,17 @@ export class SqliteDriver implements StoreDriver {
   }
 
   async append(log: string, values: readonly string[]): Promise<number> {
-    const last = this.#together(() => {
-      const at = Date.now();
-      let seq: number | bigint = 0;
-      for (let from = 0; from < values.length; from += APPEND_ROWS) {
-        const piece = values.slice(from, from + APPEND_ROWS);
-        const insert = this.#prepare(insertEntries(piece.length));
-        seq = insert.run(...piece.flatMap((value) => [log, at, value])).lastInsertRowid;
-      }
-      return Number(seq);
-    });
+    const last = await this.#logs.append(log, values);
     this.#events.emit(`log ${log}`);
     return last;
   }
 
   async read(log: string, after: number, limit: number): Promise<LoggedValue[]> {
-    const rows = this.#prepare(
-      "SELECT seq, at, value FROM log WHERE log = ? AND seq > ? ORDER BY seq LIMIT ?",
-    ).all(log, after, limit);
-    return rows.map((row) => ({
-      seq: Number(row["seq"]),
-      at: Number(row["at"]),
-      value: row["value"] as string,
-    }));
+    return this.#logs.read(log, after, limit);
   }
 
-  async trim(log: string, { maxEntries, before = 0 }: LogRetention): Promise<void> {
-    this.#run(
-      `DELETE FROM log WHERE log = ?1 AND (at < ?2 OR seq <=
-      coalesce((SELECT seq FROM log WHERE log = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?3), 0))`,
-      [log, before, maxEntries],
-    );
+  trim(log: string, retention: LogRetention): Promise<void> {
+    return this.#logs.trim(log, retention);
   }
 
   async follow(log: string, appended: () => void): Promise<Unsubscribe> {
@@ -179,104 +176,80 @@ export class SqliteDriver implements StoreDriver {
     this.#isClosed = true;
     clearTimeout(this.#sweeper);
     this.#events.close();
-    this.#statements.clear();
-    this.#opened.engine.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    this.#opened.engine.close();
+    await this.#checkpoints.close();
+    this.#writes.finish();
+    this.#opened.statements.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    this.#opened.statements.close();
     await this.#opened.lock.release();
+  }
+
+  #put(
+    bucket: string,
+    key: string,
+    value: string,
+    { rev, until = NEVER }: PutOptions,
+  ): number | undefined {
+    const { statements } = this.#opened;
+    const next = this.#revisions.next();
+    const changes = rev
+      ? statements.change(
+          "UPDATE kv SET value = ?, rev = ?, until = ? WHERE bucket = ? AND key = ? AND rev = ? AND until > ?",
+          value,
+          next,
+          until,
+          bucket,
+          key,
+          rev,
+          Date.now(),
+        )
+      : statements.change(
+          `INSERT INTO kv (bucket, key, value, rev, until) VALUES (?, ?, ?, ?, ?) ON CONFLICT (bucket, key)
+          DO UPDATE SET value = excluded.value, rev = excluded.rev, until = excluded.until WHERE until <= ?`,
+          bucket,
+          key,
+          value,
+          next,
+          until,
+          rev === 0 ? Date.now() : NEVER,
+        );
+    return changes === 0 ? undefined : next;
   }
 
   /** Again and again: soon while there is more, or values would end faster than they go. */
   #sweepIn(ms: number): NodeJS.Timeout {
-    return setTimer(() => {
-      const isDone = this.#sweep() < SWEEP_ROWS;
-      this.#sweeper = this.#sweepIn(isDone ? SWEEP_MS : SWEEP_ON_MS);
-    }, ms).unref();
+    return setTimer(() => void this.#sweep(), ms).unref();
+  }
+
+  async #sweep(): Promise<void> {
+    const isMore = await this.#writes
+      .add(() => this.#removeEnded())
+      .catch((error: unknown) => {
+        if (!this.#isClosed)
+          this.#opened.log.warn({ err: error }, "the store could not be cleaned");
+        return false;
+      });
+    if (!this.#isClosed) this.#sweeper = this.#sweepIn(isMore ? SWEEP_ON_MS : SWEEP_MS);
   }
 
   /**
    * Removes what ended, a little at a time, and gives the room back to the disk.
    *
-   * @returns how many values went
+   * @returns whether there is more
    */
-  #sweep(): number {
-    try {
-      const removed = this.#run(
-        "DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE until <= ? LIMIT ?)",
-        [Date.now(), SWEEP_ROWS],
-      );
-      this.#opened.engine.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
-      return removed;
-    } catch (error) {
-      this.#opened.log.warn({ err: error }, "the store could not be cleaned");
-      return 0;
-    }
-  }
-
-  #nextRev(): number {
-    if (this.#rev >= this.#lastRev) this.#lastRev = this.#reserve() + REVISIONS;
-    return ++this.#rev;
-  }
-
-  /** @returns the last revision that may have been used */
-  #reserve(): number {
-    const row = this.#prepare(
-      `INSERT INTO counter (name, value) VALUES ('rev', ?1) ON CONFLICT (name)
-      DO UPDATE SET value = value + ?1 RETURNING value`,
-    ).get(REVISIONS);
-    return Number(row!["value"]) - REVISIONS;
-  }
-
-  #together<T>(work: () => T): T {
-    const { engine } = this.#opened;
-    engine.exec("BEGIN IMMEDIATE");
-    try {
-      const result = work();
-      engine.exec("COMMIT");
-      return result;
-    } catch (error) {
-      rollBack(engine);
-      throw explain(error);
-    }
-  }
-
-  #run(sql: string, values: readonly SqlValue[]): number {
-    try {
-      return Number(this.#prepare(sql).run(...values).changes);
-    } catch (error) {
-      throw explain(error);
-    }
-  }
-
-  #prepare(sql: string): Statement {
-    const statement = this.#statements.get(sql) ?? this.#opened.engine.prepare(sql);
-    this.#statements.set(sql, statement);
-    return statement;
-  }
-}
-
-/** SQLite ends a transaction by itself when its disk is full; that there is none to be undone would hide why. */
-function rollBack(engine: Pick<Engine, "exec">): void {
-  try {
-    engine.exec("ROLLBACK");
-  } catch {
-    // Undone already.
+  #removeEnded(): boolean {
+    const { statements } = this.#opened;
+    const removed = statements.change(
+      // The first condition is that of the index.
+      `DELETE FROM kv WHERE rowid IN (SELECT rowid FROM kv WHERE until < ${NEVER} AND until <= ? LIMIT ?)`,
+      Date.now(),
+      SWEEP_ROWS,
+    );
+    statements.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+    const free = Number(statements.get("PRAGMA freelist_count")?.["freelist_count"]);
+    return removed === SWEEP_ROWS || free > SPARE_PAGES;
   }
 }
 
 function toValue(row: Readonly<Record<string, unknown>>): StoredValue {
   return { value: row["value"] as string, rev: Number(row["rev"]) };
-}
-
-/** A full file is not a store that is away: reads go on. */
-function explain(error: unknown): unknown {
-  if (!/\bfull\b/.test((error as Error).message)) return error;
-  return new GatewayError("unavailable", "The gateway's store is full.", {
-    cause: error,
-    hint: "The operator can raise maxSize of the plugin sqlite, or make room on the disk.",
-  });
-}
-
-/** One statement for many entries: each has a price of its own in the engine's binding. */
-function insertEntries(count: number): string {
-  return `INSERT INTO log (log, at, value) VALUES ${Array(count).fill("(?, ?, ?)").join(", ")}`;
 }

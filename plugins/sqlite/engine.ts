@@ -1,3 +1,4 @@
+import { createRequire } from "node:module";
 import { GatewayError } from "propylon";
 
 /** What both engines offer of a database. */
@@ -42,6 +43,11 @@ export async function openEngine(path: string): Promise<Engine> {
   if (own) return new own.DatabaseSync(path);
   const Libsql = await importLibsql();
   return new Libsql(path);
+}
+
+/** Where a thread finds the package libsql; `undefined` where Node has its own engine. */
+export function engineModule(): string | undefined {
+  return ownSqlite() ? undefined : createRequire(import.meta.url).resolve("libsql");
 }
 
 async function importLibsql(): Promise<Constructor> {

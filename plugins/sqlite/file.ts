@@ -5,6 +5,10 @@ import type { StoreHost } from "propylon/store";
 import { type Engine, openEngine } from "./engine.ts";
 import type { SqliteOptions } from "./options.ts";
 
+/** When a value ends that does not. */
+export const NEVER = Number.MAX_SAFE_INTEGER;
+/** Bytes to which the log of writes shrinks again behind a flood. */
+export const JOURNAL_SIZE = 16_777_216;
 /** Version of the tables; a file with a later one is left alone. */
 const VERSION = 1;
 
@@ -15,7 +19,8 @@ const TABLES = `
     rev INTEGER NOT NULL, until INTEGER NOT NULL
   );
   CREATE UNIQUE INDEX IF NOT EXISTS kv_key ON kv (bucket, key);
-  CREATE INDEX IF NOT EXISTS kv_until ON kv (until);
+  DROP INDEX IF EXISTS kv_until;
+  CREATE INDEX IF NOT EXISTS kv_end ON kv (until) WHERE until < ${NEVER};
   CREATE TABLE IF NOT EXISTS log (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, log TEXT NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL
   );
@@ -62,7 +67,7 @@ function prepareTables(engine: Engine, path: string, options: SqliteOptions): vo
   engine.exec("PRAGMA auto_vacuum = INCREMENTAL");
   engine.exec("PRAGMA journal_mode = WAL");
   engine.exec(`PRAGMA synchronous = ${options.synchronous}`);
-  engine.exec("PRAGMA journal_size_limit = 16777216");
+  engine.exec(`PRAGMA journal_size_limit = ${JOURNAL_SIZE}`);
   const version = Number(engine.prepare("PRAGMA user_version").get()?.["user_version"]);
   if (version > VERSION)
     throw new GatewayError(

@@ -4,18 +4,24 @@ import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Kysely, sql } from "kysely";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { createGateway } from "propylon";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { Checkpoints } from "../../../plugins/sqlite/checkpoints.ts";
 import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
+import { createFile, openTables } from "../../../plugins/sqlite/file.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
+import { Statements } from "../../../plugins/sqlite/statements.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
 const log = pino({ level: "silent" });
 const WRITER = fileURLToPath(new URL("writer.mjs", import.meta.url));
 const KILLS = Number(process.env["STORE_KILLS"] ?? 4);
+
+/** A turn of the loop, at the end of which what was written before is in the file. */
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const openIn = (folder: string, options: object = {}): Promise<SqliteDriver> =>
   openDriver("sqlite:gateway.db", { folder, options: optionsSchema.parse(options), log });
@@ -45,9 +51,11 @@ it("loses what has ended as fast as it ends", async () => {
   const reader = await openEngine(join(folder, "gateway.db"));
   const count = (): unknown => reader.prepare("SELECT count(*) AS n FROM kv").get()?.["n"];
   vi.advanceTimersByTime(10_000);
-  expect(count()).toBe(801);
-  vi.advanceTimersByTime(100);
-  expect(count()).toBe(1);
+  for (let left = 1_201; left >= 1; left -= 100) {
+    await turn();
+    expect(count()).toBe(left);
+    vi.advanceTimersByTime(20);
+  }
   reader.close();
   await driver.close();
 });
@@ -88,6 +96,93 @@ it.each(["sqlite:", "sqlite::memory:", "sqlite://host/file"])(
     await expect(openDriver(url, host)).rejects.toMatchObject({ code: "invalid" });
   },
 );
+
+it("takes the writes of one turn together, and one that fails takes no other along", async () => {
+  const driver = await openIn(makeFolder(), { maxSize: "256KB" });
+  const first = driver.put("bucket", "first", "x");
+  const large = driver.put("bucket", "large", "x".repeat(400_000));
+  const second = driver.append("log", ["a", "b"]);
+  const third = driver.put("bucket", "third", "x");
+  await expect(large).rejects.toMatchObject({ message: "The gateway's store is full." });
+  expect(await third).toBeGreaterThan((await first)!);
+  expect(await second).toBe(2);
+  const stored = await driver.list("bucket", { prefix: "", limit: 10 });
+  expect(stored.map(({ key }) => key)).toEqual(["first", "third"]);
+  await driver.close();
+});
+
+it("sets revisions aside again that a transaction had set aside which failed", async () => {
+  const folder = makeFolder();
+  const driver = await openIn(folder, { maxSize: "512KB" });
+  for (let at = 0; at < 999; at++) void driver.put("bucket", "key", "1");
+  await driver.put("bucket", "key", "1");
+  const last = driver.put("bucket", "key", "2");
+  await expect(driver.put("bucket", "large", "x".repeat(800_000))).rejects.toThrow(/full/);
+  await driver.close();
+  const next = await openIn(folder);
+  expect(await next.put("bucket", "key", "3")).toBeGreaterThan((await last)!);
+  await next.close();
+});
+
+it("drops what is too much of a long log a little at a time, and what is too old", async () => {
+  const driver = await openIn(makeFolder());
+  const texts = Array.from({ length: 5_000 }, (_, at) => `${at}`);
+  await driver.append("long", texts);
+  await driver.append("other", ["a"]);
+  let turns = 0;
+  let isOver = false;
+  const trimming = driver.trim("long", { maxEntries: 1_000 }).then(() => (isOver = true));
+  const more = driver.append("long", ["5000"]);
+  while (!isOver) {
+    await turn();
+    turns++;
+  }
+  await Promise.all([trimming, more]);
+  expect(turns).toBeGreaterThan(30);
+  const left = await driver.read("long", 0, 10_000);
+  expect([left.length, left[0]?.value, left.at(-1)?.value]).toEqual([1_000, "4001", "5000"]);
+  await driver.trim("long", { maxEntries: 1_000, before: Date.now() + 1 });
+  expect(await driver.read("long", 0, 10)).toEqual([]);
+  expect(await driver.read("other", 0, 10)).toHaveLength(1);
+  await driver.close();
+});
+
+it("has its log of writes copied by a thread, which keeps it short", async () => {
+  const folder = makeFolder();
+  const driver = await openIn(folder);
+  const checkpoints = async (): Promise<number> => {
+    const reader = await openEngine(join(folder, "gateway.db"));
+    const row = reader.prepare("SELECT value FROM counter WHERE name = 'checkpoint'").get();
+    reader.close();
+    return Number(row?.["value"] ?? 0);
+  };
+  const text = "x".repeat(40_000);
+  for (let copied = 0; copied < 2; copied = await checkpoints())
+    for (let at = 0; at < 100; at++) await driver.put("bucket", `${at % 10}`, text);
+  expect(statSync(join(folder, "gateway.db-wal")).size).toBeLessThan(64_000_000);
+  await driver.close();
+  const left = statSync(join(folder, "gateway.db-wal"), { throwIfNoEntry: false });
+  expect(left?.size ?? 0).toBe(0);
+});
+
+it("copies its log of writes itself where no thread can, and says so", async () => {
+  const folder = makeFolder();
+  await createFile(join(folder, "gateway.db"));
+  const path = join(folder, "gateway.db");
+  const statements = new Statements(await openTables(path, optionsSchema.parse({})));
+  const warn = vi.fn<Logger["warn"]>();
+  const checkpoints = new Checkpoints({
+    thread: { path, module: join(folder, "missing.js"), synchronous: "normal", journalSize: 0 },
+    statements,
+    writes: { hold: vi.fn<() => void>(), release: vi.fn<() => void>() },
+    log: Object.assign(pino({ level: "silent" }), { warn }),
+  });
+  checkpoints.note(4_000);
+  await vi.waitFor(() => expect(warn).toHaveBeenCalledOnce());
+  await checkpoints.close();
+  expect(statements.get("PRAGMA wal_autocheckpoint")).toMatchObject({ wal_autocheckpoint: 1_000 });
+  statements.close();
+});
 
 it("that is full refuses writes, and is read and deleted from", async () => {
   const driver = await openIn(makeFolder(), { maxSize: "256KB" });

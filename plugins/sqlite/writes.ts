@@ -1,0 +1,121 @@
+import type { Statements } from "./statements.ts";
+
+/** How long the writes of one transaction may hold the loop, in milliseconds; the one that is under way then is the last. */
+const TURN_MS = 1;
+
+/** Pages of the file that a write changes beside those of its text, about. */
+const PAGES = 3;
+const PAGE_BYTES = 4_096;
+
+/** What {@link Writes} need. */
+export interface WritesOptions {
+  readonly statements: Statements;
+  /** Hears how many pages of the file were written, about. */
+  readonly committed: (pages: number) => void;
+  /** Hears that work was undone, which may be done again. */
+  readonly undone: () => void;
+}
+
+interface Write {
+  readonly pages: number;
+  readonly work: () => unknown;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Writes that wait for the end of a turn of the loop: those of one turn are one transaction, because a commit costs as much as a
+ * write. Each is in the file when its promise resolves, and they are done in the order in which they came.
+ */
+export class Writes {
+  readonly #options: WritesOptions;
+  #waiting: Write[] = [];
+  #isDue = false;
+  #isHeld = false;
+
+  constructor(options: WritesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param work is done again, alone, when that of others in its transaction failed
+   * @param size of the text that it writes
+   */
+  add<T>(work: () => T, size = 0): Promise<T> {
+    const pages = PAGES + size / PAGE_BYTES;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ pages, work, resolve: resolve as Write["resolve"], reject });
+      this.#schedule();
+    });
+  }
+
+  /** Writes wait from now on, for another connection to have the file to itself. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.#schedule();
+  }
+
+  /** Does all that waits, whatever it takes. */
+  finish(): void {
+    this.#isHeld = false;
+    while (this.#waiting.length > 0) this.#commit();
+  }
+
+  #schedule(): void {
+    if (this.#isDue || this.#isHeld || this.#waiting.length === 0) return;
+    this.#isDue = true;
+    setImmediate(() => {
+      this.#isDue = false;
+      if (!this.#isHeld && this.#waiting.length > 0) this.#commit();
+      this.#schedule();
+    });
+  }
+
+  #commit(): void {
+    const results: unknown[] = [];
+    try {
+      this.#options.statements.together(() => this.#work(results));
+    } catch (error) {
+      this.#fail(this.#take(results.length + 1), error);
+      return;
+    }
+    const done = this.#take(results.length);
+    this.#options.committed(done.reduce((sum, { pages }) => sum + pages, 0));
+    for (const [index, { resolve }] of done.entries()) resolve(results[index]);
+  }
+
+  /** As much as there is time for. */
+  #work(results: unknown[]): void {
+    const until = performance.now() + TURN_MS;
+    do results.push(this.#waiting[results.length]!.work());
+    while (results.length < this.#waiting.length && performance.now() < until);
+  }
+
+  /** What one of them ran into undid all: who is to blame is seen when each is done alone. */
+  #fail(failed: readonly Write[], error: unknown): void {
+    this.#options.undone();
+    if (failed.length === 1) failed[0]!.reject(error);
+    else for (const write of failed) this.#retry(write);
+  }
+
+  #retry({ pages, work, resolve, reject }: Write): void {
+    try {
+      const result = this.#options.statements.together(work);
+      this.#options.committed(pages);
+      resolve(result);
+    } catch (error) {
+      this.#options.undone();
+      reject(error);
+    }
+  }
+
+  #take(count: number): readonly Write[] {
+    const taken = this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    return taken;
+  }
+}
