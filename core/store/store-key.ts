@@ -49,6 +49,8 @@ export function checkKey(key: string): string {
 /** The JSON text of a value with the version of its form in front. */
 export function encodeValue(value: unknown, version: number): string {
   const text = `${version}:${writeJson(value)}`;
+  // A character takes three bytes at most.
+  if (text.length <= MAX_VALUE / 3) return text;
   if (text.length <= MAX_VALUE && Buffer.byteLength(text) <= MAX_VALUE) return text;
   throw new GatewayError("too_large", "A value of the store has at most 32 MiB.", {
     data: { bytes: Buffer.byteLength(text) },
