@@ -1,10 +1,16 @@
 import { FairQuota } from "propylon/kit";
 import type { JobRef } from "./job-records.ts";
+import { Line } from "./line.ts";
 
 /** A job as far as bounds count it. */
 export interface CountedJob extends JobRef {
   /** What is kept of it. */
   readonly bytes: number;
+}
+
+interface Held {
+  readonly key: string;
+  bytes: number;
 }
 
 /** Jobs in memory, counted by their owners; those that ended in the order of their ends. */
@@ -17,8 +23,8 @@ export class JobMemory<J extends CountedJob> {
     endedBytes: new FairQuota(),
   };
   readonly #all = new Map<string, J>();
-  readonly #ended = new Set<J>();
-  readonly #weights = new Map<J, number>();
+  readonly #ended = new Line<J>();
+  readonly #held = new Map<J, Held>();
   readonly #keyOf: (job: JobRef) => string;
   #bytes = 0;
 
@@ -42,7 +48,7 @@ export class JobMemory<J extends CountedJob> {
   }
 
   /** Those that ended, the oldest first. */
-  get ended(): ReadonlySet<J> {
+  get ended(): Pick<Line<J>, "size" | "has"> & Iterable<J> {
     return this.#ended;
   }
 
@@ -56,7 +62,7 @@ export class JobMemory<J extends CountedJob> {
   }
 
   has(job: J): boolean {
-    return this.#all.get(this.#keyOf(job)) === job;
+    return this.#held.has(job);
   }
 
   /** How many of a principal have not ended, and their bytes. */
@@ -66,35 +72,40 @@ export class JobMemory<J extends CountedJob> {
   }
 
   add(job: J): void {
-    const before = this.#all.get(this.#keyOf(job));
+    const key = this.#keyOf(job);
+    const before = this.#all.get(key);
     if (before === job) return;
     if (before) this.drop(before);
-    this.#all.set(this.#keyOf(job), job);
+    this.#all.set(key, job);
+    this.#held.set(job, { key, bytes: 0 });
     this.shares.all.add(job.owner.ref);
   }
 
   /** Counts what is kept of one now. */
   weigh(job: J): void {
-    if (this.has(job)) this.#count(job, job.bytes);
+    const held = this.#held.get(job);
+    if (held) this.#count(job, held, job.bytes);
   }
 
   /** One ended, or ended once more and differently. */
   end(job: J): void {
-    if (!this.has(job)) return;
-    this.#unend(job);
+    const held = this.#held.get(job);
+    if (!held) return;
+    this.#unend(job, held);
     this.#ended.add(job);
     this.shares.ended.add(job.owner.ref);
-    this.shares.endedBytes.add(job.owner.ref, this.#weights.get(job) ?? 0);
-    this.weigh(job);
+    this.shares.endedBytes.add(job.owner.ref, held.bytes);
+    this.#count(job, held, job.bytes);
   }
 
   /** @returns whether it was there */
   drop(job: J): boolean {
-    if (!this.has(job)) return false;
-    this.#count(job, 0);
-    this.#unend(job);
-    this.#weights.delete(job);
-    this.#all.delete(this.#keyOf(job));
+    const held = this.#held.get(job);
+    if (!held) return false;
+    this.#count(job, held, 0);
+    this.#unend(job, held);
+    this.#held.delete(job);
+    this.#all.delete(held.key);
     this.shares.all.remove(job.owner.ref);
     return true;
   }
@@ -117,15 +128,16 @@ export class JobMemory<J extends CountedJob> {
     for (const job of this.#all.values()) this.drop(job);
   }
 
-  #unend(job: J): void {
+  #unend(job: J, { bytes }: Held): void {
     if (!this.#ended.delete(job)) return;
     this.shares.ended.remove(job.owner.ref);
-    this.shares.endedBytes.remove(job.owner.ref, this.#weights.get(job) ?? 0);
+    this.shares.endedBytes.remove(job.owner.ref, bytes);
   }
 
-  #count(job: J, bytes: number): void {
-    const more = bytes - (this.#weights.get(job) ?? 0);
-    this.#weights.set(job, bytes);
+  #count(job: J, held: Held, bytes: number): void {
+    const more = bytes - held.bytes;
+    if (more === 0) return;
+    held.bytes = bytes;
     this.#bytes += more;
     this.shares.bytes.add(job.owner.ref, more);
     if (this.#ended.has(job)) this.shares.endedBytes.add(job.owner.ref, more);
