@@ -23,7 +23,9 @@ export class Artifacts {
 
   /** Bytes of all of them, as JSON. */
   get bytes(): number {
-    return [...this.#sizes.values()].reduce((sum, size) => sum + size, 0);
+    let bytes = 0;
+    for (const size of this.#sizes.values()) bytes += size;
+    return bytes;
   }
 
   /** Bytes of one of them. */

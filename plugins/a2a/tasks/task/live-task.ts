@@ -196,6 +196,11 @@ export class LiveTask implements RunningTask {
     return this.#audience.settled;
   }
 
+  /** Nothing of it goes on. What the work hung on its cancellation would be kept as long as the task. */
+  rest(): void {
+    if (this.isFinal) this.cancellation = new Cancellation();
+  }
+
   /** Bytes that its messages and artifacts take as JSON. */
   get bytes(): number {
     return this.#said + this.#made.bytes;
@@ -316,16 +321,22 @@ export class LiveTask implements RunningTask {
 
   /** Whether something that the skill said can be kept; if not, it is at {@link fault}. */
   accepts(said: unknown): boolean {
+    return this.#sizeOf(said) !== undefined;
+  }
+
+  /** Bytes of what can be kept. */
+  #sizeOf(said: unknown): number | undefined {
     const size = jsonSize(said);
     if (size === undefined) this.#blame(NO_JSON);
     else if (size > this.#most) this.#blame(tooLarge(this.#most));
-    return this.fault === undefined;
+    return this.fault ? undefined : size;
   }
 
   #hasRoom(artifactId: string, piece: unknown, append = false): boolean {
-    if (!this.accepts(piece)) return false;
+    const bytes = this.#sizeOf(piece);
+    if (bytes === undefined) return false;
     const before = this.#made.sizeOf(artifactId);
-    const size = jsonSize(piece)! + (append ? before : 0);
+    const size = bytes + (append ? before : 0);
     if (this.bytes - before + size > this.#most) this.#blame(tooLarge(this.#most));
     else this.#made.resize(artifactId, size);
     return this.fault === undefined;

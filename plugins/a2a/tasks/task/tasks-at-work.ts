@@ -101,9 +101,9 @@ export class TasksAtWork {
   /** @returns resolves when nothing of it goes on any more */
   start(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
     // A caller that starts a task has it, and can watch it, before anything happens.
-    const work = new Promise<void>((resolve) => void setImmediate(resolve)).then(() =>
-      this.#work(task, new Work(task, message), options),
-    );
+    const work = new Promise<void>((resolve) => {
+      setImmediate(() => resolve(this.#work(task, new Work(task, message), options)));
+    });
     this.#busy.set(task, work);
     return work;
   }
@@ -162,15 +162,17 @@ export class TasksAtWork {
     // A queue has it begun again by another replica.
     if (task.queued && isEndedByShutdown(end, isDraining())) task.isForeign = true;
     const { cancelTimeout } = dependencies.options;
-    const over = within(work.over, isDraining() ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout);
+    const last = isDraining() ? Math.min(cancelTimeout, LAST_MS) : cancelTimeout;
+    const over = work.over && within(work.over, last);
     const finish = (): void =>
       this.#parts.finish(task, () => task.move(end.state, end.parts, end.metadata));
     // A client that cancels a task wants to know that nothing of it goes on; a shutdown has no time, but its last step waits.
     const isHurried = isDraining();
     if (isHurried) finish();
-    await over;
+    if (over) await over;
     this.release(task);
     if (!isHurried) finish();
+    task.rest();
   }
 }
 

@@ -165,10 +165,14 @@ function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number):
     };
     if (cancellation.aborted) abort();
     else cancellation.addEventListener("abort", abort);
-    work.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      cancellation.removeEventListener("abort", abort);
-    });
+    const told =
+      <V>(tell: (value: V) => void) =>
+      (value: V): void => {
+        clearTimeout(timer);
+        cancellation.removeEventListener("abort", abort);
+        tell(value);
+      };
+    work.then(told(resolve), told(reject));
   });
 }
 

@@ -16,8 +16,8 @@ export class Work {
   readonly history: readonly Message[];
   /** What it came to; `undefined`: it is completed when the skill is done. */
   verdict: WorkResult | undefined;
-  /** Resolves when the skill has really stopped, which may be after its call was given up. */
-  over: Promise<unknown> = Promise.resolve();
+  /** Resolves when the skill has really stopped, which may be after its call was given up; absent: it stops with it. */
+  over: Promise<unknown> | undefined;
   /** Who answers what is asked in calls that the skill makes itself; `undefined` outside of the runtime. */
   peer: Peer | undefined;
   readonly #task: LiveTask;
