@@ -20,8 +20,6 @@ const PROGRAM = `
 const { parentPort, workerData } = require("node:worker_threads");
 const { path, module, synchronous, journalSize } = workerData;
 const Engine = module === undefined ? process.getBuiltinModule("node:sqlite").DatabaseSync : require(module);
-// Of this thread alone, on Linux: where there is one core, calls come first.
-if (process.platform === "linux") require("node:os").setPriority(10);
 const engine = new Engine(path);
 engine.exec("PRAGMA synchronous = " + synchronous);
 engine.exec("PRAGMA journal_size_limit = " + journalSize);
