@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 
 /** What the thread does: copies what it can while others write; then, while nobody does, the rest; gives the file back. */
-export type Step = "copy" | "finish" | "end";
+export type CheckpointStep = "copy" | "finish" | "end";
 
 /** The file, as the thread opens it. */
 export interface ThreadOptions {
@@ -69,7 +69,7 @@ export class CheckpointThread {
   }
 
   /** One at a time. @throws why the thread ended before the step was done */
-  do(step: Step): Promise<void> {
+  do(step: CheckpointStep): Promise<void> {
     if (this.#fault) return Promise.reject(this.#fault);
     this.#worker.ref();
     return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { PluginContext } from "propylon";
 import { CheckpointThread, type ThreadOptions } from "./checkpoint-thread.ts";
-import type { Statements } from "./statements.ts";
+import type { PreparedStatements } from "./statements.ts";
 import type { Writes } from "./writes.ts";
 
 /** Pages in the log of writes behind which the thread copies them into the file: 16 MB, to which that log shrinks again. */
@@ -13,7 +13,7 @@ const REST_MS = 60_000;
 /** What {@link Checkpoints} need. */
 export interface CheckpointsOptions {
   readonly thread: ThreadOptions;
-  readonly statements: Statements;
+  readonly statements: PreparedStatements;
   readonly writes: Pick<Writes, "hold" | "release">;
   readonly log: PluginContext["log"];
 }
@@ -54,7 +54,7 @@ export class Checkpoints {
     }
   }
 
-  /** What was written during the copy is little, but where there is always more the log would grow for ever. */
+  /** What was written during the copy is little, but where there is always more the log would never be short again. */
   async #finish(thread: CheckpointThread): Promise<void> {
     const { writes } = this.#options;
     writes.hold();

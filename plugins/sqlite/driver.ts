@@ -17,10 +17,10 @@ import { Checkpoints } from "./checkpoints.ts";
 import { createDialect } from "./dialect.ts";
 import { engineModule } from "./engine.ts";
 import { createFile, JOURNAL_SIZE, NEVER, openTables, pathOf } from "./file.ts";
-import { Logs } from "./logs.ts";
+import { FileLogs } from "./logs.ts";
 import type { SqliteOptions } from "./options.ts";
 import { Revisions } from "./revisions.ts";
-import { Statements } from "./statements.ts";
+import { PreparedStatements } from "./statements.ts";
 import { Writes } from "./writes.ts";
 
 /** How often values that ended are removed, in milliseconds, and how many at a time: nothing else runs meanwhile. */
@@ -39,7 +39,7 @@ export async function openDriver(url: string, host: StoreHost): Promise<SqliteDr
   await createFile(path);
   const lock = await lockFile(path, `The store ${basename(path)}`);
   try {
-    const statements = new Statements(await openTables(path, options));
+    const statements = new PreparedStatements(await openTables(path, options));
     const { synchronous } = options;
     return new SqliteDriver({ path, statements, synchronous, lock, log: host.log });
   } catch (error) {
@@ -50,7 +50,7 @@ export async function openDriver(url: string, host: StoreHost): Promise<SqliteDr
 
 interface Opened {
   readonly path: string;
-  readonly statements: Statements;
+  readonly statements: PreparedStatements;
   readonly synchronous: SqliteOptions["synchronous"];
   readonly lock: FileLock;
   readonly log: PluginContext["log"];
@@ -64,7 +64,7 @@ export class SqliteDriver implements StoreDriver {
   readonly #events = new LocalEvents();
   readonly #revisions: Revisions;
   readonly #writes: Writes;
-  readonly #logs: Logs;
+  readonly #logs: FileLogs;
   readonly #checkpoints: Checkpoints;
   #sweeper: NodeJS.Timeout;
   #isClosed = false;
@@ -78,7 +78,7 @@ export class SqliteDriver implements StoreDriver {
       committed: (pages) => this.#checkpoints.note(pages),
       undone: () => this.#revisions.forget(),
     });
-    this.#logs = new Logs(statements, this.#writes);
+    this.#logs = new FileLogs(statements, this.#writes);
     const thread = { path, module: engineModule(), synchronous, journalSize: JOURNAL_SIZE };
     this.#checkpoints = new Checkpoints({ thread, statements, writes: this.#writes, log });
     this.#sweeper = this.#sweepIn(SWEEP_MS);

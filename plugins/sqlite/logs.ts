@@ -1,5 +1,5 @@
 import type { LoggedValue, LogRetention } from "propylon/store";
-import type { Statements } from "./statements.ts";
+import type { PreparedStatements } from "./statements.ts";
 import type { Writes } from "./writes.ts";
 
 /** Entries that one statement appends; there is a statement for each number up to it. */
@@ -7,19 +7,19 @@ const APPEND_ROWS = 50;
 /** Entries that are dropped at a time, and those that are counted: each takes about half a millisecond. */
 const DROP_ROWS = 100;
 const COUNT_ROWS = 2_000;
-/** Logs whose length is known. */
+/** FileLogs whose length is known. */
 const MAX_COUNTED = 1_000;
 
 /** The logs of a file. None of what is done to them holds the loop, however long they are. */
-export class Logs {
-  readonly #statements: Statements;
+export class FileLogs {
+  readonly #statements: PreparedStatements;
   readonly #writes: Writes;
   /** Entries of the logs that were dropped from since the file was opened: to find out takes as long as they are. */
   readonly #lengths = new Map<string, number>();
   /** One after the other: what one drops, another must not count. */
   #trimming: Promise<unknown> = Promise.resolve();
 
-  constructor(statements: Statements, writes: Writes) {
+  constructor(statements: PreparedStatements, writes: Writes) {
     this.#statements = statements;
     this.#writes = writes;
   }

@@ -1,15 +1,15 @@
-import type { Statements } from "./statements.ts";
+import type { PreparedStatements } from "./statements.ts";
 
 /** Revisions that are set aside at a time; those that a killed process did not use are never used. */
 const RESERVED = 1_000;
 
 /** The revisions of a file's values, each higher than all before it. */
 export class Revisions {
-  readonly #statements: Statements;
+  readonly #statements: PreparedStatements;
   #last: number;
   #end: number;
 
-  constructor(statements: Statements) {
+  constructor(statements: PreparedStatements) {
     this.#statements = statements;
     this.#last = this.#reserve();
     this.#end = this.#last + RESERVED;

@@ -2,7 +2,7 @@ import { GatewayError } from "propylon";
 import type { Engine, Row, SqlValue, Statement } from "./engine.ts";
 
 /** The statements of one file, of which each is prepared once. */
-export class Statements {
+export class PreparedStatements {
   readonly #engine: Engine;
   readonly #prepared = new Map<string, Statement>();
 

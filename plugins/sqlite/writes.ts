@@ -1,4 +1,4 @@
-import type { Statements } from "./statements.ts";
+import type { PreparedStatements } from "./statements.ts";
 
 /** How long the writes of one transaction may hold the loop, in milliseconds; the one that is under way then is the last. */
 const TURN_MS = 1;
@@ -9,7 +9,7 @@ const PAGE_BYTES = 4_096;
 
 /** What {@link Writes} need. */
 export interface WritesOptions {
-  readonly statements: Statements;
+  readonly statements: PreparedStatements;
   /** Hears how many pages of the file were written, about. */
   readonly committed: (pages: number) => void;
   /** Hears that work was undone, which may be done again. */

@@ -1,6 +1,6 @@
 import { FairQuota } from "propylon/kit";
 import type { JobRef } from "./job-records.ts";
-import { Line } from "./line.ts";
+import { JobLine } from "./job-line.ts";
 
 /** A job as far as bounds count it. */
 export interface CountedJob extends JobRef {
@@ -23,7 +23,7 @@ export class JobMemory<J extends CountedJob> {
     endedBytes: new FairQuota(),
   };
   readonly #all = new Map<string, J>();
-  readonly #ended = new Line<J>();
+  readonly #ended = new JobLine<J>();
   readonly #held = new Map<J, Held>();
   readonly #keyOf: (job: JobRef) => string;
   #bytes = 0;
@@ -48,7 +48,7 @@ export class JobMemory<J extends CountedJob> {
   }
 
   /** Those that ended, the oldest first. */
-  get ended(): Pick<Line<J>, "size" | "has"> & Iterable<J> {
+  get ended(): Pick<JobLine<J>, "size" | "has"> & Iterable<J> {
     return this.#ended;
   }
 

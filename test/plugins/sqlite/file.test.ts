@@ -12,7 +12,7 @@ import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
 import { createFile, openTables } from "../../../plugins/sqlite/file.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
-import { Statements } from "../../../plugins/sqlite/statements.ts";
+import { PreparedStatements } from "../../../plugins/sqlite/statements.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
@@ -169,7 +169,7 @@ it("copies its log of writes itself where no thread can, and says so", async () 
   const folder = makeFolder();
   await createFile(join(folder, "gateway.db"));
   const path = join(folder, "gateway.db");
-  const statements = new Statements(await openTables(path, optionsSchema.parse({})));
+  const statements = new PreparedStatements(await openTables(path, optionsSchema.parse({})));
   const warn = vi.fn<Logger["warn"]>();
   const checkpoints = new Checkpoints({
     thread: { path, module: join(folder, "missing.js"), synchronous: "normal", journalSize: 0 },

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
-import { Line } from "../../../plugins/tasks/jobs/line.ts";
+import { JobLine } from "../../../plugins/tasks/jobs/job-line.ts";
 
 it("has what came first in front, whatever went before it", () => {
-  const line = new Line<number>();
+  const line = new JobLine<number>();
   for (let at = 0; at < 5; at++) line.add(at);
   line.add(2);
   expect([...line]).toEqual([0, 1, 2, 3, 4]);
@@ -16,7 +16,7 @@ it("has what came first in front, whatever went before it", () => {
 });
 
 it("goes on behind one that is deleted in its turn, and is empty behind the last", () => {
-  const line = new Line<number>();
+  const line = new JobLine<number>();
   for (let at = 0; at < 4; at++) line.add(at);
   const seen: number[] = [];
   for (const value of line) {

@@ -8,7 +8,7 @@ interface Place<T> {
  * Values in the order in which they came. The first of a Set is found behind all that were deleted before it, which are thousands
  * where one goes for each that comes; here it is found at once.
  */
-export class Line<T> {
+export class JobLine<T> {
   readonly #places = new Map<T, Place<T>>();
   #first: Place<T> | undefined;
   #last: Place<T> | undefined;
