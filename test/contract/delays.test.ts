@@ -38,7 +38,7 @@ const RETRIES: Readonly<Record<string, readonly [file: string, title: string] | 
   "plugins/postgres/listener.ts": TIMER,
   "plugins/redis/driver.ts": TIMER,
   "plugins/telemetry/spans/otlp-sender.ts": [
-    "plugins/telemetry/spans/otlp-sender.test.ts",
+    "plugins/telemetry/spans.test.ts",
     "is sent once more after",
   ],
   "plugins/servers/http/http-stream.ts": TIMER,

@@ -1,6 +1,9 @@
 import fc from "fast-check";
-import type { Answer } from "propylon";
+import type { Answer, Call } from "propylon";
+import { parseJson } from "propylon/kit";
 import { describe, expect, it } from "vitest";
+import { encodeCall } from "../../../plugins/servers/wire/envelope.ts";
+import { type Awaited, Pending } from "../../../plugins/servers/wire/exchange.ts";
 import { findId, isNotice, nextId, readMessage } from "../../../plugins/servers/wire/message.ts";
 import { rounds } from "../../fixtures/ci.ts";
 
@@ -189,4 +192,90 @@ it("the head of a message tells its id, or that it answers nothing", () => {
     true,
   );
   expect(isNotice(Buffer.from(`{"result":{"method":1`))).toBe(false);
+});
+
+const SENDER = {
+  dialect: { era: "legacy", version: "2025-11-25" },
+  clientInfo: { name: "gateway", version: "1" },
+  takesTasks: false,
+  makesTasks: false,
+} as const;
+
+/** Texts on both sides of the length from which one is looked at first, with what JSON escapes at any place or at none. */
+const long = fc
+  .record({
+    length: fc.integer({ min: 1_000, max: 1_100 }),
+    inside: fc.oneof(
+      fc.constantFrom(
+        "",
+        "\n",
+        '"',
+        "\\",
+        "\u0000",
+        "\u001f",
+        "\u007f",
+        "ü",
+        "\u2028",
+        "\ud800",
+        "😀",
+      ),
+      fc.string({ unit: "binary", maxLength: 8 }),
+    ),
+    at: fc.nat(1_100),
+  })
+  .map(({ length, inside, at }) => {
+    const text = "QUJD".repeat(length / 4);
+    return text.slice(0, at) + inside + text.slice(at);
+  });
+
+const value = fc.oneof(long, fc.jsonValue(), fc.constant(undefined));
+
+it("writes the arguments of a call as JSON.stringify does, long texts too", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string({ unit: "binary" }), value), (args) => {
+      const call = {
+        method: "tools/call",
+        name: "tool",
+        args,
+      } as unknown as Call;
+      const text = encodeCall(SENDER, "1", call, undefined);
+      expect(text.slice(text.indexOf('"arguments":'))).toBe(
+        `"arguments":${JSON.stringify(args)}}}`,
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it("keeps a number that JavaScript would change beside a long text", () => {
+  const text = `{"file":"${"QUJD".repeat(300)}","id":12345678901234567890}`;
+  const call = { method: "tools/call", name: "tool", args: parseJson(Buffer.from(text), 8) };
+  expect(encodeCall(SENDER, "1", call as unknown as Call, undefined)).toContain(
+    `"arguments":${text}`,
+  );
+});
+
+const request = (number: number): Awaited => ({
+  id: `s-${number.toString(36).padStart(3, "0")}`,
+  slot: -1,
+  below: undefined,
+});
+
+it("finds every request by its id and forgets those that are done, be they one or thousands", () => {
+  const pending = new Pending<Awaited>();
+  const all = Array.from({ length: 3_000 }, (_, number) => request(number));
+  for (const [index, each] of all.entries()) {
+    pending.add(each);
+    expect(pending.get(all[index >> 1]!.id)).toBe(all[index >> 1]);
+  }
+  for (const each of all) expect(pending.get(each.id)).toBe(each);
+  expect([...pending.values()]).toHaveLength(all.length);
+  for (const [index, each] of all.entries()) {
+    expect(pending.delete(each)).toBe(true);
+    expect(pending.delete(each)).toBe(false);
+    expect(pending.get(each.id)).toBeUndefined();
+    const next = all[index + 1];
+    expect(next && pending.get(next.id)).toBe(next);
+  }
+  expect([...pending.values()]).toEqual([]);
 });
