@@ -3,7 +3,7 @@ import { createPrincipal } from "../../../core/kit.ts";
 import { OwnTask } from "../../../plugins/tasks/own-task.ts";
 import type { TaskLimits } from "../../../plugins/tasks/service.ts";
 import { TaskMemory } from "../../../plugins/tasks/task-memory.ts";
-import { JobLine } from "../../../plugins/tasks/jobs/job-line.ts";
+import { JobLine } from "../../../plugins/tasks/jobs/job-memory.ts";
 
 const MUCH = 1_000_000;
 const LIMITS: TaskLimits = {
