@@ -1,6 +1,7 @@
 /** The config in which a gateway is measured as it is run in production. */
 import { createHash } from "node:crypto";
 import path from "node:path";
+import { configOf } from "./team.mjs";
 
 /** The key that clients have in production. */
 export const KEY = "bench-key-of-production-0123456789";
@@ -35,4 +36,12 @@ export function production(directory, name = "production") {
     auth: { keys: { bench: { role: "caller", hash } } },
     log: { level: "info", format: "json" },
   };
+}
+
+/** The same with state in SQLite, tokens of teams, and one trace of ten exported. */
+export function fullDress(directory, store, collector) {
+  const { plugins, ...rest } = production(directory, "full");
+  const { plugins: team } = configOf(store);
+  const telemetry = { endpoint: collector, sampling: 0.1 };
+  return { ...rest, store, plugins: { ...plugins, ...team, telemetry } };
 }

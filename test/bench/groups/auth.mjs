@@ -1,12 +1,9 @@
-import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { configOf, digest, SECRET_KEY, seed } from "../team.mjs";
 import { startTokenIssuer } from "../tokens.mjs";
 
-const ADMIN = { actor: "bench" };
-const SECRET_KEY = "a key of the benchmark, long enough";
-const TEAM = "a3f10000-0000-4000-8000-00000000000a";
 const TOKENS = 100_000;
 const TEAMS = 10_000;
 const WORKSPACES = 1_000;
@@ -17,7 +14,7 @@ export async function auth(bench) {
   const folder = mkdtempSync(join(tmpdir(), "propylon-bench-"));
   try {
     const store = `sqlite:${join(folder, "gateway.db")}`;
-    const bearers = await seed(store, false);
+    const bearers = await seed(store);
     await calls(bench, store, bearers);
     await signed(bench);
     await logins(bench, `sqlite:${join(folder, "logins.db")}`);
@@ -170,7 +167,7 @@ async function size(bench, store) {
   };
   await started();
   const empty = await started();
-  await seed(store, true);
+  await seed(store, fill);
   await started();
   bench.figure("auth_start_full_ms", [await started()]);
   bench.figure("auth_start_empty_ms", [empty]);
@@ -182,41 +179,6 @@ async function size(bench, store) {
   await measured.stop();
   bench.figure("auth_snapshot_mb", [result.bytes / 2 ** 20]);
   bench.figure("auth_snapshot_load_ms", [result.ms]);
-}
-
-const configOf = (store) => ({
-  store,
-  plugins: { "team-auth": { secretKeys: [SECRET_KEY] } },
-  listeners: { main: { port: 0 } },
-});
-
-const digest = (text) => createHash("sha256").update(text).digest("hex");
-
-/** Fills the tables: one team and one token, or as many as are promised. */
-async function seed(store, isFull) {
-  const { withIssuer } = await import("../../fixtures/issuer.mjs");
-  const { createGateway } = await import("propylon");
-  const resolvePlugin = async (name) => (await import(`propylon/plugins/${name}`)).default;
-  const config = { ...configOf(store), log: { level: "error" } };
-  const { gateway, issuer } = await withIssuer(() => createGateway(config, { resolvePlugin }));
-  try {
-    return isFull ? await fill(issuer.directory.db) : await createFirst(issuer.directory);
-  } finally {
-    await gateway.close();
-  }
-}
-
-async function createFirst({ users, libraries, teams, tokens }) {
-  await users.create(ADMIN, { id: "ada" });
-  await libraries.create(ADMIN, { uid: "lib-a", workspaceId: "ws-0", owner: "ada" });
-  const { value: team } = await teams.create(ADMIN, { id: TEAM, name: "Kottos" });
-  await teams.setWorkspaces(ADMIN, TEAM, ["ws-0"]);
-  const { value: token } = await tokens.create(ADMIN, {
-    user: "ada",
-    name: "laptop",
-    libraries: ["lib-a"],
-  });
-  return { jwt: team.jwt, opaque: token.secret };
 }
 
 async function fill(db) {

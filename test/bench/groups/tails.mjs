@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KEY, production } from "../dress.mjs";
+import { startCollector } from "../collector.mjs";
+import { fullDress, KEY, production } from "../dress.mjs";
+import { seed } from "../team.mjs";
 
 const RATES = [500, 3_000];
 const CONNECTIONS = 16;
@@ -14,20 +16,25 @@ const FIGURES = {
   core: "tail_core",
   production: "tail_production",
   "production, sqlite": "tail_sqlite",
+  "full dress": "tail_full",
 };
 
 /** What calls at a fixed rate wait for that is not the network, and which turns of the loop they wait behind. */
 export async function tails(bench) {
   const directory = mkdtempSync(join(tmpdir(), "propylon-bench-"));
+  const collector = await startCollector();
   try {
-    await measure(bench, directory);
+    await measure(bench, directory, collector.url);
   } finally {
+    collector.close();
     rmSync(directory, { recursive: true, force: true });
   }
 }
 
-async function measure(bench, directory) {
+async function measure(bench, directory, collector) {
   const upstream = await bench.upstream();
+  const teams = `sqlite:${join(directory, "teams.db")}`;
+  const { jwt } = await seed(teams);
   const url = `http://127.0.0.1:${upstream.port}/mcp`;
   const servers = { upstream: { url } };
   const targets = {
@@ -40,6 +47,7 @@ async function measure(bench, directory) {
       ...production(directory, "sqlite"),
       store: `sqlite:${join(directory, "gateway.db")}`,
     }),
+    "full dress": await bench.gateway({ servers, ...fullDress(directory, teams, collector) }),
   };
   const ms = bench.options.quick ? 2_000 : MS;
   const drive = (name, rate, duration) => () =>
@@ -47,11 +55,12 @@ async function measure(bench, directory) {
       dialect: name.startsWith("raw") ? "raw" : "legacy",
       call: "echo",
       connections: CONNECTIONS,
-      authorization: `Bearer ${KEY}`,
+      authorization: `Bearer ${name === "full dress" ? jwt : KEY}`,
       rate,
       ms: duration,
     });
   for (const name of Object.keys(targets)) await drive(name, RATES.at(-1), ms)();
+  await compareCost(bench, targets, (name) => drive(name, undefined, bench.options.ms));
   for (const rate of RATES) {
     const cells = Object.fromEntries(
       Object.keys(targets).map((name) => [name, drive(name, rate, ms)]),
@@ -72,6 +81,15 @@ async function measure(bench, directory) {
   }
   for (const name of Object.keys(FIGURES)) await watch(bench, name, targets[name], drive);
   await bench.release(Object.values(targets));
+}
+
+/** What a call costs of CPU when nothing waits between calls. */
+async function compareCost(bench, targets, drive) {
+  const names = Object.keys(targets).filter((name) => name !== "raw server");
+  const cells = Object.fromEntries(names.map((name) => [name, drive(name)]));
+  const samples = await bench.interleave("one after the other, 16 connections", cells);
+  for (const name of Object.keys(FIGURES))
+    bench.ratio(`dress_cpu ${name}`, samples[name], samples["raw proxy"], "cpu");
 }
 
 /** Says which turns were the longest, and what ran in them. */

@@ -1,4 +1,4 @@
-import { createServer } from "node:http";
+import { startCollector } from "../collector.mjs";
 
 /** What a relayed call costs with traces and metrics, by what becomes of them, over one without the plugin. */
 export async function telemetry(bench) {
@@ -46,19 +46,4 @@ async function warmUp(bench, { port }) {
   await bench.load("prepare", load);
   await bench.load("count", { calls: bench.options.quick ? 5_000 : 20_000 });
   await bench.load("finish");
-}
-
-/** Takes everything and keeps nothing; in this process, so that it costs the gateway only the sending. */
-async function startCollector() {
-  const server = createServer((req, res) => {
-    req
-      .resume()
-      .on("end", () => res.writeHead(200, { "content-type": "application/json" }).end("{}"));
-  });
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const close = () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { url: `http://127.0.0.1:${server.address().port}`, close };
 }
