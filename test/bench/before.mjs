@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -16,11 +16,20 @@ export function checkoutOf(before) {
   const commit = run("git", ["rev-parse", "--verify", "--quiet", `${before}^{commit}`]).trim();
   const folder = join(CHECKOUTS, commit);
   if (isBuilt(folder)) return folder;
-  if (!existsSync(folder)) run("git", ["worktree", "add", "--detach", folder, commit]);
+  unpack(commit, folder);
   run("npm", ["ci", "--silent", "--ignore-scripts"], folder);
   run("npm", ["run", "build", "--silent"], folder);
   if (!isBuilt(folder)) throw new Error(`The build of ${before} left no dist/core/index.js.`);
   return folder;
+}
+
+/** The files of a commit, without a worktree that git would have to forget again. */
+function unpack(commit, folder) {
+  mkdirSync(folder, { recursive: true });
+  const archive = `${folder}.tar`;
+  run("git", ["archive", "--output", archive, commit]);
+  run("tar", ["-xf", archive, "-C", folder]);
+  rmSync(archive);
 }
 
 function isBuilt(folder) {
