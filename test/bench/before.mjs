@@ -1,10 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
-const CHECKOUTS = join(ROOT, "node_modules/.cache/propylon-bench");
+/** Outside of the repository: TypeScript would take packages from both. */
+const CHECKOUTS = join(process.env.XDG_CACHE_HOME ?? join(homedir(), ".cache"), "propylon-bench");
 
 /**
  * The folder of earlier code with its build.
