@@ -3,12 +3,16 @@ import { pathToFileURL } from "node:url";
 import { Process } from "./process.mjs";
 import { spread } from "./table.mjs";
 
+const FIRST_ANSWER_MS = 60_000;
+
 /** One run of the benchmark: its settings, its load generator, and the rows, ratios and verdicts collected so far. */
 export class Bench {
   rows = [];
   ratios = {};
   /** Comparisons with the code of `--before`, as `interval` gives them. */
   verdicts = [];
+  /** Why something that was asked for has no figures, by name. */
+  absent = {};
   #load;
 
   /** @param options `rounds` counted per target; `ms` per measurement; `quick`, `long` shrink or stretch the counts */
@@ -57,6 +61,21 @@ export class Bench {
 
   upstream() {
     return Process.start("targets/upstream.mjs", { core: 1 });
+  }
+
+  /** Waits until a call is answered rightly: many listen before they have connected their servers, and refuse calls until then. */
+  async firstAnswer(target, wanted) {
+    const until = performance.now() + FIRST_ANSWER_MS;
+    for (;;) {
+      try {
+        await this.load("prepare", { port: target.port, ...wanted, connections: 1 });
+        await this.load("count", { calls: 1 });
+        return await this.load("finish");
+      } catch (error) {
+        if (performance.now() > until) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
   }
 
   /** Calls `path` of a target in a closed loop, or at `rate` calls per second, and says what that cost. */

@@ -144,6 +144,13 @@ export const CALLS = {
     check: (response, id) =>
       response.status === 200 && response.length > 10_000 && response.edges().includes(id),
   },
+  /** The echo tool by the name that a gateway gives it, where one is given `through` a tool of the gateway's own. */
+  peerEcho: ({ tool = CALLS.echo.params.name, through }) => ({
+    ...CALLS.echo,
+    params: through
+      ? { name: through, arguments: { name: tool, args: CALLS.echo.params.arguments } }
+      : { ...CALLS.echo.params, name: tool },
+  }),
   /** Each connection calls the tool of a server of its own. */
   spread: (_options, lane) => ({
     ...CALLS.echo,

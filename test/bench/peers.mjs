@@ -1,89 +1,72 @@
-/** Other gateways from npm, measured when test/bench/peers is installed. */
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+/** Other gateways, measured where they are installed below test/bench/peers. */
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { install } from "./installs.mjs";
+import { PEERS } from "./peer-list.mjs";
 import { Process, freePort } from "./process.mjs";
 
-const FOLDER = fileURLToPath(new URL("peers/", import.meta.url));
-
-/** Installs the peers; they stay out of our own lockfile. */
-export function installPeers() {
-  const { status } = spawnSync("npm", ["install", "--no-package-lock", "--ignore-scripts"], {
-    cwd: FOLDER,
-    stdio: "inherit",
-  });
-  if (status !== 0)
-    throw new Error("npm install in test/bench/peers failed; run the benchmark without --peers");
+/** Installs what is not there, one after the other. @returns why what still is not there is not, by name */
+export function installPeers(log) {
+  const absent = {};
+  for (const [name, peer] of Object.entries(PEERS)) {
+    log(`peers: ${name}`);
+    const reason = install(peer.install);
+    if (reason) absent[name] = reason;
+  }
+  return absent;
 }
 
-/** Name and version of every peer that is installed. */
+/** Version of every peer that is installed, by name. */
 export function peerVersions() {
-  const names = ["mcp-hub", "mcp-proxy", "supergateway"].filter((name) =>
-    existsSync(join(FOLDER, "node_modules", name)),
-  );
-  return Object.fromEntries(names.map((name) => [name, manifest(name).version]));
+  const versions = Object.entries(PEERS).map(([name, peer]) => [name, peer.install.version()]);
+  return Object.fromEntries(versions.filter(([, version]) => version !== undefined));
 }
 
-function manifest(name) {
-  return JSON.parse(readFileSync(join(FOLDER, "node_modules", name, "package.json"), "utf8"));
+/** Names of the installed peers that stand in front of an HTTP server. */
+export function httpPeers() {
+  return Object.keys(peerVersions()).filter((name) => PEERS[name].http);
 }
 
-function program(name) {
-  const { bin } = manifest(name);
-  return join(FOLDER, "node_modules", name, typeof bin === "string" ? bin : bin[name]);
-}
-
-/** mcp-hub in front of an HTTP upstream; `undefined` when it is not installed. */
-export async function startHub(_bench, url) {
-  if (!peerVersions()["mcp-hub"]) return undefined;
+/**
+ * Starts a peer in front of an HTTP server; `ready` once it listens, which is before most have connected their servers.
+ * @returns the process, and how the load generator reaches the echo tool
+ */
+export async function startHttpPeer(name, url) {
+  const { http, install: way } = PEERS[name] ?? {};
+  if (!http) throw new Error("no gateway of this name in front of an HTTP server is known");
+  if (way.version() === undefined) throw new Error("not installed; --peers installs it");
   const home = mkdtempSync(join(tmpdir(), "propylon-bench-"));
-  const config = join(home, "hub.json");
-  writeFileSync(config, JSON.stringify({ mcpServers: { upstream: { url } } }));
-  const port = await freePort();
-  const args = [program("mcp-hub"), "--port", String(port), "--config", config];
-  // It keeps a list of its workspaces in the home folder.
-  const hub = await Process.launch(args, {
-    port,
-    env: { HOME: home, XDG_STATE_HOME: home, XDG_CONFIG_HOME: home },
-  });
-  await connected(port);
-  return hub;
+  const [port, file] = [await freePort(), join(home, "config.json")];
+  const { args, config, env } = http.start({ port, url, file, home });
+  if (config) writeFileSync(file, JSON.stringify(config));
+  const target = await launch(way, args, { port, home, env });
+  await furnish(target, http, url);
+  return { target, call: { dialect: "legacy", call: "peerEcho", path: "/mcp", ...http.call } };
 }
 
-/** The hub listens before it has connected its servers. */
-async function connected(port) {
-  for (let attempt = 0; attempt < 200; attempt++) {
-    const { servers = [] } = await (await fetch(`http://127.0.0.1:${port}/api/servers`)).json();
-    if (servers.some(({ status }) => status === "connected")) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+async function furnish(target, http, url) {
+  try {
+    await http.furnish?.(target.port, url);
+  } catch (error) {
+    await target.stop();
+    throw error;
   }
-  throw new Error("mcp-hub did not connect to the upstream");
 }
 
-/** supergateway and mcp-proxy in front of a stdio upstream, each where installed. */
-export async function startStdioPeers(_bench, command) {
-  const versions = peerVersions();
+/** Peers in front of a stdio server, each where installed. */
+export async function startStdioPeers(command) {
   const started = {};
-  if (versions["supergateway"]) {
-    const flags = [
-      "--stdio",
-      command.join(" "),
-      "--outputTransport",
-      "streamableHttp",
-      "--stateful",
-      "--logLevel",
-      "none",
-    ];
-    started["supergateway --stateful"] = await launch("supergateway", flags);
+  for (const name of Object.keys(peerVersions())) {
+    const { stdio, install: way } = PEERS[name];
+    if (!stdio) continue;
+    const port = await freePort();
+    started[name] = await launch(way, stdio(port, command), { port });
   }
-  if (versions["mcp-proxy"])
-    started["mcp-proxy"] = await launch("mcp-proxy", [], ["--", ...command]);
   return started;
 }
 
-async function launch(name, flags, rest = []) {
-  const port = await freePort();
-  return Process.launch([program(name), "--port", String(port), ...flags, ...rest], { port });
+function launch(way, args, options) {
+  const [program, ...first] = way.command();
+  return Process.launch([...first, ...args], { ...options, program });
 }

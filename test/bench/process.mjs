@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { fork, spawn, spawnSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync, rmSync } from "node:fs";
 import net from "node:net";
 import { fileURLToPath } from "node:url";
 
@@ -12,6 +12,7 @@ const running = new Set();
 /** A target, an upstream or the load generator: a Node process that says `{ port }` over IPC when it serves. */
 export class Process {
   #child;
+  #home;
   port;
   /** Milliseconds from spawn to ready, and the CPU milliseconds spent until then. */
   startWall;
@@ -38,25 +39,27 @@ export class Process {
     return started;
   }
 
-  /** Starts a program that knows nothing of this benchmark: ready once it accepts connections on `port`. */
-  static async launch(args, { port, core = 0, env = {} }) {
+  /**
+   * Starts a program that knows nothing of this benchmark: ready once it accepts connections on `port`.
+   *
+   * @param home a folder that it takes for the user's, removed when it stops: some keep lists, logs and caches there
+   */
+  static async launch(args, { port, home, core = 0, env = {}, program = process.execPath }) {
     const started = new Process();
+    started.#home = home;
     const from = performance.now();
-    const command = [
-      ...(hasTaskset ? ["taskset", "-c", String(core)] : []),
-      process.execPath,
-      ...args,
-    ];
+    const command = [...(hasTaskset ? ["taskset", "-c", String(core)] : []), program, ...args];
+    const name = program === process.execPath ? args[0] : program;
     started.#child = spawn(command[0], command.slice(1), {
       stdio: "ignore",
-      env: { ...process.env, NODE_ENV: "production", ...env },
+      env: { ...process.env, NODE_ENV: "production", ...homeOf(home), ...env },
     });
     running.add(started);
-    while (!(await accepts(port))) {
-      if (started.#child.exitCode !== null)
-        throw new Error(`${args[0]} exited with code ${started.#child.exitCode}`);
-      if (performance.now() - from > 30_000)
-        throw new Error(`${args[0]} does not listen on its port after 30 s`);
+    try {
+      await started.#listens(name, port);
+    } catch (error) {
+      await started.stop();
+      throw error;
     }
     started.startWall = performance.now() - from;
     started.startCpu = started.cpu() / 1000;
@@ -73,6 +76,16 @@ export class Process {
     const reply = this.#reply();
     this.#child.send(message);
     return reply;
+  }
+
+  async #listens(name, port) {
+    const until = performance.now() + READY_MS;
+    while (!(await accepts(port))) {
+      if (this.#child.exitCode !== null)
+        throw new Error(`${name} exited with code ${this.#child.exitCode}`);
+      if (performance.now() > until)
+        throw new Error(`${name} does not listen on its port after ${READY_MS / 1_000} s`);
+    }
   }
 
   /** A target that never gets ready would hold the whole run. */
@@ -116,11 +129,20 @@ export class Process {
 
   async stop() {
     running.delete(this);
+    await this.#kill();
+    if (this.#home) rmSync(this.#home, { recursive: true, force: true });
+  }
+
+  async #kill() {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const gone = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGKILL");
     await gone;
   }
+}
+
+function homeOf(folder) {
+  return folder && { HOME: folder, XDG_STATE_HOME: folder, XDG_CONFIG_HOME: folder };
 }
 
 /** A port that was free a moment ago. */

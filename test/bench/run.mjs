@@ -1,5 +1,8 @@
 /**
- * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--json FILE] [--before REF]
+ * npm run bench -- [--quick] [--long] [--rounds N] [--only relay,list] [--peers] [--beside mcpo,1mcp] [--json FILE] [--before REF]
+ *
+ * `--peers` installs gateways of others below test/bench/peers, where nothing else fetches anything. Alone it means the groups that
+ * measure them, peers and stdio; `--beside` names those that the group peers measures, else all that are installed.
  *
  * `--before` names a commit, or a checkout of earlier code with its build: watch, start and store measure it beside that of now.
  * Alone it means the group watch.
@@ -21,6 +24,7 @@ import { latency } from "./groups/latency.mjs";
 import { lifecycle } from "./groups/lifecycle.mjs";
 import { list } from "./groups/list.mjs";
 import { memory } from "./groups/memory.mjs";
+import { peers } from "./groups/peers.mjs";
 import { plugins } from "./groups/plugins.mjs";
 import { progress } from "./groups/progress.mjs";
 import { relay } from "./groups/relay.mjs";
@@ -61,7 +65,7 @@ const GROUPS = {
   ui,
 };
 /** Groups that run only when they are asked for. */
-const ASKED_FOR = { watch };
+const ASKED_FOR = { peers, watch };
 
 const { values } = parseArgs({
   options: {
@@ -70,6 +74,7 @@ const { values } = parseArgs({
     rounds: { type: "string" },
     only: { type: "string" },
     peers: { type: "boolean", default: false },
+    beside: { type: "string" },
     json: { type: "string" },
     before: { type: "string" },
     "no-build": { type: "boolean", default: false },
@@ -78,12 +83,16 @@ const { values } = parseArgs({
 
 function chosenGroups() {
   const all = { ...GROUPS, ...ASKED_FOR };
-  const usual = values.before === undefined ? Object.keys(GROUPS) : ["watch"];
-  const names = values.only?.split(",") ?? usual;
+  const names = values.only?.split(",") ?? usualGroups();
   const unknown = names.find((name) => !(name in all));
   if (unknown)
     throw new Error(`Unknown group "${unknown}"; choose from ${Object.keys(all).join(", ")}.`);
   return names.map((name) => [name, all[name]]);
+}
+
+function usualGroups() {
+  if (values.before !== undefined) return ["watch"];
+  return values.peers ? ["peers", "stdio"] : Object.keys(GROUPS);
 }
 
 /** The gateway is measured as it ships. */
@@ -101,7 +110,6 @@ async function main() {
     throw new Error(`--rounds must be a whole number from 1, got "${values.rounds}".`);
   const groups = chosenGroups();
   build();
-  if (values.peers) installPeers();
   const log = (line) => console.error(line);
   const bench = new Bench({
     rounds,
@@ -109,8 +117,10 @@ async function main() {
     quick: values.quick,
     long: values.long,
     before: values.before === undefined ? undefined : checkoutOf(values.before),
+    beside: values.beside?.split(","),
     log,
   });
+  if (values.peers) Object.assign(bench.absent, installPeers(log));
   for (const [name, group] of groups) await runGroup(bench, name, group);
   report(bench, rounds);
 }
@@ -127,16 +137,18 @@ async function runGroup(bench, name, group) {
   }
 }
 
-function report({ rows, ratios, verdicts }, rounds) {
+function report({ rows, ratios, verdicts, absent }, rounds) {
   const facts = { node: process.version, cpus: cpus().length, rounds, peers: peerVersions() };
   console.log(
     `Node ${facts.node}, ${facts.cpus} cores, ${rounds} counted rounds; medians with the least and greatest.\n`,
   );
   console.log(markdown({ rows, ratios, verdicts }));
+  for (const [name, reason] of Object.entries(absent))
+    console.log(`\nNot there: ${name}: ${reason}`);
   if (values.json)
     writeFileSync(
       values.json,
-      `${JSON.stringify({ ...facts, rows, ratios, verdicts }, undefined, 2)}\n`,
+      `${JSON.stringify({ ...facts, absent, rows, ratios, verdicts }, undefined, 2)}\n`,
     );
 }
 

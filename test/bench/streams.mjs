@@ -16,7 +16,7 @@ export async function openSessions({ port, path, count, streams }) {
 }
 
 /** Opens legacy sessions and ends them again for `ms`, on 16 connections: three requests each. */
-export async function cycleSessions({ port, path, ms }) {
+export async function cycleSessions({ port, path, ms, authorization }) {
   const until = performance.now() + ms;
   const call = { method: "ping", params: {} };
   const counts = await Promise.all(
@@ -24,11 +24,12 @@ export async function cycleSessions({ port, path, ms }) {
       const connection = await Connection.open(port);
       let count = 0;
       for (; performance.now() < until; count++) {
-        const build = await converse(connection, { dialect: "legacy", path, port, call });
-        const session = /mcp-session-id: [^\r]*/i.exec(build("100000000"))?.[0];
+        const wanted = { dialect: "legacy", path, port, call, authorization };
+        const request = (await converse(connection, wanted))("100000000");
+        const kept = request.match(/^(?:mcp-session-id|authorization): .*\r\n/gim) ?? [];
         const { status } = await connection.request(
           `DELETE ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nmcp-protocol-version: 2025-11-25\r\n` +
-            `${session ? `${session}\r\n` : ""}\r\n`,
+            `${kept.join("")}\r\n`,
         );
         if (status >= 300) throw new Error(`DELETE answered ${status}`);
       }

@@ -2,7 +2,7 @@
  * One tools/call of about 350 bytes over HTTP, at 16 and 64 connections. `undici` is a gateway that asks its servers with
  * undici.
  */
-import { startHub } from "../peers.mjs";
+import { peerVersions, startHttpPeer } from "../peers.mjs";
 
 export async function relay(bench) {
   const upstream = await bench.upstream();
@@ -56,4 +56,12 @@ async function relayAt(bench, targets, connections) {
   bench.ratio("relay_vs_naive", samples["naive SDK 1.32"], ours, "cpu");
   const hub = samples["mcp-hub (REST)"];
   if (hub) bench.ratio("relay_vs_best_peer", hub, ours, "cpu");
+}
+
+/** mcp-hub, `undefined` where it is not installed. */
+async function startHub(bench, url) {
+  if (!peerVersions()["mcp-hub"]) return undefined;
+  const { target, call } = await startHttpPeer("mcp-hub", url);
+  await bench.firstAnswer(target, call);
+  return target;
 }

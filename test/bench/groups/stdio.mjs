@@ -14,7 +14,7 @@ export async function stdio(bench) {
       "legacy",
     ],
   };
-  for (const [name, target] of Object.entries(await startStdioPeers(bench, command)))
+  for (const [name, target] of Object.entries(await startStdioPeers(command)))
     targets[name] = [target, "legacy"];
   const cells = Object.entries(targets).map(([name, [target, dialect]]) => [
     name,
