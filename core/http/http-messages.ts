@@ -66,7 +66,7 @@ export class HttpAnswer extends ServerResponse implements Unread {
     const outgoing = this as unknown as Outgoing;
     const head = outgoing._header;
     const isPlain = !outgoing._headerSent && outgoing._hasBody && !this.chunkedEncoding;
-    if (!head || !isPlain || socket === null || socket.destroyed || socket.writableLength > 0)
+    if (!head || !isPlain || socket === null || !socket.writable || socket.writableLength > 0)
       return false;
     if (outgoing.outputSize > 0 || body.length > WHOLE) return false;
     outgoing._headerSent = true;
@@ -133,10 +133,11 @@ export class HttpRequest extends IncomingMessage {
    * reading a small body. False once the stream has some of it.
    */
   divert(sink: BodySink): boolean {
-    if (this.complete || this.readableLength > 0 || this.readableFlowing !== null) return false;
+    const isTouched = this.readableLength > 0 || this.readableFlowing !== null;
+    if (this.complete || isTouched || this.#sink !== undefined) return false;
     this.#sink = sink;
-    // Node would read the rest of a body that nobody looked at.
-    (this as { _consumed?: boolean })._consumed = true;
+    // Behind its answer, Node would throw away what comes of a body that nobody reads.
+    (this as { _consuming?: boolean })._consuming = true;
     return true;
   }
 
@@ -156,7 +157,9 @@ export class HttpRequest extends IncomingMessage {
 
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     super._destroy(error, done);
-    if (!this.#isOver) this.#sink?.gone();
+    const sink = this.#sink;
+    // Behind Node's own word that the connection is gone: what is answered to that must not count as sent.
+    if (sink && !this.#isOver) process.nextTick(() => sink.gone());
   }
 }
 

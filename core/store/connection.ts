@@ -52,7 +52,9 @@ export class StoreConnection {
   async run<T>(work: (driver: StoreDriver) => Promise<T>): Promise<T> {
     if (this.closed.aborted) throw away(new Error("the gateway is closed"));
     try {
-      const result = await answer(work(this.driver));
+      // One in this process answers in any case, and what it was asked for is done even if nobody waits any more.
+      const { driver } = this;
+      const result = await (driver.shared ? answer(work(driver)) : work(driver));
       this.#awaySince = undefined;
       return result;
     } catch (cause) {

@@ -7,6 +7,8 @@ import type { Writes } from "./writes.ts";
 const PAGES = 4_000;
 /** The same for the engine, which does it on the loop where there is no thread. */
 const OWN_PAGES = 1_000;
+/** Where the thread does it and is late: 128 MB, so that the log cannot fill the disk. */
+const LATEST_PAGES = 32_000;
 /** How long the engine does it behind a failure of the thread, in milliseconds. */
 const REST_MS = 60_000;
 
@@ -35,7 +37,11 @@ export class Checkpoints {
     this.#written += pages;
     if (this.#written < PAGES || this.#running || Date.now() < this.#notBefore) return;
     this.#written = 0;
-    this.#running = this.#run().finally(() => (this.#running = undefined));
+    this.#running = this.#run()
+      .catch((error: unknown) =>
+        this.#options.log.error({ err: error }, "no copy of the log of writes"),
+      )
+      .finally(() => (this.#running = undefined));
   }
 
   async close(): Promise<void> {
@@ -68,7 +74,7 @@ export class Checkpoints {
   #start(): CheckpointThread {
     const { thread, statements } = this.#options;
     const started = new CheckpointThread(thread);
-    statements.exec("PRAGMA wal_autocheckpoint = 0");
+    statements.exec(`PRAGMA wal_autocheckpoint = ${LATEST_PAGES}`);
     return started;
   }
 

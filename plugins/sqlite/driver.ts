@@ -21,7 +21,7 @@ import { FileLogs } from "./logs.ts";
 import type { SqliteOptions } from "./options.ts";
 import { Revisions } from "./revisions.ts";
 import { PreparedStatements } from "./statements.ts";
-import { Writes } from "./writes.ts";
+import { PAGE_BYTES, Writes } from "./writes.ts";
 
 /** How often values that ended are removed, in milliseconds, and how many at a time: nothing else runs meanwhile. */
 const SWEEP_MS = 10_000;
@@ -31,6 +31,8 @@ const SWEEP_ROWS = 100;
 /** Pages of the file that are given back to the disk at a time, and those that stay free for what comes. */
 const VACUUM_PAGES = 64;
 const SPARE_PAGES = 256;
+/** What a sweep may write into the log of writes: each row and each page that moves changes others. */
+const SWEEP_BYTES = (SWEEP_ROWS + 2 * VACUUM_PAGES) * PAGE_BYTES;
 
 /** Opens the file of a `store: sqlite:...`, which belongs to this gateway until it is closed. */
 export async function openDriver(url: string, host: StoreHost): Promise<SqliteDriver> {
@@ -38,11 +40,13 @@ export async function openDriver(url: string, host: StoreHost): Promise<SqliteDr
   const options = host.options as SqliteOptions;
   await createFile(path);
   const lock = await lockFile(path, `The store ${basename(path)}`);
+  let statements: PreparedStatements | undefined;
   try {
-    const statements = new PreparedStatements(await openTables(path, options));
+    statements = new PreparedStatements(await openTables(path, options));
     const { synchronous } = options;
     return new SqliteDriver({ path, statements, synchronous, lock, log: host.log });
   } catch (error) {
+    statements?.close();
     await lock.release();
     throw error;
   }
@@ -222,7 +226,7 @@ export class SqliteDriver implements StoreDriver {
 
   async #sweep(): Promise<void> {
     const isMore = await this.#writes
-      .add(() => this.#removeEnded())
+      .add(() => this.#removeEnded(), SWEEP_BYTES)
       .catch((error: unknown) => {
         if (!this.#isClosed)
           this.#opened.log.warn({ err: error }, "the store could not be cleaned");

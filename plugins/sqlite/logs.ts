@@ -1,12 +1,14 @@
 import type { LoggedValue, LogRetention } from "propylon/store";
 import type { PreparedStatements } from "./statements.ts";
-import type { Writes } from "./writes.ts";
+import { PAGE_BYTES, type Writes } from "./writes.ts";
 
 /** Entries that one statement appends; there is a statement for each number up to it. */
 const APPEND_ROWS = 50;
 /** Entries that are dropped at a time, and those that are counted: each takes about half a millisecond. */
 const DROP_ROWS = 100;
 const COUNT_ROWS = 2_000;
+/** What a drop may write into the log of writes. */
+const DROP_BYTES = DROP_ROWS * PAGE_BYTES;
 /** FileLogs whose length is known. */
 const MAX_COUNTED = 1_000;
 
@@ -16,8 +18,8 @@ export class FileLogs {
   readonly #writes: Writes;
   /** Entries of the logs that were dropped from since the file was opened: to find out takes as long as they are. */
   readonly #lengths = new Map<string, number>();
-  /** One after the other: what one drops, another must not count. */
-  #trimming: Promise<unknown> = Promise.resolve();
+  /** By log, one after the other: what one drops, another must not count. */
+  readonly #trimming = new Map<string, Promise<void>>();
 
   constructor(statements: PreparedStatements, writes: Writes) {
     this.#statements = statements;
@@ -48,15 +50,21 @@ export class FileLogs {
 
   /** Drops the oldest, a few at a time. */
   trim(log: string, retention: LogRetention): Promise<void> {
-    const trimmed = this.#trimming.then(() => this.#trim(log, retention));
-    this.#trimming = trimmed.catch(() => {});
+    const before = this.#trimming.get(log) ?? Promise.resolve();
+    const trimmed = before.then(() => this.#trim(log, retention));
+    const done: Promise<void> = trimmed.catch(() => {}).then(() => this.#forget(log, done));
+    this.#trimming.set(log, done);
     return trimmed;
+  }
+
+  #forget(log: string, done: Promise<void>): void {
+    if (this.#trimming.get(log) === done) this.#trimming.delete(log);
   }
 
   async #trim(log: string, { maxEntries, before = 0 }: LogRetention): Promise<void> {
     for (let dropped = DROP_ROWS; dropped === DROP_ROWS;) {
       const surplus = (await this.#length(log)) - maxEntries;
-      dropped = await this.#writes.add(() => this.#drop(log, surplus, before));
+      dropped = await this.#writes.add(() => this.#drop(log, surplus, before), DROP_BYTES);
       this.#grow(log, -dropped);
     }
   }

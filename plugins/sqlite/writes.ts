@@ -5,7 +5,8 @@ const TURN_MS = 1;
 
 /** Pages of the file that a write changes beside those of its text, about. */
 const PAGES = 3;
-const PAGE_BYTES = 4_096;
+/** Size of a page of the file. */
+export const PAGE_BYTES = 4_096;
 
 /** What {@link Writes} need. */
 export interface WritesOptions {

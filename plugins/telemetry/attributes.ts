@@ -80,7 +80,12 @@ export function failureAttributes(end: Answer | Error): Attributes | undefined {
 export function describeArguments({ args }: Call): Attributes {
   if (args === undefined) return {};
   const hide = (key: string, value: unknown): unknown => (SECRET.test(key) ? "[redacted]" : value);
-  return { "gen_ai.tool.call.arguments": JSON.stringify(args, hide).slice(0, MAX_ARGUMENTS) };
+  return { "gen_ai.tool.call.arguments": cut(JSON.stringify(args, hide), MAX_ARGUMENTS) };
+}
+
+/** A copy of the beginning: a part of a text keeps the whole of it, which may be megabytes, as long as the span waits. */
+function cut(text: string, length: number): string {
+  return text.length > length ? Buffer.from(text.slice(0, length)).toString() : text;
 }
 
 /** User information and query of a URI may be credentials. */

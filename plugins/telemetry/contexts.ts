@@ -63,7 +63,19 @@ export class Contexts implements ContextManager {
   }
 
   bind<T>(context: Context, target: T): T {
-    return this.#carried.bind(context, target);
+    const bound = this.#carried.bind(context, target);
+    if (typeof bound !== "function") return bound;
+    const run = (self: unknown, args: unknown[]): unknown => {
+      const around = this.enter(undefined);
+      try {
+        return Reflect.apply(bound, self, args);
+      } finally {
+        this.enter(around);
+      }
+    };
+    return function (this: unknown, ...args: unknown[]) {
+      return run(this, args);
+    } as T;
   }
 
   enable(): this {

@@ -34,15 +34,15 @@ export function readLimits(environment: Environment): AttributeLimits {
 
 /** How spans wait. */
 export function readQueue(environment: Environment): QueueSettings {
-  const positive = (name: string, fallback: number): number => {
-    const value = numberOf(environment, `OTEL_BSP_${name}`) ?? fallback;
-    return value > 0 ? value : fallback;
+  const count = (name: string, fallback: number, least: number): number => {
+    const value = Math.trunc(numberOf(environment, `OTEL_BSP_${name}`) ?? fallback);
+    return value >= least ? value : fallback;
   };
-  const maxQueue = positive("MAX_QUEUE_SIZE", 2_048);
+  const maxQueue = count("MAX_QUEUE_SIZE", 2_048, 1);
   return {
-    delay: positive("SCHEDULE_DELAY", 5_000),
+    delay: count("SCHEDULE_DELAY", 5_000, 0),
     maxQueue,
-    maxBatch: Math.min(maxQueue, positive("MAX_EXPORT_BATCH_SIZE", 512)),
+    maxBatch: Math.min(maxQueue, count("MAX_EXPORT_BATCH_SIZE", 512, 1)),
   };
 }
 
@@ -58,15 +58,14 @@ export function readSender(
     ["TRACES_", ""].map((signal) => textOf(environment, `OTEL_EXPORTER_OTLP_${signal}${name}`));
   const [own, general] = of("HEADERS");
   const url = new URL(endpoint === undefined ? urlOf(of("ENDPOINT")) : `${endpoint}/v1/traces`);
-  const lower = Object.entries({
-    ...credentialsOf(url),
-    ...pairsOf(general),
-    ...pairsOf(own),
-    ...headers,
-  });
+  const sources = [credentialsOf(url), pairsOf(general), pairsOf(own), headers];
+  // A later one counts, however its name is written.
+  const lower = sources.flatMap((each) =>
+    Object.entries(each).map(([name, value]) => [name.toLowerCase(), value] as const),
+  );
   return {
     url: url.href,
-    headers: Object.fromEntries(lower.map(([name, value]) => [name.toLowerCase(), value])),
+    headers: Object.fromEntries(lower),
     timeout: Math.min(
       timeoutOf(of("TIMEOUT")),
       timeoutOf([textOf(environment, "OTEL_BSP_EXPORT_TIMEOUT")], 30_000),
@@ -87,8 +86,17 @@ function urlOf([own, base]: readonly (string | undefined)[]): string {
 /** User and password of a URL are a header, as everywhere. */
 function credentialsOf({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === "" && password === "") return {};
-  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const pair = `${decoded(username)}:${decoded(password)}`;
   return { authorization: `Basic ${Buffer.from(pair).toString("base64")}` };
+}
+
+/** A `%` that begins no escape is one of the password. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function timeoutOf(texts: readonly (string | undefined)[], fallback = 10_000): number {

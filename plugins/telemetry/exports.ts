@@ -40,7 +40,7 @@ export class Exports {
     used.users--;
     if (used.users > 0) return;
     this.#used.delete(key);
-    used.unregister();
-    await used.pipeline.close();
+    // What the last export loses is still told.
+    await used.pipeline.close().finally(used.unregister);
   }
 }

@@ -103,8 +103,8 @@ export function settingsOf(
   const metrics = options.metrics && isOn("METRICS");
   const isDisabled = environment["OTEL_SDK_DISABLED"]?.trim().toLowerCase() === "true";
   if (isDisabled || (!traces && !metrics)) return undefined;
-  const interval =
-    options.interval ?? (Number(environment["OTEL_METRIC_EXPORT_INTERVAL"]) || 60_000);
+  const said = Number(environment["OTEL_METRIC_EXPORT_INTERVAL"]);
+  const interval = options.interval ?? (said >= 1 && said < Infinity ? said : 60_000);
   return {
     traces: traces ? traceSettingsOf(options, endpoint, environment) : undefined,
     metrics,

@@ -122,7 +122,7 @@ class Place implements SpanPlace, Situated {
     const traceparent = `00-${this.traceId}-${this.spanId}-0${this.isKept ? 1 : 0}`;
     const { tracestate } = this;
     return (this.#meta =
-      before === undefined
+      before === undefined && tracestate === undefined
         ? { traceparent }
         : { ...before, traceparent, ...(tracestate && { tracestate }) });
   }

@@ -7,7 +7,9 @@ export function spread(values) {
 }
 
 /** Two-sided 95 % quantiles of Student's t by degrees of freedom, from 1. */
-const T95 = [12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14];
+const T95 = [
+  12.71, 4.3, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.2, 2.18, 2.16, 2.14, 2.13,
+];
 
 /**
  * What ratios of independent rounds say: their geometric mean, with the interval that holds the true one at 95 %, and the verdict.
@@ -18,7 +20,9 @@ export function interval(ratios) {
   const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length;
   const squares = logs.reduce((sum, log) => sum + (log - mean) ** 2, 0);
   const error = Math.sqrt(squares / (logs.length - 1) / logs.length);
-  const reach = (T95[logs.length - 2] ?? 2) * error;
+  const quantile = T95[Math.min(logs.length - 2, T95.length - 1)];
+  // One round says nothing of how rounds differ.
+  const reach = quantile === undefined ? Infinity : quantile * error;
   const [low, high] = [Math.exp(mean - reach), Math.exp(mean + reach)];
   const verdict = high < 1 ? "cheaper" : low > 1 ? "dearer" : "no difference shown";
   return { ...spread(ratios), mean: Math.exp(mean), low, high, verdict };

@@ -40,12 +40,15 @@ const MAX_ANSWER = 65_536;
 /** What the OTLP specification lets an exporter try once more. */
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
+const ENDED = "the gateway ends";
+
 const compress = promisify(gzip);
 
 /** Sends exports to a collector. What it answers, and when, is bounded: by its timeout in time, and by a few kilobytes. */
 export class OtlpSender {
   readonly #settings: SenderSettings;
   readonly #running = new Set<AbortController>();
+  #isEnded = false;
   readonly #client = new HttpClient({
     maxResult: MAX_ANSWER,
     network: (error) => new Error(networkReason(error)),
@@ -58,6 +61,7 @@ export class OtlpSender {
 
   /** Sends one export, and tells why that failed. Never rejects. */
   async send(text: string): Promise<string | undefined> {
+    if (this.#isEnded) return ENDED;
     const { timeout, isCompressed } = this.#settings;
     const stop = new AbortController();
     const timer = setTimer(() => stop.abort(new Error("it took too long")), timeout);
@@ -75,7 +79,8 @@ export class OtlpSender {
 
   /** Ends at once. */
   async destroy(): Promise<void> {
-    for (const stop of this.#running) stop.abort(new Error("the gateway ends"));
+    this.#isEnded = true;
+    for (const stop of this.#running) stop.abort(new Error(ENDED));
     await this.#client.destroy();
   }
 
@@ -89,8 +94,9 @@ export class OtlpSender {
       const isLast = failures === ATTEMPTS || signal.aborted;
       if (reason === undefined || mayRetry !== true || isLast) return reason;
       const left = deadline - performance.now();
+      if (left <= 0 || wait > left) return reason;
       const delay = backoffDelay(failures, { initial: FIRST_WAIT_MS, max: left }, wait);
-      if (wait > left || delay >= left) return reason;
+      if (delay >= left) return reason;
       await pause(delay, signal);
     }
   }
@@ -128,8 +134,10 @@ function tellPartial(answer: string): Attempt {
   if (!answer.includes("partialSuccess")) return {};
   const said: unknown = parseAnswer(answer);
   const partial = isObject(said) ? said["partialSuccess"] : undefined;
-  if (isObject(partial) && Object.keys(partial).length > 0)
-    diag.warn(`The collector took a part only: ${JSON.stringify(partial)}`);
+  const count = isObject(partial) ? String(partial["rejectedSpans"]) : "";
+  // Its other words may quote the headers of the request.
+  if (/^\d{1,9}$/.test(count))
+    diag.warn(`The collector took a part only: it refused ${count} spans.`);
   return {};
 }
 

@@ -42,13 +42,21 @@ function keyText(key: string): string {
 function valueText(value: unknown): string {
   if (typeof value === "string") return `{"stringValue":${JSON.stringify(value)}}`;
   if (typeof value === "boolean") return `{"boolValue":${value}}`;
-  if (typeof value === "number")
-    return `{"${Number.isInteger(value) ? "intValue" : "doubleValue"}":${JSON.stringify(value)}}`;
-  if (Array.isArray(value)) return `{"arrayValue":{"values":[${value.map(valueText).join()}]}}`;
+  if (typeof value === "number") return numberText(value);
+  // A hole would be nothing between two commas.
+  if (Array.isArray(value))
+    return `{"arrayValue":{"values":[${Array.from(value, valueText).join()}]}}`;
   if (value instanceof Uint8Array)
     return `{"bytesValue":"${Buffer.from(value).toString("base64")}"}`;
   if (typeof value !== "object" || value === null) return "{}";
   return `{"kvlistValue":{"values":${attributesText(value as Named)}}}`;
+}
+
+/** JSON has no word for what is not finite, protobuf's JSON has texts; and a whole number of more than 64 bits is none of its own. */
+function numberText(value: number): string {
+  if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63)
+    return `{"intValue":${value}}`;
+  return `{"doubleValue":${Number.isFinite(value) ? value : `"${value}"`}}`;
 }
 
 /** Bits of `flags`. */

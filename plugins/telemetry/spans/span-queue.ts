@@ -51,6 +51,8 @@ export class SpanQueue implements SpanProcessor {
   #waiting: QueuedSpan[] = [];
   #bytes = 0;
   #dropped = 0;
+  /** Spans of the last batch. */
+  #sent = 0;
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   #isClosed = false;
@@ -61,15 +63,16 @@ export class SpanQueue implements SpanProcessor {
 
   /** Takes a finished span, or drops it. */
   add(span: QueuedSpan): void {
-    const { maxQueue } = this.#input.settings;
-    const bytes = this.#bytes + span.size;
-    if (this.#isClosed || this.#waiting.length >= maxQueue || bytes > MAX_WAITING) {
-      this.#dropped++;
-      return;
-    }
+    const { size } = span;
+    if (!this.#hasRoom(size)) return void this.#dropped++;
     this.#waiting.push(span);
-    this.#bytes = bytes;
+    this.#bytes += size;
     if (!this.#sending) this.#schedule();
+  }
+
+  #hasRoom(size: number): boolean {
+    const { maxQueue } = this.#input.settings;
+    return !this.#isClosed && this.#waiting.length < maxQueue && this.#bytes + size <= MAX_WAITING;
   }
 
   onStart(): void {}
@@ -77,23 +80,31 @@ export class SpanQueue implements SpanProcessor {
   /** A span of the SDK, which is written at once: what it holds is somebody else's. */
   onEnd(span: ReadableSpan): void {
     if ((span.spanContext().traceFlags & 1) === 0) return;
-    const text = spanText(span);
-    this.add({
-      scope: scopeText(span.instrumentationScope),
-      size: text.length,
-      write: () => text,
-    });
+    if (!this.#hasRoom(0)) return void this.#dropped++;
+    try {
+      const text = spanText(span);
+      const scope = scopeText(span.instrumentationScope);
+      this.add({ scope, size: text.length, write: () => text });
+    } catch {
+      // A time that is none, say: whoever ends the span must not fail for it.
+      this.#dropped++;
+    }
   }
 
-  /** Sends all that waits at this moment. */
+  /** Sends all that waits at this moment; what comes meanwhile is not waited for. */
   async forceFlush(): Promise<void> {
-    while (this.#sending || this.#waiting.length > 0) await (this.#sending ?? this.#start());
+    const { maxQueue } = this.#input.settings;
+    let left = Math.min(this.#waiting.length, maxQueue);
+    await this.#sending;
+    for (; left > 0 && this.#waiting.length > 0; left -= this.#sent) await this.#start();
   }
 
   /** Sends the rest, and takes no more. */
   async shutdown(): Promise<void> {
     this.#isClosed = true;
-    await this.forceFlush();
+    await this.#sending;
+    while (this.#waiting.length > 0) await this.#start();
+    this.#tellDropped();
   }
 
   #schedule(): void {
@@ -115,9 +126,14 @@ export class SpanQueue implements SpanProcessor {
     // The call that filled the batch does not wait for it.
     await nextTurn();
     const batch = this.#take();
+    this.#sent = batch.length;
     if (batch.length === 0) return;
     const reason = await this.#input.send(await this.#write(batch));
     if (reason !== undefined) diag.error(`${batch.length} spans are lost: ${reason}`);
+    this.#tellDropped();
+  }
+
+  #tellDropped(): void {
     if (this.#dropped > 0) diag.warn(`${this.#dropped} spans found no room to wait and are lost.`);
     this.#dropped = 0;
   }

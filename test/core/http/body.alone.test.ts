@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { collectGarbage } from "../../fixtures/garbage.ts";
 import { until } from "../../kit/until.ts";
 import { readBody } from "./wire.ts";
+import { HttpRequest } from "../../../core/http/http-messages.ts";
 import { isGatewayError, type GatewayError } from "../../../core/kit/errors.ts";
 
 const LIMIT = 100_000;
@@ -17,10 +18,17 @@ let arrived: () => void = () => {};
 /** Bytes of the body that the next request has sent so far. */
 let received = 0;
 
+/** A request of a listener, whose body goes past the stream. */
+class CountingRequest extends HttpRequest {
+  override push(chunk: Buffer | null): boolean {
+    received += chunk?.length ?? 0;
+    return super.push(chunk);
+  }
+}
+
 beforeAll(async () => {
-  server = createServer((req, res) => {
+  server = createServer({ IncomingMessage: CountingRequest }, (req, res) => {
     const body = readBody(req, LIMIT);
-    req.on("data", ({ length }: Buffer) => (received += length));
     outcomes.push(body);
     arrived();
     body.then(
@@ -109,6 +117,26 @@ describe("readBody", () => {
     expect(await post([Buffer.alloc(LIMIT)], { "transfer-encoding": "chunked" })).toMatchObject({
       status: 200,
     });
+  });
+
+  it("reads 64 MiB of a refused body, and then ends the connection", async () => {
+    const socket = connect(port, "127.0.0.1").on("error", () => {});
+    const closed = new Promise((resolve) => socket.once("close", resolve));
+    const piece = Buffer.concat([
+      Buffer.from("100000\r\n"),
+      Buffer.alloc(2 ** 20),
+      Buffer.from("\r\n"),
+    ]);
+    received = 0;
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let said = "";
+    socket.on("data", (bytes: Buffer) => (said += String(bytes)));
+    while (!socket.destroyed)
+      if (!socket.write(piece))
+        await Promise.race([new Promise((resolve) => socket.once("drain", resolve)), closed]);
+    expect(said).toContain("413");
+    expect(received).toBeGreaterThan(64 * 2 ** 20);
+    expect(received).toBeLessThan(66 * 2 ** 20);
   });
 
   it("does not hold one object per byte of a body sent in one-byte chunks", async () => {

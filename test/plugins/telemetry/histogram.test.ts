@@ -162,6 +162,9 @@ describe("variables of OpenTelemetry", () => {
       maxBatch: 10,
     });
     expect(readQueue({ OTEL_BSP_MAX_QUEUE_SIZE: "many" }).maxQueue).toBe(2_048);
+    // A batch of no span would be sent for ever; a wait of nothing is one.
+    const odd = { OTEL_BSP_MAX_EXPORT_BATCH_SIZE: "0.5", OTEL_BSP_SCHEDULE_DELAY: "0" };
+    expect(readQueue(odd)).toEqual({ delay: 0, maxQueue: 2_048, maxBatch: 512 });
   });
 
   it("say where traces go to, and the options before them", () => {
@@ -188,6 +191,11 @@ describe("variables of OpenTelemetry", () => {
     expect(headers).toEqual({ "x-one": "2", two: "a b", three: "4" });
     const { headers: login } = readSender({ ...NOTHING, endpoint: "http://u:p%40@c" }, {});
     expect(login).toEqual({ authorization: `Basic ${btoa("u:p@")}` });
+    const { headers: odd } = readSender({ ...NOTHING, endpoint: "http://u:100%25%@c" }, {});
+    expect(odd).toEqual({ authorization: `Basic ${btoa("u:100%25%")}` });
+    const mixed = { OTEL_EXPORTER_OTLP_HEADERS: "Authorization=theirs" };
+    const option = { endpoint: undefined, headers: { authorization: "ours" } };
+    expect(readSender(option, mixed).headers).toEqual({ authorization: "ours" });
   });
 
   it("set the longest export, and compression", () => {

@@ -26,6 +26,7 @@ export class Webhooks {
   readonly #timeout: number;
   /** Opened for the first delivery. */
   #agent: Promise<Agent> | undefined;
+  #isClosed = false;
 
   /** @throws {GatewayError} `invalid` for a wrong entry of `allow` */
   constructor(
@@ -59,7 +60,7 @@ export class Webhooks {
   async post({ url, headers, body, signal }: WebhookRequest): Promise<number> {
     // An address needs no lookup, so it would pass by the guard there.
     const target = this.check(url);
-    const dispatcher = await (this.#agent ??= this.#open());
+    const dispatcher = await this.#connected();
     const { request } = await import("undici");
     const response = await request(target, {
       method: "POST",
@@ -72,8 +73,20 @@ export class Webhooks {
     return response.statusCode;
   }
 
+  /** What could not be loaded, as with too many files open, is tried again by the next. */
+  async #connected(): Promise<Agent> {
+    const agent = (this.#agent ??= this.#open());
+    try {
+      return await agent;
+    } catch (error) {
+      if (this.#agent === agent && !this.#isClosed) this.#agent = undefined;
+      throw error;
+    }
+  }
+
   /** Ends every connection. What is posted later fails: other options are in force. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#agent ??= Promise.reject(new GatewayError("unavailable", "The webhooks are closed."));
     await this.#agent.then(
       (agent) => agent.destroy(),
