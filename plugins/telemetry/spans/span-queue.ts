@@ -86,7 +86,7 @@ export class SpanQueue implements SpanProcessor {
       const scope = scopeText(span.instrumentationScope);
       this.add({ scope, size: text.length, write: () => text });
     } catch {
-      // A time that is none, say: whoever ends the span must not fail for it.
+      // An invalid time, for example: the code that ends the span must not fail for it.
       this.#dropped++;
     }
   }
