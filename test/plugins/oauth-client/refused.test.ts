@@ -46,6 +46,8 @@ it("one that is refused as soon as it has come is not: it would be without end",
 it("a refresh that gives the refused token again is not tried with it", async () => {
   const { odd, gateway, passTime } = await setupRefused();
   passTime(5_001);
+  // Its connection is kept: what refuses the first request of one is that request's for certain.
+  await gateway.call(CALL);
   const before = count(odd.visits, "POST /mcp");
   odd.script = {
     "POST /mcp": () => odd.unauthorized(),

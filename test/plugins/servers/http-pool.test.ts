@@ -247,6 +247,25 @@ describe("a connection", () => {
     }
   });
 
+  it("is given up a second before its server would, each at its own time", async () => {
+    const ends: [seconds: number, ms: number][] = [];
+    const server = await serveRaw((socket, text) => {
+      const seconds = Number(/x-seconds: (\d)/.exec(text)![1]);
+      socket.write(ok("x", `keep-alive: timeout=${seconds}\r\n`));
+      const from = performance.now();
+      socket.once("close", () => ends.push([seconds, performance.now() - from]));
+    });
+    const pool = poolOf(server.port);
+    // The one that lives longer first: the timer that waits for it must not hold the other.
+    await Promise.all([
+      ask(pool, undefined, ["x-seconds", "3"]),
+      ask(pool, undefined, ["x-seconds", "2"]),
+    ]);
+    await expect.poll(() => server.sockets.size, { timeout: 10_000 }).toBe(0);
+    expect(ends.map(([seconds]) => seconds)).toEqual([2, 3]);
+    for (const [seconds, ms] of ends) expect(ms).toBeGreaterThan((seconds - 1) * 1_000 - 50);
+  });
+
   it("that gets a byte while it is idle is closed", async () => {
     const server = await serveRaw((socket) => socket.write(ok("x")));
     const pool = poolOf(server.port);
