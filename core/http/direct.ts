@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Cancellation } from "../kit/cancellation.ts";
 import { clientGone, toGatewayError } from "../kit/errors.ts";
+import { Recent } from "../kit/recent.ts";
 import type { AppInput, ListenerApp } from "./app.ts";
 import { takeBody } from "./http-messages.ts";
 import { sendBody, sendError } from "./failure.ts";
@@ -47,16 +48,16 @@ function findSegments(
   table: PathTable,
   route: RegisteredRoute,
 ): (path: string) => DirectHead["segments"] | undefined {
-  const known = new Map<string, DirectHead["segments"]>();
+  const known = new Recent<DirectHead["segments"]>(MAX_PATHS);
   return (path) => {
     const before = known.get(path);
     if (before) return before;
     const match = table.route("POST", path);
     if (match?.found !== route) return undefined;
     const [first, second] = Object.values(match.params!);
-    if (known.size >= MAX_PATHS) known.clear();
-    if (path.length <= MAX_PATH) known.set(path, [first!, second!]);
-    return [first!, second!];
+    const segments = [first!, second!] as const;
+    if (path.length <= MAX_PATH) known.set(path, segments);
+    return segments;
   };
 }
 

@@ -4,6 +4,7 @@ import { GatewayError } from "../kit/errors.ts";
 import { checkShape } from "../kit/check-shape.ts";
 import { describeProblems, toProblems } from "../kit/problem-text.ts";
 import { parseJson } from "../kit/json.ts";
+import { Recent } from "../kit/recent.ts";
 import type { RouteEvent } from "../plugin/route.ts";
 
 /**
@@ -63,8 +64,7 @@ export function isUnmodified({ req }: RouteEvent, etag: string): boolean {
 }
 
 /** What `Accept` headers prefer: a client sends the same one with every request. */
-const PREFERENCES = new Map<string, boolean>();
-const MAX_PREFERENCES = 64;
+const PREFERENCES = new Recent<boolean>(64);
 const MAX_ACCEPT = 256;
 
 /**
@@ -77,7 +77,6 @@ export function prefersEvents(accept: string | null): boolean {
   const known = PREFERENCES.get(accept);
   if (known !== undefined) return known;
   const prefers = readPreference(accept);
-  if (PREFERENCES.size >= MAX_PREFERENCES) PREFERENCES.clear();
   if (accept.length <= MAX_ACCEPT) PREFERENCES.set(accept, prefers);
   return prefers;
 }

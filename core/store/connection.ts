@@ -115,20 +115,16 @@ export class StoreConnection {
 const isReached = (): boolean => true;
 const isRefused = (): boolean => false;
 
-/** As `within` of it, with a promise in place of five: each write of each task waits here. */
+/** As `within` of it, with few promises: each write of each task waits here. */
 function answer<T>(work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimer(
       () => reject(new Error(`no answer within ${ANSWER_MS / 1_000} s`)),
       ANSWER_MS,
     );
-    const told =
-      <V>(tell: (value: V) => void) =>
-      (value: V): void => {
-        clearTimeout(timer);
-        tell(value);
-      };
-    work.then(told(resolve), told(reject));
+    const end = (): void => clearTimeout(timer);
+    work.then(end, end);
+    work.then(resolve, reject);
   });
 }
 

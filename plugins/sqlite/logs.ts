@@ -9,7 +9,7 @@ const DROP_ROWS = 100;
 const COUNT_ROWS = 2_000;
 /** What a drop may write into the log of writes. */
 const DROP_BYTES = DROP_ROWS * PAGE_BYTES;
-/** FileLogs whose length is known. */
+/** Logs whose length is known. */
 const MAX_COUNTED = 1_000;
 
 /** The logs of a file. None of what is done to them holds the loop, however long they are. */

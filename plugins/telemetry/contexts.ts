@@ -63,16 +63,9 @@ export class Contexts implements ContextManager {
   }
 
   bind<T>(context: Context, target: T): T {
-    const bound = this.#carried.bind(context, target);
-    if (typeof bound !== "function") return bound;
-    const run = (self: unknown, args: unknown[]): unknown => {
-      const around = this.enter(undefined);
-      try {
-        return Reflect.apply(bound, self, args);
-      } finally {
-        this.enter(around);
-      }
-    };
+    if (typeof target !== "function") return this.#carried.bind(context, target);
+    const run = (self: unknown, args: unknown[]): unknown =>
+      this.with(context, () => Reflect.apply(target, self, args) as unknown);
     return function (this: unknown, ...args: unknown[]) {
       return run(this, args);
     } as T;

@@ -153,8 +153,8 @@ export const GOALS = {
   sidecar_cpu_vs_hand: ["<=", 2.2, "CPU per task / that loop"],
   "telemetry_cpu no exporter": ["<=", 1.1, "CPU per relayed call with the plugin / without"],
   "telemetry_cpu metrics only": ["<=", 1.8, "the same, metrics exported and no trace kept"],
-  "telemetry_cpu 1 of 10 traces": ["<=", 1.25, "the same, one trace of ten exported too"],
-  "telemetry_cpu all traces": ["<=", 1.6, "the same, every trace exported"],
+  "telemetry_cpu 1 of 10 traces": ["<=", 1.05, "the same, one trace of ten exported too"],
+  "telemetry_cpu all traces": ["<=", 1.25, "the same, every trace exported"],
   start_vs_node: ["<=", 2.5, "CPU until ready, one-file build with 10 plugins / empty Node"],
   start_compiled_vs_node: ["<=", 2.5, "the same, where Node finds what it compiled before (22.8)"],
   start_cli_vs_node: [

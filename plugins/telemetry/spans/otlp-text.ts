@@ -52,7 +52,7 @@ function valueText(value: unknown): string {
   return `{"kvlistValue":{"values":${attributesText(value as Named)}}}`;
 }
 
-/** JSON has no word for what is not finite, protobuf's JSON has texts; and a whole number of more than 64 bits is none of its own. */
+/** Protobuf's JSON writes NaN and the infinities as texts. A whole number of more than 64 bits goes out as a double. */
 function numberText(value: number): string {
   if (Number.isInteger(value) && value >= -(2 ** 63) && value < 2 ** 63)
     return `{"intValue":${value}}`;

@@ -51,10 +51,9 @@ export class SpanQueue implements SpanProcessor {
   #waiting: QueuedSpan[] = [];
   #bytes = 0;
   #dropped = 0;
-  /** Spans of the last batch. */
-  #sent = 0;
   #timer: NodeJS.Timeout | undefined;
-  #sending: Promise<void> | undefined;
+  /** How many spans are sent. */
+  #sending: Promise<number> | undefined;
   #isClosed = false;
 
   constructor(input: SpanQueueInput) {
@@ -93,10 +92,9 @@ export class SpanQueue implements SpanProcessor {
 
   /** Sends all that waits at this moment; what comes meanwhile is not waited for. */
   async forceFlush(): Promise<void> {
-    const { maxQueue } = this.#input.settings;
-    let left = Math.min(this.#waiting.length, maxQueue);
+    let left = this.#waiting.length;
     await this.#sending;
-    for (; left > 0 && this.#waiting.length > 0; left -= this.#sent) await this.#start();
+    while (left > 0 && this.#waiting.length > 0) left -= await this.#start();
   }
 
   /** Sends the rest, and takes no more. */
@@ -113,7 +111,7 @@ export class SpanQueue implements SpanProcessor {
     else this.#timer ??= setTimer(() => void this.#start(), delay).unref();
   }
 
-  #start(): Promise<void> {
+  #start(): Promise<number> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     return (this.#sending ??= this.#sendBatch().finally(() => {
@@ -122,15 +120,15 @@ export class SpanQueue implements SpanProcessor {
     }));
   }
 
-  async #sendBatch(): Promise<void> {
+  async #sendBatch(): Promise<number> {
     // The call that filled the batch does not wait for it.
     await nextTurn();
     const batch = this.#take();
-    this.#sent = batch.length;
-    if (batch.length === 0) return;
+    if (batch.length === 0) return 0;
     const reason = await this.#input.send(await this.#write(batch));
     if (reason !== undefined) diag.error(`${batch.length} spans are lost: ${reason}`);
     this.#tellDropped();
+    return batch.length;
   }
 
   #tellDropped(): void {

@@ -75,11 +75,12 @@ export class Webhooks {
 
   /** What could not be loaded, as with too many files open, is tried again by the next. */
   async #connected(): Promise<Agent> {
+    if (this.#isClosed) throw new GatewayError("unavailable", "The webhooks are closed.");
     const agent = (this.#agent ??= this.#open());
     try {
       return await agent;
     } catch (error) {
-      if (this.#agent === agent && !this.#isClosed) this.#agent = undefined;
+      if (this.#agent === agent) this.#agent = undefined;
       throw error;
     }
   }
@@ -87,8 +88,7 @@ export class Webhooks {
   /** Ends every connection. What is posted later fails: other options are in force. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#agent ??= Promise.reject(new GatewayError("unavailable", "The webhooks are closed."));
-    await this.#agent.then(
+    await this.#agent?.then(
       (agent) => agent.destroy(),
       () => {},
     );

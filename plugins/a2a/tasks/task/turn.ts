@@ -165,14 +165,12 @@ function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number):
     };
     if (cancellation.aborted) abort();
     else cancellation.addEventListener("abort", abort);
-    const told =
-      <V>(tell: (value: V) => void) =>
-      (value: V): void => {
-        clearTimeout(timer);
-        cancellation.removeEventListener("abort", abort);
-        tell(value);
-      };
-    work.then(told(resolve), told(reject));
+    const end = (): void => {
+      clearTimeout(timer);
+      cancellation.removeEventListener("abort", abort);
+    };
+    work.then(end, end);
+    work.then(resolve, reject);
   });
 }
 
