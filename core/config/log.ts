@@ -63,10 +63,10 @@ function clock(): () => string {
 
 /**
  * Shows every line of a logger and its children to a listener, as it is written: one redacted JSON object, whatever format the
- * reader of the log sees. What the listener itself logs meanwhile is not shown to it, and neither is what its failure logs
- * later: the log would feed itself. A logger of another copy of pino shows nothing.
+ * reader of the log sees. What the listener itself logs meanwhile is not shown to it: the log would feed itself. A logger of
+ * another copy of pino shows nothing.
  *
- * @param isHeard asked per line; without a listener a line costs this question
+ * @param isHeard asked per line, before anything of it is looked at
  * @returns ends it
  */
 export function tapLog(
@@ -83,7 +83,7 @@ export function tapLog(
   let isOver = false;
   const tapped = (line: string): void => {
     write.call(stream, line);
-    if (isTelling || isOver || !isHeard() || line.includes(OWN_FAILURE)) return;
+    if (isTelling || isOver || !isHeard()) return;
     isTelling = true;
     try {
       onLine(line.trimEnd());
@@ -103,9 +103,6 @@ export function tapLog(
 export function writeLines(log: Logger, lines: string): void {
   (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym]?.write(lines);
 }
-
-/** Marks the line that says that a listener of log lines failed. */
-const OWN_FAILURE = '"hook":"log:line"';
 
 /** There is one, however many loggers write to it. */
 let output: StandardOutput | undefined;

@@ -8,6 +8,9 @@ export interface HookListener<K extends keyof GatewayHooks = keyof GatewayHooks>
   readonly listener: GatewayHooks[K];
 }
 
+/** Whether the line that is being written says that a listener failed: told to one of lines, the log would feed itself. */
+let isReporting = false;
+
 /**
  * Calls hook listeners: synchronously, in order, every one. Hooks observe, so a listener that throws or rejects is logged
  * and changes nothing.
@@ -37,6 +40,7 @@ export class HookEmitter {
 
   /** Whether anyone listens, for what costs something to tell. */
   hears(hook: keyof GatewayHooks): boolean {
+    if (isReporting && hook === "log:line") return false;
     if (this.#ofPlugins.has(hook)) return true;
     for (const entry of this.#own) if (entry.hook === hook) return true;
     return false;
@@ -49,13 +53,21 @@ export class HookEmitter {
   }
 
   #notify({ owner, hook, listener }: HookListener, args: readonly unknown[]): void {
-    const report = (error: unknown): void =>
-      this.#log.error({ err: error, plugin: owner, hook }, "a hook listener failed");
+    const report = (error: unknown): void => this.#report({ err: error, plugin: owner, hook });
     try {
       const result = (listener as (...args: readonly unknown[]) => unknown)(...args);
       if (result instanceof Promise) result.catch(report);
     } catch (error) {
       report(error);
+    }
+  }
+
+  #report(failure: object): void {
+    isReporting = true;
+    try {
+      this.#log.error(failure, "a hook listener failed");
+    } finally {
+      isReporting = false;
     }
   }
 }

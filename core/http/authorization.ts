@@ -64,9 +64,20 @@ export function readBearer(authorization: string): Bearer | undefined {
   return pair && new Bearer(pair.password, true);
 }
 
-/** What was read, by the headers of its request: all who are asked about one are given the same, and no token outlives it here. */
+/** Credentials as they came over a connection. A copy of them keeps it. */
+export interface Connected {
+  readonly [CONNECTION]?: object;
+}
+
+/** Where {@link bearerOf} finds the connection of a request. */
+export const CONNECTION = Symbol("connection");
+
+/**
+ * What was read last of a connection, or of the headers of a request whose connection is not known: a client sends the same with
+ * each request. No token outlives its connection here, and those of two connections are never compared.
+ */
 const readings = new WeakMap<
-  Credentials["headers"],
+  object,
   { readonly authorization: string; readonly bearer: Bearer | undefined }
 >();
 
@@ -76,14 +87,14 @@ const readings = new WeakMap<
  *
  * @example const token = bearerOf(credentials)?.token;
  */
-export function bearerOf({ headers }: Pick<Credentials, "headers">): Bearer | undefined {
+export function bearerOf(credentials: Pick<Credentials, "headers"> & Connected): Bearer | undefined {
+  const { headers, [CONNECTION]: source = headers } = credentials;
   const { authorization } = headers;
   if (typeof authorization !== "string") return undefined;
-  // The headers first: tokens of two requests are never compared.
-  const known = readings.get(headers);
+  const known = readings.get(source);
   if (known?.authorization === authorization) return known.bearer;
   const bearer = readBearer(authorization);
-  readings.set(headers, { authorization, bearer });
+  readings.set(source, { authorization, bearer });
   return bearer;
 }
 

@@ -5,6 +5,7 @@ import {
   isRefusal,
   isThrottled,
 } from "../plugin/authentication.ts";
+import { CONNECTION, type Connected } from "./authorization.ts";
 import { createPrincipal } from "../kit/principal.ts";
 import { principalOf } from "./stand-in.ts";
 import type { GatewayConfig } from "../config/schema.ts";
@@ -239,12 +240,13 @@ function isForbidden(error: unknown): boolean {
 }
 
 /** The parts of Node's own request that tell who makes it. */
-export function credentialsOf(req: IncomingMessage): Credentials {
+export function credentialsOf(req: IncomingMessage): Credentials & Connected {
   return {
     method: req.method ?? "GET",
     path: pathOf(req.url ?? "/"),
     headers: req.headers,
     remoteAddress: req.socket.remoteAddress,
+    [CONNECTION]: req.socket,
   };
 }
 

@@ -43,7 +43,7 @@ export const FLAGS = {
   truncatedResult: 32,
 } as const;
 
-/** The members of a line in their order; the id is first, so that a line is found by it. */
+/** The members of a line in their order, as {@link writeHead} has them; the id is first, so that a line is found by it. */
 const MEMBERS = [
   "id",
   "at",
@@ -64,13 +64,29 @@ const MEMBERS = [
   "replica",
 ] as const satisfies readonly (keyof Head)[];
 
-/** Those of a gateway that shares no store. */
-const OWN = MEMBERS.slice(0, -1);
-
-/** A head as one line; without names, which would be most of it. */
+/** A head as one line; without names, which would be most of it. Spelled out, since every call has one. */
 export function writeHead(head: Head): string {
-  const members = head.replica === undefined ? OWN : MEMBERS;
-  return JSON.stringify(members.map((name) => head[name]));
+  const line: Head[keyof Head][] = [
+    head.id,
+    head.at,
+    head.server,
+    head.tool,
+    head.source,
+    head.endpoint,
+    head.principal,
+    head.outcome,
+    head.code,
+    head.message,
+    head.totalMs,
+    head.queuedMs,
+    head.progress,
+    head.replayOf,
+    head.flags,
+    head.resultSize,
+  ];
+  // A gateway that shares no store has none.
+  if (head.replica !== undefined) line.push(head.replica);
+  return JSON.stringify(line);
 }
 
 /** Reads what {@link writeHead} wrote. */
