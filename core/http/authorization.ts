@@ -87,7 +87,9 @@ const readings = new WeakMap<
  *
  * @example const token = bearerOf(credentials)?.token;
  */
-export function bearerOf(credentials: Pick<Credentials, "headers"> & Connected): Bearer | undefined {
+export function bearerOf(
+  credentials: Pick<Credentials, "headers"> & Connected,
+): Bearer | undefined {
   const { headers, [CONNECTION]: source = headers } = credentials;
   const { authorization } = headers;
   if (typeof authorization !== "string") return undefined;

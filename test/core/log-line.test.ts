@@ -61,6 +61,21 @@ it("a line logged while a line is told is written and not told, and a listener t
   expect(written.filter((line) => line.includes("a hook listener failed"))).toHaveLength(2);
 });
 
+it("a listener that fails later is logged once, and that line is told to nobody", async () => {
+  const written: string[] = [];
+  const log = await createLogger(config, { write: (line) => void written.push(line) });
+  const gateways = [
+    await setupGateway({ log, client: false }),
+    await setupGateway({ log, client: false }),
+  ];
+  // Hooks only observe, so their types allow no promise.
+  for (const { gateway } of gateways)
+    gateway.hook("log:line", (() => Promise.reject(new Error("later"))) as () => void);
+  log.info("first");
+  for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+  expect(written.filter((line) => line.includes("a hook listener failed"))).toHaveLength(2);
+});
+
 it("without a listener a line is not touched, and two gateways may share a logger", () => {
   const written: string[] = [];
   const log = pino({}, { write: (line) => void written.push(line) });

@@ -6,6 +6,7 @@ import { createKeyring } from "../../../plugins/keys/keyring.ts";
 import { createKey, isMistyped } from "../../../plugins/keys/key.ts";
 import {
   bearerOf,
+  CONNECTION,
   readBasic,
   readBearer,
   readUnprovenClaims,
@@ -108,6 +109,19 @@ it("what a request brings is read once, and never for another one", () => {
   expect(bearerOf({ headers })?.token).toBe("def");
   headers.authorization = "Token def";
   for (const _ of [1, 2]) expect(bearerOf({ headers })).toBeUndefined();
+});
+
+it("what a connection brings is read once, as long as it brings the same", () => {
+  const [socket, other] = [{}, {}];
+  const bring = (connection: object, authorization: string): ReturnType<typeof bearerOf> =>
+    bearerOf({ headers: { authorization }, [CONNECTION]: connection });
+  const first = bring(socket, "Bearer abc");
+  expect(bring(socket, "Bearer abc")).toBe(first);
+  expect(bring(other, "Bearer abc")).not.toBe(first);
+  expect(bring(socket, "Bearer xyz")?.token).toBe("xyz");
+  expect(bring(socket, "Bearer abc")).not.toBe(first);
+  expect(bring(socket, "Token abc")).toBeUndefined();
+  expect(bring(socket, "Bearer abc")?.digest).toBe(digestOf("abc"));
 });
 
 describe("the unproven claims of a token", () => {
