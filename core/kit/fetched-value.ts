@@ -42,6 +42,11 @@ export class FetchedValue<T> {
     return Date.now() + USABLE_MS - this.#age;
   }
 
+  /** What was fetched last, usable or not. */
+  get last(): T | undefined {
+    return this.#value?.of;
+  }
+
   /** @throws {FetchFailure} where there is no usable value */
   async get(): Promise<T> {
     const age = this.#age;

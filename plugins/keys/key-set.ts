@@ -10,6 +10,14 @@ const TYPES: ReadonlySet<unknown> = new Set(["RSA", "EC", "OKP"]);
 
 type FindKey = ReturnType<typeof import("jose").createLocalJWKSet>;
 
+/** Keys as they were fetched. */
+interface Fetched {
+  readonly find: FindKey;
+  readonly text: string;
+  /** How often they had changed. */
+  readonly version: number;
+}
+
 /**
  * The public keys of an issuer, fetched when they are needed and kept for a time as {@link FetchedValue} says. Each is used with one
  * algorithm (RFC 8725 section 3.1): that of its set, or of its type and curve; an RSA key without one has the algorithm of the config.
@@ -19,18 +27,17 @@ type FindKey = ReturnType<typeof import("jose").createLocalJWKSet>;
  * await jwtVerify(token, (header, input) => keys.find(header, input), { algorithms: [...PUBLIC_KEY_ALGORITHMS] });
  */
 export class KeySet {
-  readonly #keys: FetchedValue<FindKey>;
-  /** The keys as text, and how often they changed. */
-  #text: string | undefined;
-  #version = 0;
+  readonly #keys: FetchedValue<Fetched>;
 
   /** @param fetch gets the set as JSON @param rsaAlgorithm of RSA keys without `alg` */
   constructor(fetch: () => Promise<unknown>, rsaAlgorithm: RsaAlgorithm = "RS256") {
     this.#keys = new FetchedValue(async () => {
       const { createLocalJWKSet } = await import("jose");
       const keys = readKeys(await fetch(), rsaAlgorithm);
-      this.#note(JSON.stringify(keys));
-      return createLocalJWKSet(keys);
+      const text = JSON.stringify(keys);
+      const { last = { text, version: 0 } } = this.#keys;
+      const version = last.text === text ? last.version : last.version + 1;
+      return { find: createLocalJWKSet(keys), text, version };
     });
   }
 
@@ -38,6 +45,11 @@ export class KeySet {
   mark(): () => boolean {
     const version = this.#version;
     return () => version === this.#version;
+  }
+
+  /** That of the keys that are found now: a number of its own would change a moment before them. */
+  get #version(): number {
+    return this.#keys.last?.version ?? 0;
   }
 
   /** Until when what these keys signed may be believed, in milliseconds since 1970. */
@@ -51,19 +63,15 @@ export class KeySet {
    * @throws {FetchFailure} where the key may be one that could not be fetched; an error of jose where there is no such key
    */
   async find(header: JWSHeaderParameters, token: FlattenedJWSInput): ReturnType<FindKey> {
-    const find = await this.#keys.get();
+    const { find } = await this.#keys.get();
     const { errors } = await import("jose");
     try {
       return await find(header, token);
     } catch (error) {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
-      return (await this.#keys.renew())(header, token);
+      const renewed = await this.#keys.renew();
+      return renewed.find(header, token);
     }
-  }
-
-  #note(text: string): void {
-    if (this.#text !== undefined && this.#text !== text) this.#version++;
-    this.#text = text;
   }
 
   /** Fetches the keys where they are not there yet; a failure shows when they are needed. */

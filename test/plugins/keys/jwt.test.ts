@@ -1,10 +1,10 @@
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, SignJWT, UnsecuredJWT } from "jose";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { isOfKind } from "../../../plugins/keys/index.ts";
+import { isOfKind, KeySet } from "../../../plugins/keys/index.ts";
 import { createJwtVerifier, UnclaimedToken } from "../../../plugins/keys/jwt.ts";
 import { configSchema } from "../../../core/index.ts";
 import { startClock } from "../../fixtures/clock.ts";
@@ -221,6 +221,32 @@ describe("a key set", () => {
     const other = await sign({}, pair.privateKey, { alg: "ES256", kid: "two" });
     for (const _ of [1, 2]) expect(await refusal(verify, other)).toBe("accepted");
     for (const _ of [1, 2]) expect(await refusal(verify, token)).toBe(INVALID);
+  });
+
+  it("counts as current at no moment with a key that its issuer has withdrawn", async () => {
+    const passTime = startClock();
+    const jwk = await exportJWK(pair.publicKey);
+    const header = { alg: "ES256", kid: "one" };
+    const input = { payload: "", signature: "" };
+    for (let moment = 0; moment < 20; moment++) {
+      const server = new EventEmitter();
+      let kid = "one";
+      const keys = new KeySet(() => {
+        server.emit("asked");
+        return Promise.resolve({ keys: [{ ...jwk, kid, alg: "ES256" }] });
+      });
+      await keys.find(header, input);
+      kid = "two";
+      passTime(31_000);
+      const asked = once(server, "asked");
+      const renewed = keys.find({ ...header, kid }, input);
+      await asked;
+      for (let turn = 0; turn < moment; turn++) await Promise.resolve();
+      const isCurrent = keys.mark();
+      const isFound = await keys.find(header, input).then(Boolean, () => false);
+      await renewed;
+      expect(isFound && isCurrent(), `after ${moment} microtasks`).toBe(false);
+    }
   });
 
   it("is used for ten minutes while it is away, also for tokens that were checked", async () => {
