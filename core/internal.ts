@@ -125,6 +125,7 @@ export { ProviderHttp, type ProviderFetch, type ProviderRequest } from "./kit/pr
 export { FetchedValue, FetchFailure } from "./kit/fetched-value.ts";
 export { BoundedLog, type LogFacts } from "./kit/bounded-log.ts";
 export { Buckets } from "./kit/buckets.ts";
+export { Arrivals } from "./kit/fair-quota.ts";
 export { ExpiringMap } from "./kit/expiring-map.ts";
 
 // Errors

@@ -1,4 +1,4 @@
-import { FairQuota } from "./fair-quota.ts";
+import { FairArrivals } from "./fair-quota.ts";
 
 interface Entry<V> {
   readonly value: V;
@@ -16,7 +16,7 @@ interface Entry<V> {
  */
 export class ExpiringMap<V> {
   readonly #entries = new Map<string, Entry<V>>();
-  readonly #shares = new FairQuota();
+  readonly #arrivals = new FairArrivals();
   readonly #maxEntries: number;
 
   /** @param maxEntries most values that are kept, at least 1 */
@@ -44,22 +44,15 @@ export class ExpiringMap<V> {
    */
   set(key: string, value: V, until: number, owner = ""): void {
     this.#delete(key);
-    if (this.#entries.size >= this.#maxEntries) this.#delete(this.#surplus(owner));
+    if (this.#entries.size >= this.#maxEntries) this.#delete(this.#arrivals.surplus(owner)!);
     this.#entries.set(key, { value, until, owner });
-    this.#shares.add(owner);
+    this.#arrivals.add(owner, key);
   }
 
   #delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry === undefined) return;
     this.#entries.delete(key);
-    this.#shares.remove(entry.owner);
-  }
-
-  /** The oldest of the owner with the most. A newcomer has no more than anybody who is here, so that there is one. */
-  #surplus(newcomer: string): string {
-    const isLargest = this.#shares.largestWith(newcomer);
-    for (const [key, { owner }] of this.#entries) if (isLargest(owner)) return key;
-    throw new Error("nobody has anything");
+    this.#arrivals.delete(entry.owner, key);
   }
 }

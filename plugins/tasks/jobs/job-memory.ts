@@ -1,3 +1,4 @@
+import { Arrivals } from "propylon/internal";
 import { FairQuota } from "propylon/kit";
 import type { JobRef } from "./job-records.ts";
 
@@ -22,7 +23,7 @@ export class JobMemory<J extends CountedJob> {
     endedBytes: new FairQuota(),
   };
   readonly #all = new Map<string, J>();
-  readonly #ended = new JobLine<J>();
+  readonly #ended = new Arrivals<J>();
   readonly #held = new Map<J, Held>();
   readonly #keyOf: (job: JobRef) => string;
   #bytes = 0;
@@ -47,7 +48,7 @@ export class JobMemory<J extends CountedJob> {
   }
 
   /** Those that ended, the oldest first. */
-  get ended(): Pick<JobLine<J>, "size" | "has"> & Iterable<J> {
+  get ended(): Pick<Arrivals<J>, "size" | "has"> & Iterable<J> {
     return this.#ended;
   }
 
@@ -140,57 +141,5 @@ export class JobMemory<J extends CountedJob> {
     this.#bytes += more;
     this.shares.bytes.add(job.owner.ref, more);
     if (this.#ended.has(job)) this.shares.endedBytes.add(job.owner.ref, more);
-  }
-}
-
-interface Place<T> {
-  readonly value: T;
-  before: Place<T> | undefined;
-  after: Place<T> | undefined;
-}
-
-/**
- * Values in the order in which they came. The first of a Set is found behind all that were deleted before it, which are thousands
- * where one goes for each that comes; here it is found at once.
- */
-export class JobLine<T> {
-  readonly #places = new Map<T, Place<T>>();
-  #first: Place<T> | undefined;
-  #last: Place<T> | undefined;
-
-  get size(): number {
-    return this.#places.size;
-  }
-
-  has(value: T): boolean {
-    return this.#places.has(value);
-  }
-
-  /** Puts one at the end; one that is there stays where it is. */
-  add(value: T): void {
-    if (this.#places.has(value)) return;
-    const place: Place<T> = { value, before: this.#last, after: undefined };
-    this.#places.set(value, place);
-    if (this.#last) this.#last.after = place;
-    this.#first ??= place;
-    this.#last = place;
-  }
-
-  /** @returns whether it was there */
-  delete(value: T): boolean {
-    const place = this.#places.get(value);
-    if (!place) return false;
-    this.#places.delete(value);
-    const { before, after } = place;
-    if (before) before.after = after;
-    else this.#first = after;
-    if (after) after.before = before;
-    else this.#last = before;
-    return true;
-  }
-
-  /** From the first; what has its turn may be deleted meanwhile. */
-  *[Symbol.iterator](): IterableIterator<T> {
-    for (let place = this.#first; place; place = place.after) yield place.value;
   }
 }
