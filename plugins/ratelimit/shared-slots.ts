@@ -147,7 +147,9 @@ export class SharedSlots {
   #look(claim: Claim, now: number): void {
     const { slots } = claim;
     if (!slots.isIdle) claim.usedAt = now;
-    if (claim.asking || now < this.#awayUntil || (claim.count === 0 && slots.isIdle)) return;
+    if (claim.asking || now < this.#awayUntil) return;
+    // What it may run while the store is away ends with that.
+    if (claim.count === 0 && slots.isIdle) return slots.resize(0);
     if (now >= claim.until) claim.count = 0;
     const target = this.#targetOf(claim, now);
     slots.resize(target);

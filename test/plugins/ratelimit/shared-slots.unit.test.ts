@@ -2,11 +2,13 @@ import { expect, it } from "vitest";
 import type { Meter } from "propylon/store";
 import { SharedSlots } from "../../../plugins/ratelimit/shared-slots.ts";
 import { Slots } from "../../../plugins/ratelimit/slots.ts";
+import { startClock } from "../../fixtures/clock.ts";
 
 /** A bound of two that is shared through a meter of which `left` says what nobody holds. */
 function shareTwo() {
-  const store = { left: 2, woken: 0 };
+  const store = { left: 2, woken: 0, isAway: false };
   const hold: Meter["hold"] = (count, options) => {
+    if (store.isAway) return Promise.reject(new Error("away"));
     const more = Math.min(count, store.left);
     store.left -= more;
     return Promise.resolve({
@@ -50,4 +52,20 @@ it("comes to rest when what it took is its own no longer, and takes again", asyn
   await shared.close();
   expect(shared.isAtRest).toBe(true);
   expect([await shared.take(slots), shared.isAtRest, store.woken]).toEqual([true, false, 2]);
+});
+
+it.each(["stays away", "is back"])("comes to rest when its store %s", async (end) => {
+  const passTime = startClock();
+  const { store, shared, slots } = shareTwo();
+  store.isAway = true;
+  expect(await shared.take(slots)).toBe(true);
+  slots.release();
+  store.isAway = end === "stays away";
+  shared.tidy(performance.now());
+  // It may run its share of the bound for a second.
+  expect([shared.isAtRest, slots.max]).toEqual([false, 2]);
+  passTime(1_001);
+  shared.tidy(performance.now());
+  expect([shared.isAtRest, slots.max]).toEqual([true, 0]);
+  expect([await shared.take(slots), store.woken]).toEqual([true, 2]);
 });
