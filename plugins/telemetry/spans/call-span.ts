@@ -86,7 +86,8 @@ export class CallSpan implements QueuedSpan, Described {
   get size(): number {
     const args = this.#args?.["gen_ai.tool.call.arguments"];
     const written = typeof args === "string" ? args.length : 0;
-    return OWN_SIZE + 2 * (this.name.length + written + (this.#tracestate?.length ?? 0));
+    // UTF-8 takes up to 3 bytes for a character, and JSON up to 6 for one of a name, which stands there twice.
+    return OWN_SIZE + 12 * this.name.length + 3 * (written + (this.#tracestate?.length ?? 0));
   }
 
   write(limits: AttributeLimits): string {

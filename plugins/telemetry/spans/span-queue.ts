@@ -83,7 +83,7 @@ export class SpanQueue implements SpanProcessor {
     try {
       const text = spanText(span);
       const scope = scopeText(span.instrumentationScope);
-      this.add({ scope, size: text.length, write: () => text });
+      this.add({ scope, size: sizeOf(text), write: () => text });
     } catch {
       // An invalid time, for example: the code that ends the span must not fail for it.
       this.#dropped++;
@@ -165,4 +165,10 @@ export class SpanQueue implements SpanProcessor {
     const spans = Array.from(scopes, ([scope, texts]) => `{${scope},"spans":[${texts}]}`);
     return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${spans.join()}]}]}`;
   }
+}
+
+/** Bytes of a text that waits or is sent, whichever are more: beyond ASCII, two for a character in memory. */
+function sizeOf(text: string): number {
+  const sent = Buffer.byteLength(text);
+  return sent === text.length ? sent : Math.max(sent, 2 * text.length);
 }

@@ -326,6 +326,29 @@ describe("spans on their way to a collector", () => {
     expect(told.join()).toContain("2 spans found no room");
   });
 
+  it.each(["a", "ä", "漢", "😀", "\u0001", '"'])(
+    "count the bytes of %j, and not its characters",
+    async (char) => {
+      const written = char.repeat(1_000_000 / char.length);
+      const called = { id: "c1", method: "tools/call", source: "mcp", endpoint: "", server: "s" };
+      const place = { traceId: "", spanId: "", parentId: undefined, isParentRemote: false };
+      const args = { "gen_ai.tool.call.arguments": JSON.stringify(written) };
+      const own = new CallSpan(
+        { ...called, name: written } as never,
+        { ...place, tracestate: undefined },
+        { kind: SpanKind.SERVER, args },
+      );
+      expect(own.size).toBeGreaterThanOrEqual(Buffer.byteLength(own.write(LIMITS)));
+      const bodies: string[] = [];
+      const { queue } = setup(async (body) => void bodies.push(body), 1_000);
+      const tracer = new BasicTracerProvider({ spanProcessors: [queue] }).getTracer("scope");
+      for (let n = 0; n < 20; n++) tracer.startSpan(written).end();
+      await queue.shutdown();
+      const sizes = bodies.map((body) => Buffer.byteLength(body));
+      expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(17_000_000);
+    },
+  );
+
   it("are written in slices: calls have their turn meanwhile", async () => {
     const { queue } = setup(async () => undefined);
     const slow = span({
