@@ -1,9 +1,18 @@
 import { diag } from "@opentelemetry/api";
-import type { MetricReader, PushMetricExporter } from "@opentelemetry/sdk-metrics";
+import type {
+  MetricData,
+  MetricReader,
+  PushMetricExporter,
+  ResourceMetrics,
+  ScopeMetrics,
+} from "@opentelemetry/sdk-metrics";
 import { setTicker, within } from "propylon/kit";
 import type { Histograms } from "./histogram.ts";
 import { withoutSpans } from "./registration.ts";
 import type { TelemetrySdk } from "./sdk.ts";
+
+/** Most series of one request: the exporter encodes a request at once, and calls have their turn between two. */
+const MAX_SERIES_SENT = 250;
 
 /** What a reader needs. */
 interface ReaderInput {
@@ -42,21 +51,18 @@ export function createReader(
 
     async #export(): Promise<void> {
       const timeoutMillis = Math.min(interval, 30_000);
+      const deadline = performance.now() + timeoutMillis;
       try {
         const { resourceMetrics, errors } = await this.collect({ timeoutMillis });
         if (errors.length > 0) diag.error("Metrics were not collected.", ...errors);
-        if (resourceMetrics.scopeMetrics.length === 0) return;
-        const sent = new Promise<void>((resolve) => {
-          withoutSpans(() =>
-            exporter.export(resourceMetrics, ({ error }) => {
-              if (error) diag.error(`Metrics are lost: ${error.message}`);
-              resolve();
-            }),
-          );
-        });
-        if (!(await within(sent, timeoutMillis))) diag.error("Metrics took too long to export.");
+        for (const part of partsOf(resourceMetrics)) {
+          const sent = send(exporter, part);
+          if (!(await within(sent, deadline - performance.now())))
+            throw new Error("the export took too long");
+          await sent;
+        }
       } catch (error) {
-        diag.error(`Metrics are lost: ${String(error)}`);
+        diag.error(`Metrics are lost: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }
@@ -67,4 +73,36 @@ export function createReader(
     ...(temporality && { aggregationTemporalitySelector: temporality }),
     metricProducers: [histograms],
   });
+}
+
+/** @throws {Error} what the exporter tells */
+function send(exporter: PushMetricExporter, part: ResourceMetrics): Promise<void> {
+  return new Promise((resolve, reject) => {
+    withoutSpans(() => exporter.export(part, ({ error }) => (error ? reject(error) : resolve())));
+  });
+}
+
+/** Metrics in as many requests as they need. */
+function* partsOf({ resource, scopeMetrics }: ResourceMetrics): Iterable<ResourceMetrics> {
+  let part: ScopeMetrics[] = [];
+  let room = MAX_SERIES_SENT;
+  for (const { scope, metric } of metricsOf(scopeMetrics))
+    for (let from = 0; from < metric.dataPoints.length;) {
+      const dataPoints = metric.dataPoints.slice(from, from + room);
+      const piece = { ...metric, dataPoints } as MetricData;
+      const last = part.at(-1);
+      if (last?.scope === scope) last.metrics.push(piece);
+      else part.push({ scope, metrics: [piece] });
+      from += dataPoints.length;
+      room -= dataPoints.length;
+      if (room > 0) continue;
+      yield { resource, scopeMetrics: part };
+      part = [];
+      room = MAX_SERIES_SENT;
+    }
+  if (part.length > 0) yield { resource, scopeMetrics: part };
+}
+
+function metricsOf(all: readonly ScopeMetrics[]) {
+  return all.flatMap(({ scope, metrics }) => metrics.map((metric) => ({ scope, metric })));
 }

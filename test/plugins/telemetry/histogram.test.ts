@@ -2,7 +2,7 @@ import { context, trace } from "@opentelemetry/api";
 import * as metrics from "@opentelemetry/sdk-metrics";
 import fc from "fast-check";
 import { definePlugin, type PluginDefinition } from "propylon";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../../core/testing/index.ts";
 import {
   readLimits,
@@ -12,6 +12,7 @@ import {
 } from "../../../plugins/telemetry/environment.ts";
 import { Histograms } from "../../../plugins/telemetry/histogram.ts";
 import telemetry, { withSpan } from "../../../plugins/telemetry/index.ts";
+import { createReader } from "../../../plugins/telemetry/metric-reader.ts";
 import { quietContexts } from "../../../plugins/telemetry/registration.ts";
 import { loadTelemetrySdk } from "../../../plugins/telemetry/sdk.ts";
 import { startCollector } from "./collector.ts";
@@ -123,6 +124,55 @@ describe("histograms of the gateway", () => {
 });
 
 const NOTHING = { endpoint: undefined, headers: {} };
+
+describe("an export of metrics", () => {
+  async function setup(failsAt = Infinity) {
+    const sdk = await loadTelemetrySdk();
+    const histograms = new Histograms(sdk, CUMULATIVE);
+    const parts: metrics.ResourceMetrics[] = [];
+    const exporter: metrics.PushMetricExporter = {
+      export: (part, done) => {
+        parts.push(part);
+        const error = parts.length === failsAt ? new Error("no room") : undefined;
+        setImmediate(() => done({ code: error ? 1 : 0, ...(error && { error }) }));
+      },
+      forceFlush: async () => {},
+      shutdown: async () => {},
+    };
+    const reader = createReader(sdk, { exporter, histograms, interval: 3_600_000 });
+    const provider = new metrics.MeterProvider({ readers: [reader] });
+    onTestFinished(() => provider.shutdown());
+    const count = (name: string, series: number): void => {
+      const all = histograms.of({ ...INPUT, name });
+      for (let at = 0; at < series; at++) all.find(`${at}`, () => ({ at })).record(1);
+    };
+    const points = () =>
+      parts.map(({ scopeMetrics }) =>
+        scopeMetrics.map((each) => each.metrics.map(({ dataPoints }) => dataPoints.length)),
+      );
+    return { reader, parts, count, points };
+  }
+
+  it("holds up calls for no longer than 250 series take, however many there are", async () => {
+    const { reader, parts, count, points } = await setup();
+    count("one", 600);
+    count("two", 10);
+    count("three", 20);
+    await reader.forceFlush();
+    expect(points()).toEqual([[[250]], [[250]], [[100, 10, 20]]]);
+    const names = parts
+      .flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((each) => each.metrics))
+      .flatMap(({ dataPoints }) => dataPoints.map(({ attributes }) => attributes["at"]));
+    expect(names.slice(0, 600)).toEqual(Array.from({ length: 600 }, (_, at) => at));
+  });
+
+  it("ends with the first request that fails", async () => {
+    const { reader, parts, count } = await setup(2);
+    count("one", 2_000);
+    await reader.forceFlush();
+    expect(parts.length).toBe(2);
+  });
+});
 
 describe("variables of OpenTelemetry", () => {
   it.each([
