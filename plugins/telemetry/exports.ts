@@ -27,8 +27,10 @@ export class Exports {
     const key = JSON.stringify(settings);
     let used = this.#used.get(key);
     if (!used) {
-      const pipeline = new Pipeline(sdk, settings);
-      used = { pipeline, unregister: register(pipeline, log), users: 0 };
+      const tell = (reason: string): void =>
+        log.warn({ reason: reason.slice(0, 500) }, "telemetry could not be exported");
+      const pipeline = new Pipeline(sdk, settings, tell);
+      used = { pipeline, unregister: register(pipeline, tell), users: 0 };
       this.#used.set(key, used);
     }
     used.users++;

@@ -1,4 +1,3 @@
-import { diag } from "@opentelemetry/api";
 import type {
   MetricData,
   MetricReader,
@@ -8,7 +7,7 @@ import type {
 } from "@opentelemetry/sdk-metrics";
 import { setTicker, within } from "propylon/kit";
 import type { Histograms } from "./histogram.ts";
-import { withoutSpans } from "./registration.ts";
+import { type Tell, withoutSpans } from "./registration.ts";
 import type { TelemetrySdk } from "./sdk.ts";
 
 /** Most series of one request: the exporter encodes a request at once, and calls have their turn between two. */
@@ -20,6 +19,7 @@ interface ReaderInput {
   readonly histograms: Histograms;
   /** Milliseconds. */
   readonly interval: number;
+  readonly tell: Tell;
 }
 
 /**
@@ -28,7 +28,7 @@ interface ReaderInput {
  */
 export function createReader(
   { metrics }: TelemetrySdk,
-  { exporter, histograms, interval }: ReaderInput,
+  { exporter, histograms, interval, tell }: ReaderInput,
 ): MetricReader {
   class IntervalReader extends metrics.MetricReader {
     readonly #ticker = setTicker(() => this.#tick(), interval).unref();
@@ -54,7 +54,7 @@ export function createReader(
       const deadline = performance.now() + timeoutMillis;
       try {
         const { resourceMetrics, errors } = await this.collect({ timeoutMillis });
-        if (errors.length > 0) diag.error("Metrics were not collected.", ...errors);
+        if (errors.length > 0) tell("Metrics were not collected.");
         for (const part of partsOf(resourceMetrics)) {
           const sent = send(exporter, part);
           if (!(await within(sent, deadline - performance.now())))
@@ -62,7 +62,7 @@ export function createReader(
           await sent;
         }
       } catch (error) {
-        diag.error(`Metrics are lost: ${error instanceof Error ? error.message : String(error)}`);
+        tell(`Metrics are lost: ${error instanceof Error ? error.message : String(error)}`);
       }
     }
   }

@@ -4,7 +4,7 @@ import { within } from "propylon/kit";
 import { Histograms } from "./histogram.ts";
 import { createReader } from "./metric-reader.ts";
 import type { ExportSettings, TraceSettings } from "./options.ts";
-import { withoutSpans } from "./registration.ts";
+import { type Tell, withoutSpans } from "./registration.ts";
 import type { RelayedTraces } from "./relayed-calls.ts";
 import type { TelemetrySdk } from "./sdk.ts";
 import { OtlpSender } from "./spans/otlp-sender.ts";
@@ -33,16 +33,17 @@ export class Pipeline {
   readonly #agents = new Set<Agent>();
   #sender: OtlpSender | undefined;
 
-  constructor(sdk: TelemetrySdk, settings: ExportSettings) {
+  /** @param tell hears what is lost */
+  constructor(sdk: TelemetrySdk, settings: ExportSettings, tell: Tell) {
     const resource = describe(sdk, settings);
     this.createContexts = () => new sdk.contexts.AsyncLocalStorageContextManager();
-    if (settings.traces) this.#createTracers(sdk, settings.traces, resource);
+    if (settings.traces) this.#createTracers(sdk, settings.traces, resource, tell);
     if (!settings.metrics) return;
     const exporter = new sdk.metricExport.OTLPMetricExporter(this.#target(settings));
     const { HISTOGRAM } = sdk.metrics.InstrumentType;
     this.histograms = new Histograms(sdk, exporter.selectAggregationTemporality(HISTOGRAM));
     const { histograms } = this;
-    const reader = createReader(sdk, { exporter, histograms, interval: settings.interval });
+    const reader = createReader(sdk, { exporter, histograms, interval: settings.interval, tell });
     this.meters = new sdk.metrics.MeterProvider({ resource, readers: [reader] });
   }
 
@@ -57,14 +58,16 @@ export class Pipeline {
     { traces }: TelemetrySdk,
     { sampler: kept, limits, queue, sender: target }: TraceSettings,
     resource: Resource,
+    tell: Tell,
   ): void {
-    const sender = (this.#sender = new OtlpSender(target));
+    const sender = (this.#sender = new OtlpSender(target, tell));
     const sampler = new TraceSampler(kept);
     const spans = new SpanQueue({
       settings: queue,
       limits,
       resource: resourceText(resource),
       send: (body) => withoutSpans(() => sender.send(body)),
+      tell,
     });
     this.relayed = { sampler, queue: spans };
     this.tracers = new traces.BasicTracerProvider({ resource, sampler, spanProcessors: [spans] });

@@ -15,9 +15,11 @@ import {
   type TextMapSetter,
   type TracerProvider,
 } from "@opentelemetry/api";
-import type { PluginContext } from "propylon";
 import { Contexts } from "./contexts.ts";
 import { metaOf, spanContextOf } from "./context.ts";
+
+/** Tells the log of a gateway what is lost, and why. */
+export type Tell = (reason: string) => void;
 
 /** What others of this process find of a pipeline. */
 interface Registered {
@@ -45,10 +47,10 @@ let undoShared = (): void => {};
  * registered stays.
  * @returns takes it back; another pipeline of the process takes its place
  */
-export function register(pipeline: Registered, log: PluginContext["log"]): () => void {
+export function register(pipeline: Registered, tell: Tell): () => void {
   live.push(pipeline);
   if (live.length === 1) {
-    undoShared = registerShared(pipeline, log);
+    undoShared = registerShared(pipeline, tell);
     undoProviders = registerProviders(pipeline);
   }
   return () => {
@@ -86,15 +88,14 @@ function registerProviders({ tracers, meters }: Registered): () => void {
 }
 
 /** What stays while one pipeline follows another: calls in flight must not lose the span they are in. */
-function registerShared({ createContexts }: Registered, log: PluginContext["log"]): () => void {
+function registerShared({ createContexts }: Registered, tell: Tell): () => void {
   const own = new Contexts(createContexts()).enable();
   const hasContexts = context.setGlobalContextManager(own);
   if (hasContexts) contexts = own;
   const hasPropagator = propagation.setGlobalPropagator(new MetaPropagator());
-  // An SDK tells of exports that failed here and nowhere else. Its words, not its objects: those hold the headers of requests.
-  const tell = (message: string): void =>
-    log.warn({ reason: message.slice(0, 500) }, "telemetry could not be exported");
-  const logger = { error: tell, warn: tell, info() {}, debug() {}, verbose() {} };
+  // An SDK tells of what failed here and nowhere else. Its words, not its objects: those hold the headers of requests.
+  const say = (message: string): void => tell(message);
+  const logger = { error: say, warn: say, info() {}, debug() {}, verbose() {} };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   return () => {
     if (hasContexts) context.disable();

@@ -1,6 +1,5 @@
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
-import { diag } from "@opentelemetry/api";
 import {
   backoffDelay,
   HttpClient,
@@ -12,6 +11,7 @@ import {
   setTimer,
   VERSION,
 } from "propylon/kit";
+import type { Tell } from "../registration.ts";
 
 /** Where to, and how. */
 export interface SenderSettings {
@@ -47,6 +47,7 @@ const compress = promisify(gzip);
 /** Sends exports to a collector. What it answers, and when, is bounded: by its timeout in time, and by a few kilobytes. */
 export class OtlpSender {
   readonly #settings: SenderSettings;
+  readonly #tell: Tell;
   readonly #running = new Set<AbortController>();
   #isEnded = false;
   readonly #client = new HttpClient({
@@ -55,8 +56,10 @@ export class OtlpSender {
     tooLarge: () => new Error("its answer is too large"),
   });
 
-  constructor(settings: SenderSettings) {
+  /** @param tell hears of what a collector does not take */
+  constructor(settings: SenderSettings, tell: Tell) {
     this.#settings = settings;
+    this.#tell = tell;
   }
 
   /** Sends one export, and tells why that failed. Never rejects. */
@@ -112,12 +115,24 @@ export class OtlpSender {
       });
       const { status } = reply;
       const answer = await reply.bytes().then(String, () => "");
-      if (status < 300) return tellPartial(answer);
+      if (status < 300) return this.#tellPartial(answer);
       const wait = readRetryAfter(reply.header("retry-after"));
       return { reason: `the collector answers ${status}`, mayRetry: RETRYABLE.has(status), wait };
     } catch (error) {
       return { reason: error instanceof Error ? error.message : String(error), mayRetry: true };
     }
+  }
+
+  /** A collector that takes a part only says so in an answer of 200. */
+  #tellPartial(answer: string): Attempt {
+    if (!answer.includes("partialSuccess")) return {};
+    const said: unknown = parseAnswer(answer);
+    const partial = isObject(said) ? said["partialSuccess"] : undefined;
+    const count = isObject(partial) ? String(partial["rejectedSpans"]) : "";
+    // Its other words may quote the headers of the request.
+    if (/^\d{1,9}$/.test(count))
+      this.#tell(`The collector took a part only: it refused ${count} spans.`);
+    return {};
   }
 
   #ownHeaders(): Readonly<Record<string, string>> {
@@ -127,18 +142,6 @@ export class OtlpSender {
       ...(this.#settings.isCompressed && { "content-encoding": "gzip" }),
     };
   }
-}
-
-/** A collector that takes a part only says so in an answer of 200. */
-function tellPartial(answer: string): Attempt {
-  if (!answer.includes("partialSuccess")) return {};
-  const said: unknown = parseAnswer(answer);
-  const partial = isObject(said) ? said["partialSuccess"] : undefined;
-  const count = isObject(partial) ? String(partial["rejectedSpans"]) : "";
-  // Its other words may quote the headers of the request.
-  if (/^\d{1,9}$/.test(count))
-    diag.warn(`The collector took a part only: it refused ${count} spans.`);
-  return {};
 }
 
 function parseAnswer(answer: string): unknown {

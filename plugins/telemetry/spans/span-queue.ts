@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { diag } from "@opentelemetry/api";
 import type { ReadableSpan, SpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { setTimer } from "propylon/kit";
+import type { Tell } from "../registration.ts";
 import { scopeText, spanText, type AttributeLimits } from "./otlp-text.ts";
 
 /** A finished span. */
@@ -40,6 +40,7 @@ interface SpanQueueInput {
   /** See `resourceText`. */
   readonly resource: string;
   readonly send: Send;
+  readonly tell: Tell;
 }
 
 /**
@@ -126,13 +127,14 @@ export class SpanQueue implements SpanProcessor {
     const batch = this.#take();
     if (batch.length === 0) return 0;
     const reason = await this.#input.send(await this.#write(batch));
-    if (reason !== undefined) diag.error(`${batch.length} spans are lost: ${reason}`);
+    if (reason !== undefined) this.#input.tell(`${batch.length} spans are lost: ${reason}`);
     this.#tellDropped();
     return batch.length;
   }
 
   #tellDropped(): void {
-    if (this.#dropped > 0) diag.warn(`${this.#dropped} spans found no room to wait and are lost.`);
+    if (this.#dropped > 0)
+      this.#input.tell(`${this.#dropped} spans found no room to wait and are lost.`);
     this.#dropped = 0;
   }
 

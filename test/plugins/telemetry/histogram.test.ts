@@ -139,7 +139,7 @@ describe("an export of metrics", () => {
       forceFlush: async () => {},
       shutdown: async () => {},
     };
-    const reader = createReader(sdk, { exporter, histograms, interval: 3_600_000 });
+    const reader = createReader(sdk, { exporter, histograms, interval: 3_600_000, tell: () => {} });
     const provider = new metrics.MeterProvider({ readers: [reader] });
     onTestFinished(() => provider.shutdown());
     const count = (name: string, series: number): void => {

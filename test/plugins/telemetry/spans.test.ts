@@ -1,15 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
-import {
-  diag,
-  DiagLogLevel,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  type Tracer,
-} from "@opentelemetry/api";
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Tracer } from "@opentelemetry/api";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import {
@@ -23,6 +15,8 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { describeCall, describeHop, spanNameOf } from "../../../plugins/telemetry/attributes.ts";
 import { spanContextOf } from "../../../plugins/telemetry/context.ts";
+import { Exports } from "../../../plugins/telemetry/exports.ts";
+import { optionsSchema, readSettings } from "../../../plugins/telemetry/options.ts";
 import { CallSpan } from "../../../plugins/telemetry/spans/call-span.ts";
 import { OtlpSender, type SenderSettings } from "../../../plugins/telemetry/spans/otlp-sender.ts";
 import { resourceText, spanText } from "../../../plugins/telemetry/spans/otlp-text.ts";
@@ -67,6 +61,7 @@ async function createBoth() {
     limits: LIMITS,
     resource: resourceText(resource),
     send: async (body) => void written.push(body),
+    tell: () => {},
   });
   const spanProcessors = [new BatchSpanProcessor(exporter), queue];
   const provider = new BasicTracerProvider({ resource, spanProcessors });
@@ -111,6 +106,7 @@ it("a span with an attribute that JSON has no word for spoils no batch", async (
     limits: LIMITS,
     resource: "{}",
     send: async (body) => void written.push(body),
+    tell: () => {},
   });
   const tracer = new BasicTracerProvider({ spanProcessors: [queue] }).getTracer("scope");
   const holes: number[] = [1];
@@ -250,15 +246,10 @@ describe("spans on their way to a collector", () => {
 
   function setup(send: (body: string) => Promise<string | undefined>, maxQueue = 100) {
     const told: string[] = [];
-    const tell = (message: string): void => void told.push(message);
-    diag.setLogger(
-      { error: tell, warn: tell, info() {}, debug() {}, verbose() {} },
-      DiagLogLevel.WARN,
-    );
-    onTestFinished(() => diag.disable());
+    const tell = (reason: string): void => void told.push(reason);
     const settings = { delay: 60_000, maxQueue, maxBatch: 20 };
     const limits = { count: 128, length: Infinity };
-    const queue = new SpanQueue({ settings, limits, resource: "{}", send });
+    const queue = new SpanQueue({ settings, limits, resource: "{}", send, tell });
     return { queue, told };
   }
 
@@ -394,13 +385,14 @@ describe("an export", () => {
       timeout: 20_000 * PATIENCE,
       isCompressed: false,
     };
-    const sender = new OtlpSender({ ...whole, ...settings });
+    const told: string[] = [];
+    const sender = new OtlpSender({ ...whole, ...settings }, (reason) => void told.push(reason));
     onTestFinished(async () => {
       await sender.destroy();
       server.closeAllConnections();
       server.close();
     });
-    return { sender, requests, url };
+    return { sender, requests, url, told };
   }
 
   const ok: Answer = (res) => void res.end("{}");
@@ -477,14 +469,31 @@ describe("an export", () => {
     '{"partialSuccess":{',
     "[[[[[[[[[[[[[",
   ])("is done whatever the answer says: %s", async (said) => {
-    const told: string[] = [];
-    const tell = (message: string): void => void told.push(message);
-    const quiet = { info() {}, debug() {}, verbose() {} };
-    diag.setLogger({ error: tell, warn: tell, ...quiet }, DiagLogLevel.WARN);
-    onTestFinished(() => diag.disable());
-    const { sender } = await setup((res) => void res.end(said));
+    const { sender, told } = await setup((res) => void res.end(said));
     expect(await sender.send("{}")).toBeUndefined();
     expect(told).toHaveLength(said.includes('"3"') ? 1 : 0);
+  });
+
+  it("that is lost is told to the gateway it is of", async () => {
+    const collector = await startCollector();
+    collector.status = 400;
+    const acquire = async (name: string) => {
+      const told: string[] = [];
+      const log = { warn: ({ reason }: { reason: string }) => void told.push(reason) };
+      const settings = readSettings(optionsSchema.parse({ endpoint: collector.url }), name)!;
+      const { pipeline, release } = await new Exports().acquire(settings, log as never);
+      pipeline.tracers!.getTracer(name).startSpan("lost").end();
+      const series = pipeline.histograms!.of({ name, description: "", bounds: [1] });
+      series.find("", () => ({})).record(1);
+      return { told, release };
+    };
+    const both = [await acquire("one"), await acquire("two")];
+    await Promise.all(both.map(({ release }) => release()));
+    for (const { told } of both)
+      expect(told.toSorted()).toEqual([
+        "1 spans are lost: the collector answers 400",
+        expect.stringContaining("Metrics are lost: "),
+      ]);
   });
 
   it("ends with the gateway", async () => {
