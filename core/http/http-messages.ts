@@ -6,7 +6,7 @@ import { GatewayError } from "../kit/errors.ts";
 
 /** How long an unused connection stays open: above the 60 s after which common load balancers drop one, so that they close first. */
 export const KEEP_ALIVE_MS = 75_000;
-/** Longest text that is copied behind its head. */
+/** Longest answer whose text is copied behind its head: a socket takes it without asking for a pause. */
 const WHOLE = 16 * 1024;
 /** Bytes that may be on their way without being looked at: what the kernel takes a moment later. */
 const UNNOTED = 64 * 1024;
@@ -24,6 +24,7 @@ export class HttpAnswer extends ServerResponse implements Unread {
     encoding?: BufferEncoding | ((error: Error | null | undefined) => void),
     callback?: (error: Error | null | undefined) => void,
   ): boolean {
+    if (isText(chunk, encoding, callback) && this.#sendHeadWith(chunk)) return true;
     const isTaken = super.write(chunk, encoding as BufferEncoding, callback);
     if (!isTaken) this.#note();
     return isTaken;
@@ -31,8 +32,7 @@ export class HttpAnswer extends ServerResponse implements Unread {
 
   // Node's own signatures: the arguments are passed on as they came.
   override end(chunk?: unknown, encoding?: unknown, callback?: unknown): this {
-    const isText = typeof chunk === "string" && callback === undefined && isLatin1(chunk, encoding);
-    if (isText && this.#sendWhole(chunk)) return this;
+    if (isText(chunk, encoding, callback) && this.#sendWhole(chunk)) return this;
     super.end(chunk, encoding as BufferEncoding, callback as () => void);
     if (this.writableLength > UNNOTED) this.#note();
     return this;
@@ -57,22 +57,29 @@ export class HttpAnswer extends ServerResponse implements Unread {
     this.destroy();
   }
 
+  /** Sends a short text as the whole answer; false, with nothing done, for all others. */
+  #sendWhole(body: string): boolean {
+    if (!this.#sendHeadWith(body, (error) => error || this.emit("finish"))) return false;
+    const outgoing = this as unknown as Outgoing;
+    outgoing.finished = true;
+    outgoing._finish();
+    return true;
+  }
+
   /**
    * Writes head and body of a short text at once. Node itself writes an empty text behind the body, which makes it a write of
    * several pieces. False, with nothing done, for all other answers.
    */
-  #sendWhole(body: string): boolean {
+  #sendHeadWith(body: string, done?: (error?: Error | null) => void): boolean {
     const { socket } = this;
     const outgoing = this as unknown as Outgoing;
     const head = outgoing._header;
     const isPlain = !outgoing._headerSent && outgoing._hasBody && !this.chunkedEncoding;
     if (!head || !isPlain || socket === null || !socket.writable || socket.writableLength > 0)
       return false;
-    if (outgoing.outputSize > 0 || body.length > WHOLE) return false;
+    if (outgoing.outputSize > 0 || head.length + body.length >= WHOLE) return false;
     outgoing._headerSent = true;
-    socket.write(head + body, "latin1", (error) => error || this.emit("finish"));
-    outgoing.finished = true;
-    outgoing._finish();
+    socket.write(head + body, "latin1", done);
     return true;
   }
 
@@ -85,10 +92,11 @@ export class HttpAnswer extends ServerResponse implements Unread {
   }
 }
 
-/** Whether a text goes out with one byte for each character, as its head does. */
-function isLatin1(text: string, encoding: unknown): boolean {
+/** Whether a piece is a text that goes out with one byte for each character, as its head does, and nobody waits for. */
+function isText(chunk: unknown, encoding: unknown, callback: unknown): chunk is string {
+  if (typeof chunk !== "string" || callback !== undefined) return false;
   if (encoding === "latin1") return true;
-  return encoding === undefined && Buffer.byteLength(text) === text.length;
+  return encoding === undefined && Buffer.byteLength(chunk) === chunk.length;
 }
 
 /** The answer behind a response of a route, if a listener made it. */
