@@ -108,7 +108,7 @@ export function defaultListener({ listeners }: GatewayConfig): string {
 }
 
 /** A path with the names of its parameters left out: `/a/:x` and `/a/:y` match the same requests. */
-export function shapeOf(path: string): string {
+function shapeOf(path: string): string {
   const segments = path.split("/").map((segment) =>
     segment.startsWith("**")
       ? "**"

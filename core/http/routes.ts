@@ -18,6 +18,7 @@ import { wantsPage } from "./request.ts";
 import { PathTable, type RouteMatch } from "./path-table.ts";
 import { logFault, refuse, toErrorResponse, toOwnError } from "./refusal.ts";
 import type { Principal } from "../kit/types.ts";
+import { keepBody } from "./web.ts";
 import type { SocketDoor } from "./websocket/websockets.ts";
 
 /** What the routes of one listener share. */
@@ -45,9 +46,10 @@ export function createRouter(input: AppInput): Router {
     Object.assign(event.context, { params: match.params });
     return answer(match.found, event, shared);
   });
+  const fetch: Router["fetch"] = (request) => app.fetch(request);
   return {
-    fetch: (request) => app.fetch(request),
-    direct: findDirect(table, input),
+    fetch,
+    direct: findDirect({ ...shared, fetch }),
     admit: async (req) => (await import("./upgrades.ts")).admission(table, guard)(req),
   };
 }
@@ -137,15 +139,11 @@ function hasNoBody(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** Reads a body to where the adapter looks for what was read before. A failure shows when the route asks, which says it in its own way. */
+/** A failure shows when the route asks for the body, which says it in its own way. */
 async function readAhead(source: IncomingMessage, limit: number): Promise<void> {
-  const body = await readBody(source, limit).catch((error: Error) => error);
-  Object.defineProperty(source, "rawBody", {
-    get() {
-      if (body instanceof Error) throw body;
-      return body;
-    },
-  });
+  // A way around the router may have led here.
+  if ("rawBody" in source) return;
+  keepBody(source, await readBody(source, limit).catch((error: Error) => error));
 }
 
 function credentialsOf({ req, url, runtime }: H3Event): Credentials {

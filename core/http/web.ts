@@ -43,3 +43,13 @@ function dropRest(req: IncomingMessage): void {
   discard(req);
   req.resume();
 }
+
+/** Leaves a body where the adapter looks for what was read before. One that failed shows when somebody asks for it. */
+export function keepBody(req: IncomingMessage, body: Buffer | Error): void {
+  Object.defineProperty(req, "rawBody", {
+    get() {
+      if (body instanceof Error) throw body;
+      return body;
+    },
+  });
+}

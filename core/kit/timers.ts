@@ -1,3 +1,5 @@
+import type { Abortable } from "./cancellation.ts";
+
 /**
  * Longest delay a timer can hold, in milliseconds; a longer one would fire at once.
  *
@@ -49,7 +51,7 @@ export function timeoutSignal(ms: number): AbortSignal {
  *
  * @example await pause(delay, call.signal);
  */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pause(ms: number, signal: Abortable): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const end = (): void => {

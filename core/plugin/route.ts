@@ -45,7 +45,7 @@ export interface RouteOptions {
   readonly cors?: false;
   /**
    * A way around the router, which costs more than a relayed call: asked with the head of a request whether it answers this one
-   * itself. Only for a route `POST /:a/:b` for callers that changes nothing; elsewhere it is not asked.
+   * itself. Only for a route `POST` for callers that changes nothing; elsewhere it is not asked.
    */
   readonly direct?: (head: DirectHead) => DirectHandler | undefined;
   /**
@@ -82,8 +82,8 @@ export interface WebSocketOptions extends Pick<
 export interface DirectHead {
   /** Target as sent: path and query. */
   readonly url: string;
-  /** Segments of the path; nothing in them is percent-encoded. */
-  readonly segments: readonly [string, string];
+  /** Values of the path's parameters in their order; nothing in them is percent-encoded. */
+  readonly segments: readonly string[];
   readonly headers: IncomingHttpHeaders;
 }
 
@@ -115,11 +115,12 @@ export interface DirectAnswer {
 }
 
 /**
- * Answers a request around the router; what it throws becomes the error envelope.
+ * Answers a request around the router; what it throws becomes the error envelope. With `undefined` the router answers after all: for
+ * what only the body tells.
  *
  * @example const answer: DirectHandler = async ({ body }) => ({ status: 200, body: body.toString() });
  */
-export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer>;
+export type DirectHandler = (request: DirectRequest) => Promise<DirectAnswer | undefined>;
 
 /**
  * Methods that a route can have.

@@ -28,7 +28,7 @@ export function callDirectly(
   options: Pick<OpenapiOptions, "format" | "serverTiming" | "forwardHeaders" | "toolFailureStatus">,
   limits: RateLimitsService | undefined,
 ): (head: DirectHead) => DirectHandler | undefined {
-  return ({ url, segments: [server, name], headers }) => {
+  return ({ url, segments: [server = "", name = ""], headers }) => {
     if (Object.hasOwn(options.forwardHeaders, server)) return undefined;
     if (options.serverTiming || url.includes("?") || !isJsonType(headers["content-type"]))
       return undefined;

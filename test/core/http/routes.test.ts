@@ -2,7 +2,12 @@ import { connect } from "node:net";
 import fc from "fast-check";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { definePlugin, GatewayError, type PluginContext } from "../../../core/index.ts";
+import {
+  definePlugin,
+  GatewayError,
+  type PluginContext,
+  type RouteOptions,
+} from "../../../core/index.ts";
 import { Authenticators } from "propylon/kit";
 import { setupGateway } from "../../../core/testing/index.ts";
 
@@ -274,6 +279,65 @@ describe("a refusal", () => {
     socket.write(`${head}${body.length}\r\n\r\n${body}${head}2\r\n\r\nab`);
     const statuses = () => [...heard.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
     await expect.poll(() => statuses()).toEqual(["413", "200"]);
+  });
+});
+
+describe("a way around the router", () => {
+  /** Says which way a request came, and what it brought. */
+  const both = definePlugin({
+    name: "both",
+    setup(gateway: PluginContext<undefined, {}>) {
+      const options = { access: "caller", mutates: false, bodyLimit: 20 } as const;
+      const direct: RouteOptions["direct"] = ({ segments }) => {
+        return async ({ body, principal }) => {
+          const text = body.toString();
+          if (text === "router") return undefined;
+          if (text === "fails") throw new GatewayError("not_found", "No such thing.");
+          return { status: 201, body: JSON.stringify(["direct", text, principal.id, segments]) };
+        };
+      };
+      for (const path of ["/one", "/one/:a/two/:b"])
+        gateway.route("POST", path, { ...options, direct }, async ({ req, context }) => [
+          "router",
+          await req.text(),
+          context.principal.id,
+        ]);
+    },
+  });
+  const setup = () =>
+    setupGateway({ plugins: [both, auth], config: { auth: { apiKey: KEY } }, client: false });
+  const post = (url: string, body: RequestInit["body"], token = "caller") =>
+    fetch(url, { method: "POST", body: body!, duplex: "half", ...bearer(token) } as RequestInit);
+
+  it("is there for any path, with the values of its parameters", async () => {
+    const { url } = await setup();
+    const at = async (path: string) => json(await post(url + path, "hello"));
+    expect(await at("/one")).toEqual([201, ["direct", "hello", "caller", []]]);
+    expect(await at("/one/x/two/y")).toEqual([201, ["direct", "hello", "caller", ["x", "y"]]]);
+    expect(await at("/one/x%2fy/two/z")).toEqual([200, ["router", "hello", "caller"]]);
+  });
+
+  it("hands a request back to the router, which has its body", async () => {
+    const { url } = await setup();
+    for (let time = 0; time < 3; time++)
+      expect(await json(await post(`${url}/one`, "router"))).toEqual([
+        200,
+        ["router", "router", "caller"],
+      ]);
+    expect((await post(`${url}/one`, "fails")).status).toBe(404);
+  });
+
+  it("is not for a body without a length, or above the limit, or of somebody who may not", async () => {
+    const { url } = await setup();
+    const stream = new Blob(["chunked"]).stream();
+    expect(await json(await post(`${url}/one`, stream))).toEqual([
+      200,
+      ["router", "chunked", "caller"],
+    ]);
+    expect((await post(`${url}/one`, "x".repeat(21))).status).toBe(413);
+    expect((await post(`${url}/one`, "hello", "viewer")).status).toBe(403);
+    expect((await post(`${url}/one`, "hello", "wrong")).status).toBe(401);
+    expect((await post(`${url}/one`, "router", "wrong")).status).toBe(401);
   });
 });
 
