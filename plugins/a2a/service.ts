@@ -1,4 +1,5 @@
 import { defineService, type GatewayError, type Json, type Principal } from "propylon";
+import type { Abortable } from "propylon/internal";
 import type { Message, StreamEvent, Task, TaskState } from "propylon/contract";
 
 declare module "propylon/kit" {
@@ -32,7 +33,7 @@ export interface SendOptions {
    * Ends the task when it aborts, for callers that would not come back for it (contract v1). One who sends the message again all
    * the same has it worked on again: nobody has an answer yet.
    */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Abortable | undefined;
   /**
    * Called for a message that begins a task, or is handed to a queue, before anybody works on it or hears of it. When it rejects the
    * message is not taken. For one that meets a task which is there it is not called.

@@ -1,7 +1,8 @@
 import { isGatewayError, type GatewayError, type Json, type Principal } from "propylon";
+import type { Abortable } from "propylon/internal";
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
-import { jsonReply } from "../reply.ts";
+import { jsonReply, type Reply } from "../reply.ts";
 import { failedContractTask, toContractTask } from "./answer.ts";
 import type { WaitingClients } from "./waiting-clients.ts";
 import type { Envelope } from "./request.ts";
@@ -13,7 +14,7 @@ export interface MessageRequest extends Envelope {
   /** Trace context, for `Call.meta`. */
   readonly meta: Json | undefined;
   /** Aborts when the client goes away. */
-  readonly gone: AbortSignal;
+  readonly gone: Abortable;
   /** Whether it answers a task that waits. */
   readonly continues: boolean;
   /** Whether the client wants events. */
@@ -37,7 +38,7 @@ export class ContractHandler {
    * The task at its end, or as events.
    * @throws {GatewayError} what {@link RuntimeService.send} throws and is not an outcome: `exists`, `draining`, `rate_limited`
    */
-  async answer(request: MessageRequest): Promise<Response> {
+  async answer(request: MessageRequest): Promise<Reply> {
     if (!request.message.parts.some(hasContent))
       return reply(
         failedContractTask(request, "The message is empty: none of its parts has content."),
@@ -62,7 +63,7 @@ export class ContractHandler {
   }
 }
 
-function reply(task: Task, { isStream }: MessageRequest): Response {
+function reply(task: Task, { isStream }: MessageRequest): Reply {
   return isStream ? streamOnce({ task }) : jsonReply(toContractTask(task));
 }
 

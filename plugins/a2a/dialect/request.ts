@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { MIMEType } from "node:util";
-import { GatewayError, type Json, type RouteEvent } from "propylon";
+import { GatewayError, type Json } from "propylon";
 import { checkShape, isObject, parseJson } from "propylon/kit";
 import { describeProblems, toProblems } from "propylon/internal";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
-import { MAX_ID, readBytes } from "../body.ts";
+import { MAX_ID, type Post } from "../body.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([
@@ -29,12 +29,12 @@ export interface Envelope {
  *
  * @throws {GatewayError} `unsupported_media_type`, `bad_request` for anything but a JSON object, `too_large`
  */
-export async function readJsonObject(event: RouteEvent): Promise<Json> {
-  if (!isUtf8Json(event.req.headers.get("content-type")))
+export async function readJsonObject(post: Post): Promise<Json> {
+  if (!isUtf8Json(post.headers.get("content-type") ?? null))
     throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
       hint: "Send content-type: application/json.",
     });
-  const value = parseJson(await readBytes(event), event.context.maxDepth);
+  const value = parseJson(await post.read(), post.maxDepth);
   if (isObject(value)) return value;
   throw new GatewayError("bad_request", "The body must be one JSON object.", {
     hint: 'Send {"message": {...}} (contract v1) or {"jsonrpc": "2.0", ...} (A2A 1.0).',
@@ -43,6 +43,7 @@ export async function readJsonObject(event: RouteEvent): Promise<Json> {
 
 /** Whether a content type is that of JSON, however it is spelled (RFC 9110 section 8.3.1): JSON is UTF-8 (RFC 8259 section 8.1). */
 export function isUtf8Json(type: string | null): boolean {
+  if (type === "application/json") return true;
   if (type === null || type.includes(",")) return false;
   try {
     const { essence, params } = new MIMEType(type);

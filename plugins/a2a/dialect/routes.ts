@@ -1,10 +1,12 @@
-import type { PluginContext } from "propylon";
+import type { Json, PluginContext } from "propylon";
 import { type Files, traceOf } from "propylon/kit";
 import { CARD_PATH, MANIFEST_FILE } from "propylon/contract";
-import { prefersEvents } from "propylon/internal";
+import { type DirectHandler, type DirectHead, prefersEvents } from "propylon/internal";
+import { directPost, type Post, postOf } from "../body.ts";
 import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../standard/card.ts";
 import type { A2aOptions } from "../options.ts";
+import { type Reply, toResponse } from "../reply.ts";
 import type { RuntimeService } from "../service.ts";
 import type { StandardFace } from "../standard/routes.ts";
 import { WaitingClients } from "./waiting-clients.ts";
@@ -30,24 +32,35 @@ export function contractRoutes(
     // Clients of one task may have come before a reload and behind it.
     gateway.keep("waiting", () => new WaitingClients()),
   );
-  gateway.route("POST", path, { access: "caller", mutates: false, listener }, async (event) => {
-    const body = await readJsonObject(event).catch((error: unknown) =>
-      standard.refuse(event, error),
-    );
-    if (body instanceof Response) return body;
-    if (Object.hasOwn(body, "jsonrpc")) return standard.handle(event, body);
+  const answer = async (post: Post): Promise<Reply | undefined> => {
+    let body: Json;
+    try {
+      body = await readJsonObject(post);
+    } catch (error) {
+      return standard.refuse(post, error);
+    }
+    if (Object.hasOwn(body, "jsonrpc")) return standard.handle(post, body);
     const envelope = readEnvelope(body);
     readiness.check();
-    const { req, context } = event;
+    const { principal, headers } = post;
     return handler.answer({
       ...envelope,
-      principal: context.principal,
-      meta: traceOf(req.headers),
-      gone: req.signal,
-      continues: req.headers.get(CONTINUES_HEADER) === "true",
-      isStream: prefersEvents(req.headers.get("accept")),
+      principal,
+      meta: traceOf(headers),
+      gone: post.gone(),
+      continues: headers.get(CONTINUES_HEADER) === "true",
+      isStream: prefersEvents(headers.get("accept") ?? null),
     });
-  });
+  };
+  const direct = (head: DirectHead): DirectHandler | undefined => {
+    if (head.url.includes("?") || prefersEvents(head.headers.accept ?? null)) return undefined;
+    // Streams are the router's.
+    return (request) => answer(directPost(head, request)) as ReturnType<DirectHandler>;
+  };
+  const policy = { access: "caller", mutates: false, listener } as const;
+  gateway.route("POST", path, { ...policy, direct }, async (event) =>
+    toResponse((await answer(postOf(event)))!),
+  );
   gateway.route("GET", HEALTH_PATH, open, () => {
     readiness.check();
     return Response.json({ status: "ok" }, { headers: { "cache-control": "no-store" } });

@@ -1,14 +1,15 @@
-import { clientGone } from "propylon/internal";
+import { Cancellation } from "propylon/kit";
+import { type Abortable, clientGone } from "propylon/internal";
 
 interface Seat {
   count: number;
-  readonly abort: AbortController;
+  readonly cancellation: Cancellation;
 }
 
 /** One client that waits for a task. */
 export interface WaitingClient {
   /** Ends the task: aborts when the last client of this task went away. */
-  readonly signal: AbortSignal;
+  readonly signal: Abortable;
   /** The client has its answer. */
   end(): void;
   /** The client went away without it. */
@@ -23,8 +24,8 @@ export class WaitingClients {
   readonly #seats = new Map<string, Seat>();
 
   /** @param gone aborts when the client goes away */
-  enter(key: string, gone: AbortSignal): WaitingClient {
-    const seat = this.#seats.get(key) ?? { count: 0, abort: new AbortController() };
+  enter(key: string, gone: Abortable): WaitingClient {
+    const seat = this.#seats.get(key) ?? { count: 0, cancellation: new Cancellation() };
     this.#seats.set(key, seat);
     seat.count++;
     let isOver = false;
@@ -37,10 +38,10 @@ export class WaitingClients {
     const leave = (): void => {
       if (isOver) return;
       end();
-      if (seat.count === 0) seat.abort.abort(clientGone());
+      if (seat.count === 0) seat.cancellation.abort(clientGone());
     };
     if (gone.aborted) leave();
     else gone.addEventListener("abort", leave);
-    return { signal: seat.abort.signal, end, leave };
+    return { signal: seat.cancellation, end, leave };
   }
 }

@@ -1,7 +1,8 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
-import type { Json, Principal, RouteEvent } from "propylon";
+import type { Json, Principal } from "propylon";
 import { traceOf } from "propylon/kit";
+import type { Post } from "../body.ts";
 import type { Sdk } from "./sdk.ts";
 
 /** The binding through which a request came. */
@@ -23,23 +24,27 @@ export interface StandardCallContext {
 
 /** Reads the head of a request; {@link checkVersion} is for code that has read it. */
 export function readContext(
-  { req, url, context }: RouteEvent,
+  {
+    principal,
+    headers,
+    query,
+    onRevoked,
+  }: Pick<Post, "principal" | "headers" | "query" | "onRevoked">,
   sdk: Sdk,
   card: AgentCard,
 ): StandardCallContext {
   // An absent version means 0.3 (A2A 1.0, 3.6.2); so does an empty one, and the SDK knows it.
-  const version =
-    req.headers.get(sdk.A2A_VERSION_HEADER) ?? url.searchParams.get(sdk.A2A_VERSION_HEADER);
+  const version = headers.get(sdk.A2A_VERSION_HEADER) ?? query?.get(sdk.A2A_VERSION_HEADER);
   const extensions = sdk.Extensions.parseServiceParameter(
-    req.headers.get(sdk.HTTP_EXTENSION_HEADER) ?? undefined,
+    headers.get(sdk.HTTP_EXTENSION_HEADER) ?? undefined,
   );
   const gone = new AbortController();
-  context.onRevoked = (error) => gone.abort(error);
+  onRevoked?.((error) => gone.abort(error));
   return {
     sdk,
     card,
-    principal: context.principal,
-    meta: traceOf(req.headers),
+    principal,
+    meta: traceOf(headers),
     extensions,
     context: new sdk.ServerCallContext({
       requestedExtensions: extensions,

@@ -1,7 +1,7 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
-import { readBytes } from "../body.ts";
-import { jsonReply } from "../reply.ts";
+import type { Post } from "../body.ts";
+import { jsonReply, type Reply } from "../reply.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -122,16 +122,22 @@ export const REST_ROUTES: readonly RestRoute[] = [
   },
 ];
 
+/** A request of the HTTP+JSON binding as it came. */
+interface RestEvent {
+  readonly event: RouteEvent;
+  readonly post: Post;
+  readonly context: StandardCallContext;
+}
+
 /** Answers one request of the HTTP+JSON binding; errors are `google.rpc.Status` (A2A 1.0, section 11.6). */
 export async function answerRest(
   route: RestRoute,
-  event: RouteEvent,
-  context: StandardCallContext,
+  { event, post, context }: RestEvent,
   dependencies: HandlerDependencies,
-): Promise<Response> {
+): Promise<Reply> {
   const { sdk } = context;
   try {
-    const bytes = await readBytes(event);
+    const bytes = await post.read();
     checkVersion(context, "HTTP+JSON");
     const handler = new StandardRequestHandler(context, dependencies);
     const { searchParams: query } = event.url;
@@ -147,7 +153,7 @@ export async function answerRest(
   }
 }
 
-function reply(sdk: Sdk, json: unknown, status = 200): Response {
+function reply(sdk: Sdk, json: unknown, status = 200): Reply {
   const headers = { "content-type": sdk.A2A_CONTENT_TYPE, "cache-control": "no-store" };
   return status === 204 ? new Response(null, { status }) : jsonReply(json, { status, headers });
 }

@@ -1,26 +1,28 @@
 import type { AgentCard } from "@a2a-js/sdk";
-import type { RouteEvent } from "propylon";
+import type { Json } from "propylon";
 import type { Card } from "./card.ts";
+import { type Post, postOf } from "../body.ts";
+import { type Reply, toResponse } from "../reply.ts";
 import type { RuntimeService } from "../service.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { HandlerDependencies } from "./handler.ts";
 import { createPushes, type PushContext } from "./pushes.ts";
 import { answerRest, REST_ROUTES } from "./rest.ts";
-import { answerRpc, refuseRpc } from "./rpc.ts";
+import { answerRpc, asksForStream, refuseRpc } from "./rpc.ts";
 import { openSdk, type Sdk } from "./sdk.ts";
 import type { TaskService } from "propylon/plugins/tasks";
 import { readContext } from "./call-context.ts";
 
 /** What answers the requests of A2A 1.0 that come to the path which both dialects share. */
 export interface StandardFace {
-  /** Answers a JSON-RPC request; one that is wrong as well. */
-  handle(event: RouteEvent, body: unknown): Promise<Response>;
+  /** Answers a JSON-RPC request; one that is wrong as well. `undefined`: it wants a stream, and came on a way that takes none. */
+  handle(post: Post, body: Json): Promise<Reply | undefined>;
   /**
    * Answers a request that could not even be read, in the words of JSON-RPC and with the status of the error, if its header says
    * that it is one of A2A 1.0.
    * @throws the error, if not
    */
-  refuse(event: RouteEvent, error: unknown): Promise<Response>;
+  refuse(post: Post, error: unknown): Promise<Reply>;
   /** To be called when the tasks of before are loaded: tells webhooks what a replica left untold that ended. @returns ends that */
   begin(): () => void;
 }
@@ -44,22 +46,27 @@ export function standardFace(
     for (const events of subscriptions) events.endIfWaiting();
   });
   const cards = new WeakMap<object, AgentCard>();
-  const contextOf = async (event: RouteEvent) => {
+  const contextOf = async (post: Post) => {
     const sdk = await openSdk();
-    return readContext(event, sdk, readCard(sdk, card.document, cards));
+    return readContext(post, sdk, readCard(sdk, card.document, cards));
   };
   const { listener } = card.place;
   for (const route of REST_ROUTES) {
     const policy = { access: "caller", mutates: false, listener } as const;
-    gateway.route(route.method, card.place.below(route.path), policy, async (event) =>
-      answerRest(route, event, await contextOf(event), dependencies),
-    );
+    gateway.route(route.method, card.place.below(route.path), policy, async (event) => {
+      const post = postOf(event);
+      const context = await contextOf(post);
+      return toResponse(await answerRest(route, { event, post, context }, dependencies));
+    });
   }
   return {
-    handle: async (event, body) => answerRpc(await contextOf(event), body, dependencies),
+    handle: async (post, body) =>
+      !post.onRevoked && asksForStream(body)
+        ? undefined
+        : answerRpc(await contextOf(post), body, dependencies),
     begin: () => pushes.lookAfterOthers(),
-    async refuse({ req }, error) {
-      if (!req.headers.has("a2a-version")) throw error;
+    async refuse({ headers }, error) {
+      if (headers.get("a2a-version") == null) throw error;
       return refuseRpc(await openSdk(), error);
     },
   };

@@ -1,4 +1,4 @@
-import { pause } from "propylon/kit";
+import { Cancellation, pause } from "propylon/kit";
 import { STATES, type Message, type StreamEvent } from "propylon/contract";
 import type { SendOptions, TaskOwner } from "../../service.ts";
 import type { LiveTask, LiveTaskOptions } from "../task/live-task.ts";
@@ -105,8 +105,8 @@ export class Succession {
       const record = await this.#host.records.find(id, principal);
       if (!record || (await this.#takeOver(record))) return;
       if (!knowsIdOf(record, message.messageId)) throw refuseAtReplica();
-      await pause(LOOK_MS, signal ?? new AbortController().signal);
-      signal?.throwIfAborted();
+      await pause(LOOK_MS, signal ?? new Cancellation());
+      if (signal?.aborted) throw signal.reason;
     }
   }
 

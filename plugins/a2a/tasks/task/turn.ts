@@ -10,7 +10,7 @@ import {
   type Progress,
 } from "propylon";
 import { type Cancellation, setTimer, writeJson } from "propylon/kit";
-import { wordsOf, fromContent } from "propylon/internal";
+import { type Abortable, wordsOf, fromContent } from "propylon/internal";
 import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../../service.ts";
@@ -145,7 +145,7 @@ function failure(text: string, metadata?: Json): WorkEnd {
 }
 
 /** Cancels a task when somebody who would not come back for it goes away. */
-export function follow(signal: AbortSignal | undefined, task: LiveTask): () => void {
+export function follow(signal: Abortable | undefined, task: LiveTask): () => void {
   const leave = (): void => {
     task.isUnwanted = true;
     task.isForsaken = true;
