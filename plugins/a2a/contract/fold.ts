@@ -11,12 +11,10 @@ export function applyEvent(task: Task, event: StreamEvent): Task {
   if ("task" in event) return event.task;
   if ("artifactUpdate" in event) return withArtifact(task, event.artifactUpdate);
   const { status, contextId, metadata } = event.statusUpdate;
-  return {
-    ...task,
-    status,
-    ...(contextId !== undefined && { contextId }),
-    ...(metadata && { metadata: { ...task.metadata, ...metadata } }),
-  };
+  const next = { ...task, status };
+  if (contextId !== undefined) next.contextId = contextId;
+  if (metadata) next.metadata = { ...task.metadata, ...metadata };
+  return next;
 }
 
 /**

@@ -60,5 +60,8 @@ export type SendMessageRequest = Readonly<z.output<typeof sendMessageRequestSche
 
 /** The texts of some parts, one per line; `""` when there is none. */
 export function textOf(parts: readonly Part[]): string {
-  return parts.flatMap(({ text }) => (text === undefined ? [] : [text])).join("\n");
+  return parts
+    .map(({ text }) => text)
+    .filter((text) => text !== undefined)
+    .join("\n");
 }

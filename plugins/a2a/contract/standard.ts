@@ -21,12 +21,10 @@ export function messageFromStandard(message: Json): Message {
 }
 
 /** A task as A2A 1.0 writes it. */
-export function taskToStandard({ history, status, ...task }: Task): Json {
-  return {
-    ...task,
-    status: statusToStandard(status),
-    ...(history && { history: history.map(messageToStandard) }),
-  };
+export function taskToStandard(task: Task): Json {
+  const shown: Json = { ...task, status: statusToStandard(task.status) };
+  if (task.history) shown["history"] = task.history.map(messageToStandard);
+  return shown;
 }
 
 /** An event of a stream as A2A 1.0 writes it. */
@@ -42,10 +40,8 @@ export function stateFromStandard(state: unknown): TaskState | undefined {
   return STATE_OF.get(state);
 }
 
-function statusToStandard({ state, message, ...status }: TaskStatus): Json {
-  return {
-    ...status,
-    state: STATES[state].standard,
-    ...(message && { message: messageToStandard(message) }),
-  };
+function statusToStandard(status: TaskStatus): Json {
+  const shown: Json = { ...status, state: STATES[status.state].standard };
+  if (status.message) shown["message"] = messageToStandard(status.message);
+  return shown;
 }

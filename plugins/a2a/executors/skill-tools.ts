@@ -5,7 +5,7 @@ import { toContent } from "propylon/internal";
 import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
-import type { Skill } from "../tasks/task/skills.ts";
+import { OWN_SERVER, type Skill } from "../tasks/task/skills.ts";
 import { MAX_ID } from "../body.ts";
 import { LiveTask } from "../tasks/task/live-task.ts";
 import { Work } from "../tasks/task/work.ts";
@@ -24,9 +24,6 @@ const inputSchema = z.looseObject({
     .describe("Facts that belong to it."),
   contextId: z.string().max(MAX_ID).optional().describe("Conversation to go on with."),
 });
-
-/** Tools of this plugin are those of the server of its name. */
-const OWN_SERVER = "a2a";
 
 /** What our own skills are registered with. */
 export interface OwnSkillInput {

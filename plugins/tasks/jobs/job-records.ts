@@ -150,7 +150,7 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
 
   /** Removes one for good. @param options default: it persists */
   delete(job: JobRef, options?: SaveOptions): Promise<void> {
-    return this.#records.delete(this.#keyOf(job), options);
+    return this.isKept ? this.#records.delete(this.#keyOf(job), options) : Promise.resolve();
   }
 
   /** Forgets what another replica goes on with. */

@@ -53,7 +53,7 @@ export interface LiveTaskOptions {
   /** Hears every event for as long as the task lives, those after a wait included. */
   readonly hear?: (event: StreamEvent) => void;
   /** Puts a state in which nobody works on it into the store; nobody is told of it before. Absent: there is none to wait for. */
-  readonly confirm?: () => Promise<void>;
+  readonly confirm?: (() => Promise<void>) | undefined;
   /** What the store has of it. Default: it is new. */
   readonly record?: TaskRecord;
 }
@@ -62,6 +62,10 @@ export interface LiveTaskOptions {
 export class LiveTask implements RunningTask {
   readonly owner: TaskOwner;
   readonly skill: string;
+  /** Its place among those at work. */
+  slot = -1;
+  /** Resolves when nothing of the work on its last message goes on any more. */
+  work: Promise<void> | undefined = undefined;
   /** Milliseconds of `performance.now()`: when the work on the last message began. */
   begunAt = performance.now();
   /** Milliseconds since the epoch of its last change of state. */
@@ -247,7 +251,7 @@ export class LiveTask implements RunningTask {
       });
     this.#said += size;
     this.#accepted.push(message);
-    this.#task = { ...this.#task, history: [...history, ...more] };
+    this.#task = { ...this.#task, history: history.concat(more) };
     this.#audience.show(this.#task);
     this.begunAt = performance.now();
     if (!this.isSettled) return;
@@ -294,10 +298,12 @@ export class LiveTask implements RunningTask {
   move(state: TaskState, parts?: readonly Part[], metadata?: Json): boolean {
     if (!mayFollow(this.state, state)) return false;
     const timestamp = new Date().toISOString();
-    const message = parts && this.say(parts);
-    const status = { state, timestamp, ...(message && { message }) };
+    const status = parts ? { state, timestamp, message: this.say(parts) } : { state, timestamp };
+    const { taskId, contextId } = this.#ids;
     this.#emit({
-      statusUpdate: { ...this.#ids, status, ...(metadata && { metadata }) },
+      statusUpdate: metadata
+        ? { taskId, contextId, status, metadata }
+        : { taskId, contextId, status },
     });
     return true;
   }
@@ -316,7 +322,8 @@ export class LiveTask implements RunningTask {
   }
 
   #tell(update: Update): void {
-    this.#emit({ artifactUpdate: { ...this.#ids, ...update } });
+    const { taskId, contextId } = this.#ids;
+    this.#emit({ artifactUpdate: { taskId, contextId, ...update } });
   }
 
   /** Whether something that the skill said can be kept; if not, it is at {@link fault}. */

@@ -82,7 +82,7 @@ export class LocalTasks {
       ...given,
       most: this.current.options.maxTaskSize,
       hear: (event) => this.#hear(task, event),
-      ...(isKept && { confirm: () => this.#keepEnd(task) }),
+      confirm: isKept ? () => this.#keepEnd(task) : undefined,
     });
     return task;
   }

@@ -2,6 +2,9 @@ import { GatewayError, type Json, type Principal } from "propylon";
 import type { SkillOptions } from "../../options.ts";
 import type { Work } from "./work.ts";
 
+/** Tools of this plugin are those of the server of its name. */
+export const OWN_SERVER = "a2a";
+
 /** Where the work on a message is done. */
 export interface SkillTarget {
   readonly server: string;

@@ -6,7 +6,7 @@ type Listener = (event: StreamEvent) => void;
 /** Who hears of a task, and what they know of it: behind what is, as long as that is not in the store. */
 export class TaskAudience {
   readonly #hear: Listener;
-  readonly #watchers = new Set<Listener>();
+  #watchers: Set<Listener> | undefined;
   #task: Task;
   #settled = deferred<Task>();
   /** Resolves when what is to be told was confirmed, and told. */
@@ -35,8 +35,8 @@ export class TaskAudience {
 
   watch(listener: Listener): () => void {
     listener({ task: this.#task });
-    if (!isSettled(this.#task.status.state)) this.#watchers.add(listener);
-    return () => void this.#watchers.delete(listener);
+    if (!isSettled(this.#task.status.state)) (this.#watchers ??= new Set()).add(listener);
+    return () => void this.#watchers?.delete(listener);
   }
 
   /** A message was taken. */
@@ -73,9 +73,9 @@ export class TaskAudience {
   #tell(event: StreamEvent, task: Task, settled: Deferred<Task>): void {
     this.#task = task;
     this.#hear(event);
-    for (const watcher of this.#watchers) watcher(event);
+    for (const watcher of this.#watchers ?? []) watcher(event);
     if (!isSettled(task.status.state)) return;
-    this.#watchers.clear();
+    this.#watchers = undefined;
     settled.resolve(task);
   }
 

@@ -1,5 +1,6 @@
 import { GatewayError, type PluginContext } from "propylon";
 import { FairQuota, within } from "propylon/kit";
+import { InFlightSet } from "propylon/internal";
 import type { Message } from "propylon/contract";
 import type { Logger } from "pino";
 import type { A2aOptions } from "../../options.ts";
@@ -34,8 +35,7 @@ export interface TasksAtWorkParts {
 /** The tasks whose skills are called now. */
 export class TasksAtWork {
   readonly #parts: TasksAtWorkParts;
-  /** With what resolves when nothing of a task goes on any more. */
-  readonly #busy = new Map<LiveTask, Promise<void>>();
+  readonly #busy = new InFlightSet<LiveTask>();
   /** The work that calls of our own tools are about, by the key of their peer. */
   readonly #works = new Map<string, Work>();
   /** Those of {@link #busy} whose call waits for an answer: they take no place of `tasks.maxRunning`. */
@@ -74,7 +74,7 @@ export class TasksAtWork {
   }
 
   has(task: LiveTask): boolean {
-    return this.#busy.has(task);
+    return task.slot >= 0;
   }
 
   /** The work that a call of one of our own tools is about; `undefined` when it is not about a task. */
@@ -85,11 +85,12 @@ export class TasksAtWork {
   /** It takes a place from now on, whatever is to be done before the work begins. */
   reserve(task: LiveTask): void {
     this.#shares.add(task.owner.ref);
-    this.#busy.set(task, Promise.resolve());
+    this.#busy.add(task);
   }
 
   /** The work does not begin. */
   release(task: LiveTask): void {
+    task.work = undefined;
     if (this.#busy.delete(task) && !this.#asking.delete(task)) this.#shares.remove(task.owner.ref);
     this.#tellFreed();
   }
@@ -104,7 +105,8 @@ export class TasksAtWork {
     const work = new Promise<void>((resolve) => {
       setImmediate(() => resolve(this.#work(task, new Work(task, message), options)));
     });
-    this.#busy.set(task, work);
+    this.#busy.add(task);
+    task.work = work;
     return work;
   }
 
@@ -129,11 +131,10 @@ export class TasksAtWork {
   /** Ends a task as its owner wants. */
   async end(task: LiveTask): Promise<void> {
     task.isUnwanted = true;
-    const work = this.#busy.get(task);
     const cancel = (): void => this.#parts.finish(task, () => task.move("canceled"));
-    if (!work) return cancel();
+    if (!this.has(task)) return cancel();
     task.cancellation.abort(new GatewayError("cancelled", "The task was canceled."));
-    await work;
+    await task.work;
     // It may have asked for something in this very moment.
     if (!task.isFinal) cancel();
   }
@@ -145,16 +146,17 @@ export class TasksAtWork {
 
   /** Ends everything, and waits until nothing of it goes on. */
   async close(): Promise<void> {
-    for (const { cancellation } of this.#busy.keys()) cancellation.abort(SHUTDOWN);
-    await Promise.all(this.#busy.values());
+    const busy = [...this.#busy];
+    for (const { cancellation } of busy) cancellation.abort(SHUTDOWN);
+    await Promise.all(busy.map(({ work }) => work));
   }
 
   async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {
     const dependencies = this.#parts.dependencies();
-    const isDraining = this.#parts.isDraining;
+    const { isDraining } = this.#parts;
     const end = await callSkill(task, work, {
-      ...dependencies,
-      ...options,
+      dependencies,
+      sent: options,
       skill: dependencies.skills.get(task.skill),
       works: this.#works,
       isDraining,

@@ -14,22 +14,22 @@ interface Traced {
  * Works on one message within a span of the A2A conventions, below the trace context it came with. A message without
  * any begins a trace: the runtime starts it in whatever context the moment has.
  */
-export function traceTurn<C extends { readonly meta?: Json | undefined }, E extends Traced>(
+export function traceTurn<E extends Traced>(
   task: LiveTask,
-  context: C,
-  work: (context: C) => Promise<E>,
+  meta: Json | undefined,
+  work: (meta: Json | undefined) => Promise<E>,
 ): Promise<E> {
   const input = {
     kind: SpanKind.SERVER,
-    meta: context.meta ?? {},
+    meta: meta ?? {},
     attributes: {
       "a2a.method.name": "SendMessage",
       "a2a.task.id": task.id,
       "propylon.skill": task.skill,
     },
   };
-  return withSpan("SendMessage", input, async ({ span, meta }) => {
-    const end = await work({ ...context, meta });
+  return withSpan("SendMessage", input, async ({ span, meta: next }) => {
+    const end = await work(next);
     const { state, metadata } = end;
     const code = metadata?.["code"];
     span.setAttribute("a2a.task.state", state);

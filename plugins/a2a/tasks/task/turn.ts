@@ -14,19 +14,22 @@ import { type Abortable, wordsOf, fromContent } from "propylon/internal";
 import type { Part, TaskState } from "propylon/contract";
 import type { Logger } from "pino";
 import type { SendOptions } from "../../service.ts";
-import type { Skill } from "./skills.ts";
+import { OWN_SERVER, type Skill } from "./skills.ts";
 import type { LiveTask } from "./live-task.ts";
 import { TaskPeer } from "./peer.ts";
 import { traceTurn } from "./trace.ts";
 import type { Work } from "./work.ts";
 
 /** What the work on one message needs. */
-export interface TurnContext extends Pick<SendOptions, "meta" | "signal"> {
-  readonly principal: Principal;
+export interface TurnContext {
+  /** How the message was sent. */
+  readonly sent: Pick<SendOptions, "meta" | "signal" | "principal">;
   readonly skill: Skill | undefined;
-  readonly call: PluginContext["call"];
-  readonly options: { readonly cancelTimeout: number };
-  readonly log: Logger;
+  readonly dependencies: {
+    readonly call: PluginContext["call"];
+    readonly options: { readonly cancelTimeout: number };
+    readonly log: Logger;
+  };
   /** Where our own tools find the work that a call is about. */
   readonly works: Map<string, Work>;
   isDraining(): boolean;
@@ -41,19 +44,24 @@ export interface WorkEnd {
 
 /** Has one message worked on by one call through the pipeline. Never rejects. */
 export function callSkill(task: LiveTask, work: Work, context: TurnContext): Promise<WorkEnd> {
-  return traceTurn(task, context, (traced) => perform(task, work, traced));
+  return traceTurn(task, context.sent.meta, (meta) => perform(task, work, context, meta));
 }
 
-async function perform(task: LiveTask, work: Work, context: TurnContext): Promise<WorkEnd> {
+async function perform(
+  task: LiveTask,
+  work: Work,
+  context: TurnContext,
+  meta: Json | undefined,
+): Promise<WorkEnd> {
   const { cancellation } = task;
-  const forget = follow(context.signal, task);
+  const { options, log } = context.dependencies;
+  const forget = follow(context.sent.signal, task);
   const key = randomUUID();
-  context.works.set(key, work);
   if (task.state === "submitted") task.move("working");
   try {
-    const calling = makeCall(task, work, key, context);
+    const calling = makeCall(task, work, key, context, meta);
     // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
-    const answer = await orAborted(calling, cancellation, context.options.cancelTimeout);
+    const answer = await orAborted(calling, cancellation, options.cancelTimeout);
     task.withdraw();
     const end = endOf(work, answer);
     // A completed task has an artifact, even where there was nothing to say.
@@ -65,7 +73,7 @@ async function perform(task: LiveTask, work: Work, context: TurnContext): Promis
   } catch (thrown) {
     task.withdraw();
     if (!isGatewayError(thrown))
-      context.log.error({ err: thrown, task: task.id, skill: task.skill }, "a task failed");
+      log.error({ err: thrown, task: task.id, skill: task.skill }, "a task failed");
     return endOfThrown(thrown, task, context.isDraining());
   } finally {
     context.works.delete(key);
@@ -77,18 +85,23 @@ async function makeCall(
   task: LiveTask,
   work: Work,
   key: string,
-  { skill, call, principal, meta }: TurnContext,
+  { skill, sent, dependencies, works }: TurnContext,
+  meta: Json | undefined,
 ): Promise<Answer> {
   const { cancellation } = task;
   if (!skill) throw new GatewayError("not_found", "The skill of this task is gone.");
   if (cancellation.aborted) throw toGatewayError(cancellation.reason);
   const peer = new TaskPeer(task, { key, asks: skill.options.asks });
-  // What the skill calls itself is no longer the work of this task: by another key it finds no work.
-  work.peer = peer.with(randomUUID());
-  return call({
-    ...skill.target(work),
+  work.sender = peer;
+  const { server, name, args, timeout } = skill.target(work);
+  if (server === OWN_SERVER) works.set(key, work);
+  return dependencies.call({
+    server,
+    name,
+    args,
+    timeout,
     source: "a2a",
-    principal,
+    principal: sent.principal,
     meta,
     cancellation,
     peer,
@@ -169,8 +182,16 @@ function orAborted<T>(work: Promise<T>, cancellation: Cancellation, ms: number):
       clearTimeout(timer);
       cancellation.removeEventListener("abort", abort);
     };
-    work.then(end, end);
-    work.then(resolve, reject);
+    work.then(
+      (value) => {
+        end();
+        resolve(value);
+      },
+      (error: Error) => {
+        end();
+        reject(error);
+      },
+    );
   });
 }
 

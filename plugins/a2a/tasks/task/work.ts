@@ -1,7 +1,9 @@
+import { randomUUID } from "node:crypto";
 import type { Json, Peer } from "propylon";
 import type { Message, Part, TaskState } from "propylon/contract";
 import type { SkillArtifact } from "../../define.ts";
 import type { LiveTask } from "./live-task.ts";
+import type { TaskPeer } from "./peer.ts";
 
 /** How the work on a message ends, short of a failure. */
 export interface WorkResult {
@@ -18,8 +20,8 @@ export class Work {
   verdict: WorkResult | undefined;
   /** Resolves when the skill has really stopped, which may be after its call was given up; absent: it stops with it. */
   over: Promise<unknown> | undefined;
-  /** Who answers what is asked in calls that the skill makes itself; `undefined` outside of the runtime. */
-  peer: Peer | undefined;
+  /** Who answers what its call asks; `undefined` outside of the runtime. */
+  sender: TaskPeer | undefined;
   readonly #task: LiveTask;
 
   constructor(task: LiveTask, message: Message) {
@@ -27,6 +29,14 @@ export class Work {
     this.#task = task;
     this.message = message;
     this.history = history.slice(0, history.lastIndexOf(message));
+  }
+
+  /**
+   * Who answers what is asked in calls that the skill makes itself; `undefined` outside of the runtime. What it calls itself is no
+   * longer the work of this task: by another key it finds no work.
+   */
+  get peer(): Peer | undefined {
+    return this.sender?.with(randomUUID());
   }
 
   get taskId(): string {
