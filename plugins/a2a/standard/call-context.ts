@@ -61,5 +61,7 @@ export function checkVersion({ sdk, card, context }: StandardCallContext, bindin
 
 /** Patch versions are not negotiated (A2A 1.0, 3.6). */
 function majorMinor(version: string): string {
-  return version.trim().split(".").slice(0, 2).join(".");
+  const trimmed = version.trim();
+  const end = trimmed.indexOf(".", trimmed.indexOf(".") + 1);
+  return end < 0 ? trimmed : trimmed.slice(0, end);
 }

@@ -172,7 +172,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
     const { sdk, card, extensions, principal, meta } = this.#context;
     checkRequest(sdk, request, card, extensions);
     const config = request.configuration?.taskPushNotificationConfig;
-    const target = await this.#findTarget(request);
+    const target = request.message.taskId === "" ? undefined : await this.#findTarget(request);
     const message = messageFromStandard(sdk.Message.toJSON(request.message) as Json);
     const { metadata } = request;
     const send = (prepare?: SendOptions["prepare"]): Promise<RunningTask> =>
@@ -184,8 +184,7 @@ export class StandardRequestHandler implements A2ARequestHandler {
   }
 
   /** The task that a message names: what it says of it must be true (A2A 1.0, 3.4.3), and it must be there. */
-  async #findTarget({ message: { taskId, contextId } }: CheckedRequest): Promise<Task | undefined> {
-    if (taskId === "") return undefined;
+  async #findTarget({ message: { taskId, contextId } }: CheckedRequest): Promise<Task> {
     this.#checkId(taskId);
     const target = await this.#dependencies.runtime.look(taskId, this.#context.principal);
     if (contextId !== "" && target.contextId !== contextId)

@@ -19,7 +19,8 @@ interface Piece {
 /** The artifacts of one task: how large they are, and to which of them more may be added. */
 export class Artifacts {
   readonly #sizes = new Map<string, number>();
-  readonly #open = new Set<string>();
+  /** Made with the first of them: most tasks have one that comes whole. */
+  #open: Set<string> | undefined;
 
   /** Bytes of all of them, as JSON. */
   get bytes(): number {
@@ -42,14 +43,16 @@ export class Artifacts {
     const { artifactId } = artifact;
     const isMore = append === true && find(task, artifactId) !== undefined;
     if (lastChunk) return this.#end(task, artifact, isMore);
-    this.#open.add(artifactId);
+    (this.#open ??= new Set()).add(artifactId);
     // Clients ignore what is added to an artifact that they have not seen.
     return { artifact, ...(append !== undefined && { append: isMore }) };
   }
 
   /** Ends the artifacts that the skill has not ended itself. */
   end(task: Task): readonly Update[] {
-    return [...this.#open].map((artifactId) => this.#end(task, { artifactId, parts: [] }, true));
+    return [...(this.#open ?? [])].map((artifactId) =>
+      this.#end(task, { artifactId, parts: [] }, true),
+    );
   }
 
   /**
@@ -58,7 +61,7 @@ export class Artifacts {
    */
   #end(task: Task, piece: Piece["artifact"], isMore: boolean): Update {
     const { artifactId, parts } = piece;
-    this.#open.delete(artifactId);
+    this.#open?.delete(artifactId);
     if (!isMore) return { artifact: piece, lastChunk: true };
     if (this.sizeOf(artifactId) <= MAX_REPEATED)
       return { artifact: withMore(task, piece), lastChunk: true };

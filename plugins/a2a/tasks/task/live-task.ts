@@ -92,7 +92,7 @@ export class LiveTask implements RunningTask {
   /** Bytes of its history. */
   #said = 0;
   readonly #made = new Artifacts();
-  readonly #accepted: Message[] = [];
+  #accepted: readonly Message[] = [];
   readonly #audience: TaskAudience;
   readonly #confirm: LiveTaskOptions["confirm"];
   #task: Task;
@@ -129,7 +129,7 @@ export class LiveTask implements RunningTask {
     this.#said = jsonSize(history) ?? 0;
     for (const { artifactId = "result", ...artifact } of artifacts)
       this.#made.resize(artifactId, jsonSize(artifact) ?? 0);
-    this.#accepted.splice(0, Infinity, ...taken.flatMap((place) => history[place] ?? []));
+    this.#accepted = taken.flatMap((place) => history[place] ?? []);
     this.reply = reply;
     this.isAbandoned = isAbandoned;
     this.changedAt = changedAt;
@@ -250,7 +250,7 @@ export class LiveTask implements RunningTask {
         hint: "Send less, or begin another task with the same contextId.",
       });
     this.#said += size;
-    this.#accepted.push(message);
+    this.#accepted = this.#accepted.concat(message);
     this.#task = { ...this.#task, history: history.concat(more) };
     this.#audience.show(this.#task);
     this.begunAt = performance.now();
