@@ -74,12 +74,13 @@ export function readEnvelope(body: Json): Envelope {
 
 /** What is empty or null is missing, and so is an empty list of parts. */
 function withParts({ message }: Json): unknown {
-  if (typeof message !== "object" || message === null || Array.isArray(message)) return message;
-  const given = Object.entries(message).filter(
-    ([key, value]) => !OPTIONAL.has(key) || (value !== null && value !== ""),
-  );
-  const filled: Json = { parts: [], ...Object.fromEntries(given) };
-  return filled;
+  if (!isObject(message)) return message;
+  const isGiven = (key: string): boolean =>
+    !OPTIONAL.has(key) || (message[key] !== null && message[key] !== "");
+  const keys = Object.keys(message);
+  if (Object.hasOwn(message, "parts") && keys.every(isGiven)) return message;
+  const given = keys.filter(isGiven).map((key) => [key, message[key]]);
+  return { parts: [], ...Object.fromEntries(given) } as Json;
 }
 
 function wrongShape(issues: Parameters<typeof toProblems>[0]): GatewayError {

@@ -42,14 +42,14 @@ export function contractRoutes(
     if (Object.hasOwn(body, "jsonrpc")) return standard.handle(post, body);
     const envelope = readEnvelope(body);
     readiness.check();
-    const { principal, headers } = post;
+    const { principal, headers, onRevoked } = post;
     return handler.answer({
       ...envelope,
       principal,
       meta: traceOf(headers),
       gone: post.gone(),
       continues: headers.get(CONTINUES_HEADER) === "true",
-      isStream: prefersEvents(headers.get("accept") ?? null),
+      isStream: onRevoked !== undefined && prefersEvents(headers.get("accept") ?? null),
     });
   };
   const direct = (head: DirectHead): DirectHandler | undefined => {
