@@ -2,7 +2,7 @@ import { isGatewayError, type GatewayError, type Json, type Principal } from "pr
 import type { Abortable } from "propylon/internal";
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
-import { jsonReply, type Reply } from "../reply.ts";
+import { jsonReply, type PostReply } from "../post.ts";
 import { failedContractTask, toContractTask } from "./answer.ts";
 import type { WaitingClients } from "./waiting-clients.ts";
 import type { Envelope } from "./request.ts";
@@ -38,7 +38,7 @@ export class ContractHandler {
    * The task at its end, or as events.
    * @throws {GatewayError} what {@link RuntimeService.send} throws and is not an outcome: `exists`, `draining`, `rate_limited`
    */
-  async answer(request: MessageRequest): Promise<Reply> {
+  async answer(request: MessageRequest): Promise<PostReply> {
     if (!request.message.parts.some(hasContent))
       return reply(
         failedContractTask(request, "The message is empty: none of its parts has content."),
@@ -63,7 +63,7 @@ export class ContractHandler {
   }
 }
 
-function reply(task: Task, { isStream }: MessageRequest): Reply {
+function reply(task: Task, { isStream }: MessageRequest): PostReply {
   return isStream ? streamOnce({ task }) : jsonReply(toContractTask(task));
 }
 

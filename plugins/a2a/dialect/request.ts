@@ -4,7 +4,7 @@ import { GatewayError, type Json } from "propylon";
 import { checkShape, isObject, parseJson } from "propylon/kit";
 import { describeProblems, toProblems } from "propylon/internal";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
-import { MAX_ID, type Post } from "../body.ts";
+import { MAX_ID, type Post } from "../post.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([

@@ -6,7 +6,7 @@ import { textOf, type Message } from "propylon/contract";
 import { z } from "zod";
 import type { SkillOptions } from "../options.ts";
 import { OWN_SERVER, type Skill } from "../tasks/task/skills.ts";
-import { MAX_ID } from "../body.ts";
+import { MAX_ID } from "../post.ts";
 import { LiveTask } from "../tasks/task/live-task.ts";
 import { Work } from "../tasks/task/work.ts";
 

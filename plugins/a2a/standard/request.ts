@@ -1,5 +1,5 @@
 import type { AgentCard, Message, SendMessageRequest } from "@a2a-js/sdk";
-import { MAX_ID } from "../body.ts";
+import { MAX_ID } from "../post.ts";
 import { MAX_PARTS } from "../contract/message.ts";
 import type { Sdk } from "./sdk.ts";
 

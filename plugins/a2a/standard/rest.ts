@@ -1,7 +1,6 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
-import type { Post } from "../body.ts";
-import { jsonReply, type Reply } from "../reply.ts";
+import { jsonReply, type Post, type PostReply } from "../post.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -134,7 +133,7 @@ export async function answerRest(
   route: RestRoute,
   { event, post, context }: RestEvent,
   dependencies: HandlerDependencies,
-): Promise<Reply> {
+): Promise<PostReply> {
   const { sdk } = context;
   try {
     const bytes = await post.read();
@@ -153,7 +152,7 @@ export async function answerRest(
   }
 }
 
-function reply(sdk: Sdk, json: unknown, status = 200): Reply {
+function reply(sdk: Sdk, json: unknown, status = 200): PostReply {
   const headers = { "content-type": sdk.A2A_CONTENT_TYPE, "cache-control": "no-store" };
   return status === 204 ? new Response(null, { status }) : jsonReply(json, { status, headers });
 }

@@ -1,7 +1,7 @@
 import { toGatewayError, type Json } from "propylon";
 import { ExactNumber } from "propylon/kit";
 import { isInteger, type RpcId } from "propylon/internal";
-import { jsonReply, type Reply, type ReplyHead } from "../reply.ts";
+import { jsonReply, type PostReply, type ReplyHead } from "../post.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import type { Sdk } from "./sdk.ts";
@@ -16,7 +16,7 @@ export async function answerRpc(
   context: StandardCallContext,
   body: unknown,
   dependencies: HandlerDependencies,
-): Promise<Reply> {
+): Promise<PostReply> {
   const { sdk } = context;
   const misfit = faultOf(sdk, body);
   if (misfit) return reply(idOf(body), misfit);
@@ -48,7 +48,7 @@ function headOf(sdk: Sdk, fault: Error | undefined): ReplyHead {
 }
 
 /** The answer to a request that could not be read, in the words of JSON-RPC (2.0, section 5.1) and with the status of HTTP. */
-export function refuseRpc(sdk: Sdk, thrown: unknown): Reply {
+export function refuseRpc(sdk: Sdk, thrown: unknown): PostReply {
   const { status, code, data } = toGatewayError(thrown);
   const error = sdk.toJsonRpcError(toStandardError(sdk, thrown));
   if (code !== "bad_request") return reply(null, error, status);
@@ -60,7 +60,7 @@ export function refuseRpc(sdk: Sdk, thrown: unknown): Reply {
 
 const NO_STORE = { "cache-control": "no-store" };
 
-function reply(id: RpcId | null, error: object, status = 200): Reply {
+function reply(id: RpcId | null, error: object, status = 200): PostReply {
   return jsonReply({ jsonrpc: "2.0", id, error }, { status, headers: NO_STORE });
 }
 

@@ -307,7 +307,7 @@ describe("a way around the router", () => {
   const setup = () =>
     setupGateway({ plugins: [both, auth], config: { auth: { apiKey: KEY } }, client: false });
   const post = (url: string, body: RequestInit["body"], token = "caller") =>
-    fetch(url, { method: "POST", body: body!, duplex: "half", ...bearer(token) } as RequestInit);
+    fetch(url, { method: "POST", body: body!, duplex: "half", ...bearer(token) });
 
   it("is there for any path, with the values of its parameters", async () => {
     const { url } = await setup();

@@ -148,7 +148,7 @@ export class TasksAtWork {
   async close(): Promise<void> {
     const busy = [...this.#busy];
     for (const { cancellation } of busy) cancellation.abort(SHUTDOWN);
-    await Promise.all(busy.map(({ work }) => work));
+    await Promise.all(busy.map(async ({ work }) => work));
   }
 
   async #work(task: LiveTask, work: Work, options: SendOptions): Promise<void> {

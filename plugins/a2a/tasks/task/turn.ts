@@ -6,7 +6,6 @@ import {
   type Answer,
   type Json,
   type PluginContext,
-  type Principal,
   type Progress,
 } from "propylon";
 import { type Cancellation, setTimer, writeJson } from "propylon/kit";

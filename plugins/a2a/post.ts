@@ -1,5 +1,7 @@
+import { FastResponse } from "srvx";
 import { GatewayError, isGatewayError, type Principal, type RouteEvent } from "propylon";
-import type { Abortable, DirectHead, DirectRequest } from "propylon/internal";
+import { writeJson } from "propylon/kit";
+import type { Abortable, DirectAnswer, DirectHead, DirectRequest } from "propylon/internal";
 
 /** Longest id that a client may choose, in characters: it becomes a key, a variable and a part of subjects. */
 export const MAX_ID = 1_024;
@@ -63,4 +65,29 @@ async function readBytes({ req }: RouteEvent): Promise<Buffer> {
     // Without the hint, which is for who runs the gateway.
     throw new GatewayError("too_large", error.message, { cause: error });
   }
+}
+
+/** What an answer has besides its body. */
+export interface ReplyHead {
+  readonly status?: number | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An answer in JSON, which goes out on whichever way its request came; or a stream. */
+export type PostReply = DirectAnswer | Response;
+
+/** A JSON answer. */
+export function jsonReply(value: unknown, { status = 200, headers }: ReplyHead = {}): DirectAnswer {
+  return {
+    status,
+    body: writeJson(value),
+    headers: { "content-type": "application/json", ...headers },
+  };
+}
+
+/** The answer of a route. In Node a Response of the web costs several times more. */
+export function toResponse(reply: PostReply): Response {
+  if (reply instanceof Response) return reply;
+  const { status, body, headers = {} } = reply;
+  return new FastResponse(body, { status, headers });
 }
