@@ -6,8 +6,10 @@ import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import { SharedTokens } from "./shared-tokens.ts";
 
-/** How often the replicas of the store are counted, and tokens that nobody uses looked for, in milliseconds. */
+/** How often tokens that nobody uses are looked for, in milliseconds. */
 const LOOK_MS = 500;
+/** How often the replicas of the store are counted, in milliseconds: each count is a question to the store, also at rest. */
+const COUNT_MS = 2_000;
 /** How long giving back may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 
@@ -25,8 +27,9 @@ const newsSchema = z.object({
 export class SharedLimits {
   readonly #store: Store;
   readonly #all: SharedTokens[] = [];
-  #size = 1;
-  #timer: NodeJS.Timeout | undefined;
+  /** While the store is away as many count as were there last. */
+  #others: ReadonlySet<string> = new Set();
+  #timers: readonly NodeJS.Timeout[] = [];
   readonly #slots = new Map<string, SharedSlots>();
   readonly #news: Topic<unknown>;
   /** Runs while slots are used: ten turns a second of nothing are most of what a gateway does at rest. */
@@ -39,13 +42,15 @@ export class SharedLimits {
     this.#news = store.topic("slots");
   }
 
+  readonly #countReplicas = (): number => this.#others.size + 1;
+
   /** The buckets of a rule, shared by all of them. */
   readonly createTokens: CreateTokens = (name, burst, interval) => {
     const tokens = new SharedTokens({
       burst,
       interval,
       meterOf: (key) => this.#store.meter(`${name}\n${key}`, { burst, interval: burst * interval }),
-      countReplicas: () => this.#size,
+      countReplicas: this.#countReplicas,
     });
     this.#all.push(tokens);
     return tokens;
@@ -57,7 +62,7 @@ export class SharedLimits {
       max,
       // A bucket that is full again at once: what is held of it is all that counts.
       meterOf: (key) => this.#store.meter(`${name}\n${key}\nslots`, { burst: max, interval: 1 }),
-      countReplicas: () => this.#size,
+      countReplicas: this.#countReplicas,
       tell: (news) => this.#news.publish({ name, ...news }),
       wake: () => this.#wake(),
     });
@@ -67,10 +72,13 @@ export class SharedLimits {
 
   /** Counts them, and gives back what is not used, until it ends. */
   async begin(): Promise<void> {
-    this.#timer = setTicker(() => this.#look(), LOOK_MS).unref();
+    this.#timers = [
+      setTicker(() => this.#look(), LOOK_MS).unref(),
+      setTicker(() => this.#count(), COUNT_MS).unref(),
+    ];
     this.#isOpen = true;
     this.#wake();
-    this.#look();
+    this.#count();
     // Without it replicas wait for each other's slots a little longer.
     this.#deaf = await this.#news
       .subscribe((news, from) => this.#hear(news, from))
@@ -80,7 +88,7 @@ export class SharedLimits {
   /** Gives everything back. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    clearInterval(this.#timer);
+    for (const timer of this.#timers) clearInterval(timer);
     clearInterval(this.#turns);
     await this.#deaf?.();
     const all = [...this.#all, ...this.#slots.values()];
@@ -89,7 +97,10 @@ export class SharedLimits {
 
   #hear(news: unknown, from: string): void {
     const { success, data } = newsSchema.safeParse(news, FIRST_PROBLEM);
-    if (success && from !== this.#store.replica) this.#slots.get(data.name)?.hear(data);
+    if (!success || from === this.#store.replica) return;
+    // One that began since the last count waits for its share.
+    if (!this.#others.has(from)) this.#count();
+    this.#slots.get(data.name)?.hear(data);
   }
 
   #wake(): void {
@@ -106,9 +117,11 @@ export class SharedLimits {
 
   #look(): void {
     for (const tokens of this.#all) tokens.tidy(performance.now());
-    // While the store is away as many count as were there last.
+  }
+
+  #count(): void {
     this.#store.others().then(
-      ({ size }) => (this.#size = size + 1),
+      (others) => (this.#others = others),
       () => {},
     );
   }

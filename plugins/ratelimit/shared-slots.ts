@@ -192,7 +192,8 @@ export class SharedSlots {
       const { held } = await claim.meter.hold(count, { left, ttl: TTL_MS });
       claim.count = held;
       claim.until = askedAt + TTL_MS;
-      claim.usedAt = performance.now();
+      // What is only kept is not used.
+      if (needed > 0) claim.usedAt = performance.now();
       claim.slots.resize(held);
       if (held - left < needed) this.#tell(claim, "wanted");
     } catch {

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { expect, it } from "vitest";
 import type { Meter } from "propylon/store";
 import { SharedSlots } from "../../../plugins/ratelimit/shared-slots.ts";
@@ -12,7 +13,7 @@ function shareTwo() {
     const more = Math.min(count, store.left);
     store.left -= more;
     return Promise.resolve({
-      held: (options?.left ?? 0) + more,
+      held: (options?.left ?? 0) + Math.max(0, more),
       tokens: store.left,
       retryAfter: 0,
     });
@@ -68,4 +69,17 @@ it.each(["stays away", "is back"])("comes to rest when its store %s", async (end
   shared.tidy(performance.now());
   expect([shared.isAtRest, slots.max]).toEqual([true, 0]);
   expect([await shared.take(slots), store.woken]).toEqual([true, 2]);
+});
+
+it("gives back what nobody used for long, also while it is kept by asking again", async () => {
+  const passTime = startClock();
+  const { shared, slots } = shareTwo();
+  await shared.take(slots);
+  slots.release();
+  for (let second = 0; second < 12; second++) {
+    passTime(1_000);
+    shared.tidy(performance.now());
+    await setImmediate();
+  }
+  expect(shared.isAtRest).toBe(true);
 });
