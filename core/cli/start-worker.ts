@@ -9,8 +9,8 @@ import { loadStart, openGateway, SETTLE_MS, type StartOptions } from "./open-gat
 import { hangUp, type ProcessHost, runProcess } from "./run-process.ts";
 import { summarise, whenSettled } from "./summary.ts";
 
-/** Between two looks whether the primary is still there, in milliseconds. */
-const LOOK_MS = 500;
+/** Between two looks whether the primary is still there, in milliseconds. A service manager starts the next no sooner. */
+const LOOK_MS = 1_000;
 
 /** Runs a gateway as one of several processes, until the primary says that it is to end. What goes wrong before it serves is told, and ends it. */
 export async function startWorker(options: StartOptions): Promise<void> {

@@ -6,10 +6,8 @@ import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import { SharedTokens } from "./shared-tokens.ts";
 
-/** How often tokens that nobody uses are looked for, in milliseconds. */
-const LOOK_MS = 500;
-/** How often the replicas of the store are counted, in milliseconds: each count is a question to the store, also at rest. */
-const COUNT_MS = 2_000;
+/** How often the replicas of the store are counted, a question to the store, and tokens that nobody uses looked for, in milliseconds. */
+const LOOK_MS = 2_000;
 /** How long giving back may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 
@@ -29,7 +27,7 @@ export class SharedLimits {
   readonly #all: SharedTokens[] = [];
   /** While the store is away as many count as were there last. */
   #others: ReadonlySet<string> = new Set();
-  #timers: readonly NodeJS.Timeout[] = [];
+  #timer: NodeJS.Timeout | undefined;
   readonly #slots = new Map<string, SharedSlots>();
   readonly #news: Topic<unknown>;
   /** Runs while slots are used: ten turns a second of nothing are most of what a gateway does at rest. */
@@ -72,10 +70,7 @@ export class SharedLimits {
 
   /** Counts them, and gives back what is not used, until it ends. */
   async begin(): Promise<void> {
-    this.#timers = [
-      setTicker(() => this.#look(), LOOK_MS).unref(),
-      setTicker(() => this.#count(), COUNT_MS).unref(),
-    ];
+    this.#timer = setTicker(() => this.#look(), LOOK_MS).unref();
     this.#isOpen = true;
     this.#wake();
     this.#count();
@@ -88,7 +83,7 @@ export class SharedLimits {
   /** Gives everything back. */
   async close(): Promise<void> {
     this.#isOpen = false;
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#timer);
     clearInterval(this.#turns);
     await this.#deaf?.();
     const all = [...this.#all, ...this.#slots.values()];
@@ -117,6 +112,7 @@ export class SharedLimits {
 
   #look(): void {
     for (const tokens of this.#all) tokens.tidy(performance.now());
+    this.#count();
   }
 
   #count(): void {
