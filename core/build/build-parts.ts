@@ -20,6 +20,8 @@ export interface BuildParts {
   readonly isCode: boolean;
   /** Keys of the config's `plugins` that are on, and the file that each is in: an absolute path. */
   readonly plugins: ReadonlyMap<string, string>;
+  /** Whether one of them brings a store that holds tables. */
+  readonly hasTables: boolean;
   /** Folders of plugins that say which optional packages they import, and those packages. */
   readonly packages: ReadonlyMap<string, readonly string[]>;
   /** Layers of the config, and modules and texts that plugins read beside it: absolute paths. */
@@ -48,6 +50,7 @@ export async function findParts(file?: string): Promise<BuildParts> {
     config: path,
     isCode: isCode(path),
     plugins,
+    hasTables: checked.plugins.some(({ plugin }) => bringsTables(plugin)),
     packages: findPackages(checked, plugins),
     code: [...new Set([...code, ...layers.filter(isCode)])],
     texts: [...new Set([...texts, ...layers.filter(isText)])],
@@ -78,6 +81,10 @@ async function load(
 
 function pluginFiles({ plugins }: CheckedConfig, cwd: string): ReadonlyMap<string, string> {
   return new Map(plugins.map(({ key }) => [key, fileOf(key, cwd)]));
+}
+
+function bringsTables({ stores = {} }: CheckedConfig["plugins"][number]["plugin"]): boolean {
+  return Object.values(stores).some(({ abilities }) => abilities?.includes("tables"));
 }
 
 function fileOf(key: string, cwd: string): string {

@@ -1,6 +1,6 @@
 import type { BuildParts } from "./build-parts.ts";
 import { dirname } from "node:path";
-import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
+import { isSparable, replacement, SERVER, spare, writeParts, writeServer } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
 
 /** An import as esbuild asks for it. */
@@ -19,7 +19,7 @@ export interface EsbuildBuild {
   ): void;
   onLoad(
     options: { readonly filter: RegExp; readonly namespace?: string },
-    run: (args: { readonly path: string }) => object | undefined | Promise<object>,
+    run: (args: { readonly path: string }) => Promise<object | undefined>,
   ): void;
 }
 
@@ -51,10 +51,11 @@ export function setUpEsbuild(
     return { contents: writeParts(parts), resolveDir, watchFiles: [...parts.files] };
   });
   build.onLoad(
-    { filter: /(?:resolve|code|version|commands)\.[jt]s$/, namespace: "file" },
-    ({ path }) => {
-      const contents = replacement(path);
-      return contents === undefined ? undefined : { contents, resolveDir: dirname(path) };
+    { filter: /[\\/](?:core|plugins)[\\/].*\.[jt]s$/, namespace: "file" },
+    async ({ path }) => {
+      const contents = isSparable(path) ? spare(path, await find()) : replacement(path);
+      if (contents === undefined) return undefined;
+      return { contents, resolveDir: dirname(path), loader: path.endsWith("ts") ? "ts" : "js" };
     },
   );
 }

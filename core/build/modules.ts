@@ -1,6 +1,6 @@
 import type { BuildParts } from "./build-parts.ts";
 import { readFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve, sep } from "node:path";
 import { VERSION } from "../kit/version.ts";
 import { keyOf } from "./build-key.ts";
 import { MODULES, SUFFIX } from "./packages.ts";
@@ -13,7 +13,8 @@ export const SERVER = "virtual:gateway/server";
 const ABSENT = "virtual:gateway/absent/";
 
 const PLUGIN_FOLDER = join(MODULES, "plugins");
-const within = (path: string): string => join(MODULES, "core", `${path}.${SUFFIX}`);
+const CORE = join(MODULES, "core");
+const within = (path: string): string => join(CORE, `${path}.${SUFFIX}`);
 
 /** Modules of the core that are another one in a build, by absolute path: their text there. */
 const REPLACED: ReadonlyMap<string, string> = new Map([
@@ -24,6 +25,20 @@ const REPLACED: ReadonlyMap<string, string> = new Map([
   [within("config/code"), `export * from ${quote(within("build/sealed/sealed-code"))};`],
   [within("kit/version"), `export const VERSION = ${quote(VERSION)};`],
 ]);
+
+/** Modules that a build does without when nothing in it needs them, by absolute path: whether something does. */
+const NEEDED: ReadonlyMap<string, (parts: BuildParts) => boolean> = new Map([
+  [within("store/database"), ({ hasTables }) => hasTables],
+  [within("store/dry-tables"), ({ hasTables }) => hasTables],
+  // Others import the plugin for its service, and it loads its work when it is set up.
+  [
+    join(PLUGIN_FOLDER, `agents/team/create-team.${SUFFIX}`),
+    ({ plugins }) => plugins.has("agents"),
+  ],
+]);
+
+/** An import of the core that waits until it is needed. */
+const LATER = /(?<![\w.])import\("(\.[^"]+)"\)/g;
 
 /** The virtual module that an import or entry names; `./` is before it where a bundler takes every entry for a path. */
 export function virtualModule(id: string): string | undefined {
@@ -38,22 +53,53 @@ export function absentModule(name: string): string {
 
 /** The text of {@link absentModule}: it fails as an import of what is not installed does, and only when it is imported. */
 export function writeAbsent(id: string): string | undefined {
-  if (!id.startsWith(ABSENT)) return undefined;
-  const message = `Cannot find package '${id.slice(ABSENT.length)}': it is not in this build.`;
+  return id.startsWith(ABSENT) ? failing(id.slice(ABSENT.length)) : undefined;
+}
+
+function failing(name: string): string {
+  const message = `Cannot find package '${name}': it is not in this build.`;
   return `throw Object.assign(new Error(${quote(message)}), { code: "ERR_MODULE_NOT_FOUND" });\n`;
 }
 
 /** The text of a module that is another one in a build. */
 export function replacement(id: string): string | undefined {
-  return isCommands(id) ? "export const commands = {};" : REPLACED.get(resolve(id));
+  const path = resolve(id);
+  return isCommands(path) ? "export const commands = {};" : (REPLACED.get(path) ?? atOnce(path));
+}
+
+/** Whether {@link spare} may say something of a module. */
+export function isSparable(id: string): boolean {
+  return NEEDED.has(resolve(id));
+}
+
+/** The text of a module that nothing in a build needs: it fails when it is imported. */
+export function spare(id: string, parts: BuildParts): string | undefined {
+  const path = resolve(id);
+  return NEEDED.get(path)?.(parts) === false ? failing(basename(path)) : undefined;
+}
+
+/**
+ * A module of the core as it imports at once what it imports when it is needed: a gateway needs most of it, and in one file bundlers
+ * make every module a function that is behind such an import. V8 reads those twice.
+ */
+function atOnce(path: string): string | undefined {
+  if (!path.startsWith(CORE + sep) || !path.endsWith(`.${SUFFIX}`)) return undefined;
+  const imports: string[] = [];
+  const text = readFileSync(path, "utf8").replaceAll(LATER, (found, to: string) => {
+    if (NEEDED.has(resolve(dirname(path), to))) return found;
+    const name = `later${imports.length}`;
+    imports.push(`import * as ${name} from ${quote(to)};`);
+    return `Promise.resolve(${name})`;
+  });
+  // On the first line, so that the others keep their numbers.
+  return imports.length === 0 ? undefined : `${imports.join(" ")} ${text}`;
 }
 
 /**
  * Whether a module is the commands of a plugin that comes along. A build runs none, and they import core once more, lazily: bundlers
  * make every module a function for it, which costs a seventh of the time until the gateway is ready.
  */
-function isCommands(id: string): boolean {
-  const path = resolve(id);
+function isCommands(path: string): boolean {
   return basename(path) === `commands.${SUFFIX}` && dirname(dirname(path)) === PLUGIN_FOLDER;
 }
 

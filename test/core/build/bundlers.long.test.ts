@@ -61,6 +61,13 @@ describe.each(["propylon build", "vite", "esbuild"])("%s", (way) => {
     expect(text.includes("--client-header-forwarding")).toBe(false);
   });
 
+  it("holds nothing for tables without a store that has them, and nothing of agents without agents", async () => {
+    const text = await readFile(join(output, "server.mjs"), "utf8");
+    // Of Kysely, and of what sets agents up.
+    const words = ["SelectQueryBuilder", "Until then its calls are refused"];
+    expect(words.filter((word) => text.includes(word))).toEqual([]);
+  });
+
   it("serves MCP calls to a plugin and to a server over stdio", async () => {
     const client = await connectClient(`${served.url}/mcp`, { headers });
     const { tools } = await client.listTools();
