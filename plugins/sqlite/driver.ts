@@ -80,12 +80,17 @@ export class SqliteDriver implements StoreDriver {
     this.#writes = new Writes({
       statements,
       committed: (pages) => this.#checkpoints.note(pages),
-      undone: () => this.#revisions.forget(),
+      undone: () => {
+        this.#revisions.forget();
+        this.#logs.forget();
+      },
     });
     this.#logs = new FileLogs(statements, this.#writes);
     const thread = { path, module: engineModule(), synchronous, journalSize: JOURNAL_SIZE };
     this.#checkpoints = new Checkpoints({ thread, statements, writes: this.#writes, log });
     this.#sweeper = this.#sweepIn(SWEEP_MS);
+    // What is left of it is not seen, and goes with the next trim.
+    this.#logs.resume().catch(() => {});
   }
 
   async get(bucket: string, key: string): Promise<StoredValue | undefined> {

@@ -10,8 +10,10 @@ export const NEVER = Number.MAX_SAFE_INTEGER;
 /** Bytes to which the log of writes shrinks again behind a flood. */
 export const JOURNAL_SIZE = 16_777_216;
 /** Version of the tables; a file with a later one is left alone. */
-const VERSION = 1;
+const VERSION = 2;
 
+/** Rows of logs had one entry each in version 1. */
+const GROWTH = "ALTER TABLE log ADD COLUMN count INTEGER NOT NULL DEFAULT 1;";
 const TABLES = `
   CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS kv (
@@ -22,7 +24,8 @@ const TABLES = `
   DROP INDEX IF EXISTS kv_until;
   CREATE INDEX IF NOT EXISTS kv_end ON kv (until) WHERE until < ${NEVER};
   CREATE TABLE IF NOT EXISTS log (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, log TEXT NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, log TEXT NOT NULL, at INTEGER NOT NULL, value TEXT NOT NULL,
+    count INTEGER NOT NULL DEFAULT 1
   );
   CREATE INDEX IF NOT EXISTS log_seq ON log (log, seq);
 `;
@@ -75,7 +78,8 @@ function prepareTables(engine: Engine, path: string, options: SqliteOptions): vo
       `The store ${basename(path)} is of version ${version}, and this gateway knows versions up to ${VERSION}.`,
       { hint: "Update the gateway, or name another file in store." },
     );
-  engine.exec(`BEGIN IMMEDIATE; ${TABLES} PRAGMA user_version = ${VERSION}; COMMIT`);
+  const growth = version === 1 ? GROWTH : "";
+  engine.exec(`BEGIN IMMEDIATE; ${growth} ${TABLES} PRAGMA user_version = ${VERSION}; COMMIT`);
   const pageSize = Number(engine.prepare("PRAGMA page_size").get()?.["page_size"]);
   engine.exec(`PRAGMA max_page_count = ${Math.ceil(options.maxSize / pageSize)}`);
 }

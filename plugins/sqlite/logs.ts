@@ -1,18 +1,25 @@
 import type { LoggedValue, LogRetention } from "propylon/store";
+import { packEntries, unpackEntries } from "./packs.ts";
 import type { PreparedStatements } from "./statements.ts";
 import { PAGE_BYTES, type Writes } from "./writes.ts";
 
-/** Entries that one statement appends; there is a statement for each number up to it. */
-const APPEND_ROWS = 50;
-/** Entries that are dropped at a time, and those that are counted: each takes about half a millisecond. */
+/** Rows that are dropped, looked at, and read at a time: each takes half a millisecond at most. */
 const DROP_ROWS = 100;
-const COUNT_ROWS = 2_000;
-/** What a drop may write into the log of writes. */
-const DROP_BYTES = DROP_ROWS * PAGE_BYTES;
+const LOOK_ROWS = 500;
+const READ_ROWS = 16;
 /** Logs whose length is known. */
 const MAX_COUNTED = 1_000;
 
-/** The logs of a file. None of what is done to them holds the loop, however long they are. */
+/** Entries that go: those up to a place. */
+interface Surplus {
+  readonly last: number;
+  readonly count: number;
+}
+
+/**
+ * The logs of a file. None of what is done to them holds the loop, however long they are. What goes is behind a mark in one write, so
+ * that nobody sees a part of it, and is removed a little at a time.
+ */
 export class FileLogs {
   readonly #statements: PreparedStatements;
   readonly #writes: Writes;
@@ -27,99 +34,194 @@ export class FileLogs {
   }
 
   /** @returns the place of the last */
-  async append(log: string, values: readonly string[]): Promise<number> {
+  append(log: string, values: readonly string[]): Promise<number> {
     const size = values.reduce((sum, { length }) => sum + length, 0);
-    const last = await this.#writes.add(() => this.#append(log, values), size);
-    this.#grow(log, values.length);
-    return last;
+    return this.#writes.add(() => this.#append(log, values), size);
   }
 
   read(log: string, after: number, limit: number): LoggedValue[] {
-    const rows = this.#statements.all(
-      "SELECT seq, at, value FROM log WHERE log = ? AND seq > ? ORDER BY seq LIMIT ?",
-      log,
-      after,
-      limit,
-    );
-    return rows.map((row) => ({
-      seq: Number(row["seq"]),
-      at: Number(row["at"]),
-      value: row["value"] as string,
-    }));
+    const entries: LoggedValue[] = [];
+    let last = Math.max(after, this.#mark(log));
+    for (let rows = 1; entries.length < limit;) {
+      const read = this.#readRows(log, last, rows);
+      const behind = last;
+      for (const row of read) entries.push(...toEntries(row).filter(({ seq }) => seq > behind));
+      if (read.length < rows) break;
+      last = Number(read.at(-1)!["seq"]);
+      const left = Math.ceil((limit - entries.length) / Number(read.at(-1)!["count"]));
+      rows = Math.min(READ_ROWS, left);
+    }
+    return entries.slice(0, limit);
   }
 
-  /** Drops the oldest, a few at a time. */
+  /** Drops the oldest. */
   trim(log: string, retention: LogRetention): Promise<void> {
-    const before = this.#trimming.get(log) ?? Promise.resolve();
-    const trimmed = before.then(() => this.#trim(log, retention));
-    const done: Promise<void> = trimmed.catch(() => {}).then(() => this.#forget(log, done));
-    this.#trimming.set(log, done);
-    return trimmed;
+    return this.#inTurn(log, () => this.#trim(log, retention));
   }
 
-  #forget(log: string, done: Promise<void>): void {
+  /** Goes on with what the end of a process interrupted. */
+  async resume(): Promise<void> {
+    const marks = this.#statements.all(
+      "SELECT substr(name, 6) AS log FROM counter WHERE name > 'mark ' AND name < 'mark!'",
+    );
+    for (const { log } of marks)
+      await this.#inTurn(String(log), () => this.#sweep(String(log), this.#mark(String(log))));
+  }
+
+  /** Work was undone that may have changed lengths. */
+  forget(): void {
+    this.#lengths.clear();
+  }
+
+  #inTurn(log: string, work: () => Promise<void>): Promise<void> {
+    const before = this.#trimming.get(log) ?? Promise.resolve();
+    const worked = before.then(work);
+    const done: Promise<void> = worked.catch(() => {}).then(() => this.#leave(log, done));
+    this.#trimming.set(log, done);
+    return worked;
+  }
+
+  #leave(log: string, done: Promise<void>): void {
     if (this.#trimming.get(log) === done) this.#trimming.delete(log);
   }
 
-  async #trim(log: string, { maxEntries, before = 0 }: LogRetention): Promise<void> {
-    for (let dropped = DROP_ROWS; dropped === DROP_ROWS;) {
-      const surplus = (await this.#length(log)) - maxEntries;
-      dropped = await this.#writes.add(() => this.#drop(log, surplus, before), DROP_BYTES);
-      this.#grow(log, -dropped);
-    }
+  async #trim(log: string, retention: LogRetention): Promise<void> {
+    if (retention.maxEntries === 0) return this.#clear(log);
+    const { last, count } = await this.#findSurplus(log, retention);
+    if (count === 0) return;
+    const marked = this.#writes.add(() => {
+      this.#setMark(log, last);
+      this.#grow(log, -count);
+    });
+    await Promise.all([marked, this.#sweep(log, last)]);
+  }
+
+  /** With all that is appended until this is done. */
+  async #clear(log: string): Promise<void> {
+    const last = await this.#writes.add(() => {
+      const row = this.#statements.get("SELECT max(seq) AS last FROM log WHERE log = ?", log);
+      this.#setMark(log, Number(row!["last"]));
+      this.#remember(log, 0);
+      return Number(row!["last"]);
+    });
+    await this.#sweep(log, last);
   }
 
   #append(log: string, values: readonly string[]): number {
     const at = Date.now();
     let seq: number | bigint = 0;
-    for (let from = 0; from < values.length; from += APPEND_ROWS) {
-      const piece = values.slice(from, from + APPEND_ROWS);
-      const insert = insertEntries(piece.length);
+    for (const { count, text } of packEntries(values))
       seq = this.#statements.run(
-        insert,
-        ...piece.flatMap((value) => [log, at, value]),
+        `INSERT INTO log (seq, log, at, value, count)
+        VALUES (ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'log'), 0) + ?1, ?2, ?3, ?4, ?1)`,
+        count,
+        log,
+        at,
+        text,
       ).lastInsertRowid;
-    }
+    this.#grow(log, values.length);
     return Number(seq);
   }
 
-  /** @returns how many went of the oldest: those too many, or too old */
-  #drop(log: string, surplus: number, before: number): number {
-    const oldest = this.#statements.all(
-      "SELECT seq, at FROM log WHERE log = ? ORDER BY seq LIMIT ?",
+  #readRows(log: string, after: number, rows: number): ReturnType<PreparedStatements["all"]> {
+    return this.#statements.all(
+      "SELECT seq, at, value, count FROM log WHERE log = ? AND seq > ? ORDER BY seq LIMIT ?",
       log,
+      after,
+      rows,
+    );
+  }
+
+  /** The oldest entries, those too many or too old. */
+  async #findSurplus(log: string, { maxEntries, before = 0 }: LogRetention): Promise<Surplus> {
+    const surplus = (await this.#length(log)) - maxEntries;
+    let [last, count] = [this.#mark(log), 0];
+    for (let rows = LOOK_ROWS; rows === LOOK_ROWS;) {
+      const looked = this.#look(log, last);
+      for (const { seq, at, size } of looked) {
+        const gone = at < before ? size : Math.min(size, surplus - count);
+        if (gone > 0) [last, count] = [seq - size + gone, count + gone];
+        if (gone < size) return { last, count };
+      }
+      rows = looked.length;
+      if (rows === LOOK_ROWS) await turn();
+    }
+    return { last, count };
+  }
+
+  /** Rows behind a place; of the first, a part may be before it. */
+  #look(log: string, after: number): { seq: number; at: number; size: number }[] {
+    const rows = this.#statements.all(
+      "SELECT seq, at, min(count, seq - ?2) AS size FROM log WHERE log = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
+      log,
+      after,
+      LOOK_ROWS,
+    );
+    return rows.map(({ seq, at, size }) => ({
+      seq: Number(seq),
+      at: Number(at),
+      size: Number(size),
+    }));
+  }
+
+  /** Removes the rows of which nothing is behind the mark. */
+  async #sweep(log: string, mark: number): Promise<void> {
+    for (let rows = DROP_ROWS; rows === DROP_ROWS;) {
+      rows = this.#countUntil(log, mark);
+      await this.#writes.add(() => this.#drop(log), rows * PAGE_BYTES);
+    }
+  }
+
+  #countUntil(log: string, mark: number): number {
+    const row = this.#statements.get(
+      "SELECT count(*) AS rows FROM (SELECT 1 FROM log WHERE log = ? AND seq <= ? LIMIT ?)",
+      log,
+      mark,
       DROP_ROWS,
     );
-    const young = oldest.findIndex(({ at }) => Number(at) >= before);
-    const old = young === -1 ? oldest.length : young;
-    const last = oldest[Math.max(old, Math.min(surplus, oldest.length)) - 1];
-    if (!last) return 0;
-    return this.#statements.change(
-      "DELETE FROM log WHERE log = ? AND seq <= ?",
+    return Number(row!["rows"]);
+  }
+
+  #drop(log: string): void {
+    const name = markOf(log);
+    const dropped = this.#statements.change(
+      `DELETE FROM log WHERE seq IN (
+        SELECT seq FROM log WHERE log = ? AND seq <= (SELECT value FROM counter WHERE name = ?) ORDER BY seq LIMIT ?)`,
       log,
-      Number(last["seq"]),
+      name,
+      DROP_ROWS,
+    );
+    if (dropped < DROP_ROWS)
+      this.#statements.run(
+        "DELETE FROM counter WHERE name = ? AND NOT EXISTS (SELECT 1 FROM log WHERE log = ?)",
+        name,
+        log,
+      );
+  }
+
+  /** The place up to which entries are gone, whether or not they are there. */
+  #mark(log: string): number {
+    const row = this.#statements.get("SELECT value FROM counter WHERE name = ?", markOf(log));
+    return Number(row?.["value"] ?? 0);
+  }
+
+  #setMark(log: string, place: number): void {
+    this.#statements.run(
+      "INSERT INTO counter (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      markOf(log),
+      place,
     );
   }
 
   async #length(log: string): Promise<number> {
-    for (let [length, after] = [0, 0]; !this.#lengths.has(log);) {
-      const { count, last } = this.#count(log, after);
-      length += count;
-      after = last;
-      if (count < COUNT_ROWS) this.#remember(log, length);
-      else await new Promise((resolve) => void setImmediate(resolve));
+    for (let [length, after] = [0, this.#mark(log)]; !this.#lengths.has(log);) {
+      const looked = this.#look(log, after);
+      length = looked.reduce((sum, { size }) => sum + size, length);
+      after = looked.at(-1)?.seq ?? after;
+      if (looked.length < LOOK_ROWS) this.#remember(log, length);
+      else await turn();
     }
     return this.#lengths.get(log)!;
-  }
-
-  #count(log: string, after: number): { readonly count: number; readonly last: number } {
-    const row = this.#statements.get(
-      "SELECT count(*) AS count, max(seq) AS last FROM (SELECT seq FROM log WHERE log = ? AND seq > ? ORDER BY seq LIMIT ?)",
-      log,
-      after,
-      COUNT_ROWS,
-    );
-    return { count: Number(row!["count"]), last: Number(row!["last"]) };
   }
 
   #remember(log: string, length: number): void {
@@ -133,7 +235,15 @@ export class FileLogs {
   }
 }
 
-/** One statement for many entries: each has a price of its own in the engine's binding. */
-function insertEntries(count: number): string {
-  return `INSERT INTO log (log, at, value) VALUES ${Array(count).fill("(?, ?, ?)").join(", ")}`;
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+const markOf = (log: string): string => `mark ${log}`;
+
+function toEntries(row: Readonly<Record<string, unknown>>): LoggedValue[] {
+  const [seq, at, count] = [Number(row["seq"]), Number(row["at"]), Number(row["count"])];
+  return unpackEntries({ count, text: row["value"] as string }).map((value, index) => ({
+    seq: seq - count + 1 + index,
+    at,
+    value,
+  }));
 }

@@ -33,10 +33,10 @@ export class PreparedStatements {
 
   /** One transaction: all of it is done, or nothing. @throws {GatewayError} `unavailable` for a full file */
   together<T>(work: () => T): T {
-    this.exec("BEGIN IMMEDIATE");
+    this.run("BEGIN IMMEDIATE");
     try {
       const result = work();
-      this.exec("COMMIT");
+      this.run("COMMIT");
       return result;
     } catch (error) {
       this.#rollBack();
@@ -52,7 +52,7 @@ export class PreparedStatements {
   /** SQLite ends a transaction by itself when its disk is full. An error about the missing transaction would hide the reason. */
   #rollBack(): void {
     try {
-      this.exec("ROLLBACK");
+      this.run("ROLLBACK");
     } catch {
       // Undone already.
     }

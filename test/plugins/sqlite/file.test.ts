@@ -77,7 +77,7 @@ it("of a later version is refused, and stays as it is", async () => {
   engine.close();
   await expect(openIn(folder)).rejects.toMatchObject({
     code: "io_error",
-    message: "The store gateway.db is of version 7, and this gateway knows versions up to 1.",
+    message: "The store gateway.db is of version 7, and this gateway knows versions up to 2.",
   });
 });
 
@@ -124,10 +124,93 @@ it("sets revisions aside again that a transaction had set aside which failed", a
   await next.close();
 });
 
+it("of version 1 is taken over, with one entry in each row of its logs", async () => {
+  const folder = makeFolder();
+  await (await openIn(folder)).close();
+  const engine = await openEngine(join(folder, "gateway.db"));
+  engine.exec("ALTER TABLE log DROP COLUMN count; PRAGMA user_version = 1");
+  for (const value of ["a", "3:bcd"])
+    engine.prepare("INSERT INTO log (log, at, value) VALUES ('log', 7, ?)").run(value);
+  engine.close();
+  const driver = await openIn(folder);
+  expect(await driver.append("log", ["e", "f"])).toBe(4);
+  expect((await driver.read("log", 0, 9)).map(({ seq, value }) => [seq, value])).toEqual([
+    [1, "a"],
+    [2, "3:bcd"],
+    [3, "e"],
+    [4, "f"],
+  ]);
+  await driver.trim("log", { maxEntries: 1 });
+  expect((await driver.read("log", 0, 9)).map(({ value }) => value)).toEqual(["f"]);
+  await driver.close();
+});
+
+it.each([
+  ["short", ["", "1,2:", "\u{1f600}", "{}", ""]],
+  ["many", Array.from({ length: 1_234 }, (_, at) => `${at}`)],
+  [
+    "long",
+    ["x".repeat(200_000), "y", "z".repeat(65_536), "", "a".repeat(40_000), "b".repeat(40_000)],
+  ],
+])("keeps each of %s entries that came together, and its place", async (_, values) => {
+  const driver = await openIn(makeFolder());
+  expect(await driver.append("log", values)).toBe(values.length);
+  const stored = await driver.read("log", 0, 2_000);
+  expect(stored.map(({ value }) => value)).toEqual(values);
+  expect(stored.map(({ seq }) => seq)).toEqual(values.map((_value, at) => at + 1));
+  expect(await driver.read("log", values.length - 3, 2)).toEqual(stored.slice(-3, -1));
+  await driver.close();
+});
+
+/** A log whose entries came one after the other, so that each has a row. */
+async function fill(driver: SqliteDriver, log: string, entries: number): Promise<void> {
+  await Promise.all(Array.from({ length: entries }, (_, at) => driver.append(log, [`${at}`])));
+}
+
+it("is cleared of a log at once for those who read it, and a little at a time", async () => {
+  const folder = makeFolder();
+  const driver = await openIn(folder);
+  const reader = await openEngine(join(folder, "gateway.db"));
+  const count = (): unknown => reader.prepare("SELECT count(*) AS n FROM log").get()?.["n"];
+  await fill(driver, "log", 1_000);
+  let isOver = false;
+  const clearing = driver.trim("log", { maxEntries: 0 }).then(() => (isOver = true));
+  const [seen, left] = [new Set<number>(), new Set<unknown>()];
+  while (!isOver) {
+    seen.add((await driver.read("log", 0, 2_000)).length);
+    left.add(count());
+    await turn();
+  }
+  await clearing;
+  expect([...seen]).toEqual([1_000, 0]);
+  expect(left.size).toBeGreaterThan(9);
+  expect(count()).toBe(0);
+  expect(reader.prepare("SELECT name FROM counter WHERE name LIKE 'mark%'").all()).toEqual([]);
+  reader.close();
+  await driver.close();
+});
+
+it("goes on with the clearing of a log that the end of a process interrupted", async () => {
+  const folder = makeFolder();
+  const driver = await openIn(folder);
+  await fill(driver, "log", 300);
+  await driver.close();
+  const engine = await openEngine(join(folder, "gateway.db"));
+  engine.exec("INSERT INTO counter (name, value) VALUES ('mark log', 300)");
+  const next = await openIn(folder);
+  expect(await next.read("log", 0, 10)).toEqual([]);
+  expect(await next.append("log", ["new"])).toBe(301);
+  await vi.waitFor(() =>
+    expect(engine.prepare("SELECT count(*) AS n FROM log").get()).toMatchObject({ n: 1 }),
+  );
+  expect((await next.read("log", 0, 10)).map(({ value }) => value)).toEqual(["new"]);
+  engine.close();
+  await next.close();
+});
+
 it("drops what is too much of a long log a little at a time, and what is too old", async () => {
   const driver = await openIn(makeFolder());
-  const texts = Array.from({ length: 5_000 }, (_, at) => `${at}`);
-  await driver.append("long", texts);
+  await fill(driver, "long", 5_000);
   await driver.append("other", ["a"]);
   let turns = 0;
   let isOver = false;
