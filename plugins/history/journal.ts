@@ -72,7 +72,7 @@ export class CallJournal {
   async #catchUp(shared: SharedCalls): Promise<boolean> {
     const { ring } = this.#options;
     try {
-      await this.#write();
+      await this.#writeAll();
       if (this.#isRefused) return false;
       await shared.catchUp(this.#log, ring.limits, () => this.#clearRing());
       return true;
@@ -88,7 +88,7 @@ export class CallJournal {
     ring.push(text, answer, answerBytes);
     if (this.#isRefused) return;
     if (ring.next - this.#written > BATCH) void this.#write();
-    else this.#timer ??= setTimer(() => void this.#write(), BATCH_MS).unref();
+    else this.#writeSoon();
   }
 
   /** Reads what earlier processes wrote, once, a little at a time. */
@@ -120,7 +120,7 @@ export class CallJournal {
   /** Writes what waits, if the store takes it. */
   async close(): Promise<void> {
     await within(
-      this.fill().then(() => this.#write()),
+      this.fill().then(() => this.#writeAll()),
       CLOSE_MS,
     );
     clearTimeout(this.#timer);
@@ -176,10 +176,18 @@ export class CallJournal {
     return this.#writing;
   }
 
+  /** With what comes meanwhile, unless the store does not take it. */
+  async #writeAll(): Promise<void> {
+    const { ring } = this.#options;
+    do await this.#write();
+    while (this.#written < ring.next - 1 && !this.#isRefused);
+  }
+
+  /** One batch, and more while they are full: a record alone costs the store as much as twenty. */
   async #writeOut(): Promise<void> {
     const { ring } = this.#options;
     this.#useLimits();
-    while (this.#written < ring.next - 1) {
+    for (let isFull = true; isFull;) {
       const first = Math.max(this.#written + 1, ring.oldest);
       if (first > this.#written + 1) this.dropped += first - this.#written - 1;
       const last = Math.min(first + BATCH, ring.next) - 1;
@@ -189,14 +197,19 @@ export class CallJournal {
       if (!(await this.#append(records))) {
         this.#written = first - 1;
         this.#isRefused = true;
-        this.#timer ??= setTimer(() => void this.#write(), BATCH_MS).unref();
-        return;
+        break;
       }
       this.#written = last;
       this.#isRefused = false;
+      isFull = ring.next - last > BATCH;
       // Calls come first.
-      if (last < ring.next - 1) await setImmediate();
+      if (isFull) await setImmediate();
     }
+    if (this.#written < ring.next - 1) this.#writeSoon();
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimer(() => void this.#write(), BATCH_MS).unref();
   }
 
   /** @returns whether it is done: written, or never to be */
