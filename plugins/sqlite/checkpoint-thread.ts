@@ -83,6 +83,11 @@ export class CheckpointThread {
     });
   }
 
+  /** The process may end without it: a thread that waits for a disk cannot be ended. */
+  leave(): void {
+    this.#worker.unref();
+  }
+
   /** Gives the file back. Never rejects. */
   async end(): Promise<void> {
     await this.do("end").catch(() => {});

@@ -1,4 +1,5 @@
 import type { PluginContext } from "propylon";
+import { within } from "propylon/kit";
 import { CheckpointThread, type ThreadOptions } from "./checkpoint-thread.ts";
 import type { PreparedStatements } from "./statements.ts";
 import type { Writes } from "./writes.ts";
@@ -11,6 +12,8 @@ const OWN_PAGES = 1_000;
 const LATEST_PAGES = 32_000;
 /** How long the engine does it behind a failure of the thread, in milliseconds. */
 const REST_MS = 60_000;
+/** How long a copy that is under way may take when the store is closed, in milliseconds. */
+const CLOSE_MS = 5_000;
 
 /** What {@link Checkpoints} need. */
 export interface CheckpointsOptions {
@@ -46,8 +49,9 @@ export class Checkpoints {
 
   async close(): Promise<void> {
     this.#notBefore = Infinity;
-    await this.#running;
-    await this.#thread?.end();
+    const isDone = await within(this.#running ?? Promise.resolve(), CLOSE_MS);
+    if (isDone) await this.#thread?.end();
+    else this.#thread?.leave();
   }
 
   async #run(): Promise<void> {

@@ -94,6 +94,7 @@ export class SqliteDriver implements StoreDriver {
   }
 
   async get(bucket: string, key: string): Promise<StoredValue | undefined> {
+    this.#writes.check();
     const row = this.#opened.statements.get(
       "SELECT value, rev FROM kv WHERE bucket = ? AND key = ? AND until > ?",
       bucket,
@@ -131,6 +132,7 @@ export class SqliteDriver implements StoreDriver {
   }
 
   async list(bucket: string, { prefix, after = "", limit }: ListOptions): Promise<StoredEntry[]> {
+    this.#writes.check();
     // No key has a character behind the last of printable ASCII.
     const rows = this.#opened.statements.all(
       `SELECT key, value, rev FROM kv WHERE bucket = ? AND key >= ? AND key < ? AND key > ? AND until > ?
@@ -156,6 +158,7 @@ export class SqliteDriver implements StoreDriver {
   }
 
   async read(log: string, after: number, limit: number): Promise<LoggedValue[]> {
+    this.#writes.check();
     return this.#logs.read(log, after, limit);
   }
 

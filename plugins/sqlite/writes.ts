@@ -1,8 +1,11 @@
+import { setTimer } from "propylon/kit";
 import type { PreparedStatements } from "./statements.ts";
 
 /** How long the writes of one transaction may hold the loop, in milliseconds; the one that is under way then is the last. */
 const TURN_MS = 1;
 
+/** How long another connection may have the file to itself, in milliseconds: that of a disk that hangs would have it for good. */
+const HOLD_MS = 5_000;
 /** Pages of the file that a write changes beside those of its text, about. */
 const PAGES = 3;
 /** Size of a page of the file. */
@@ -33,6 +36,9 @@ export class Writes {
   #waiting: Write[] = [];
   #isDue = false;
   #isHeld = false;
+  #patience: NodeJS.Timeout | undefined;
+  /** Why nothing is written for now. */
+  #fault: Error | undefined;
 
   constructor(options: WritesOptions) {
     this.#options = options;
@@ -43,6 +49,7 @@ export class Writes {
    * @param size of the text that it writes
    */
   add<T>(work: () => T, size = 0): Promise<T> {
+    if (this.#fault) return Promise.reject(this.#fault);
     const pages = PAGES + size / PAGE_BYTES;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ pages, work, resolve: resolve as Write["resolve"], reject });
@@ -50,20 +57,33 @@ export class Writes {
     });
   }
 
-  /** Writes wait from now on, for another connection to have the file to itself. */
+  /** Writes wait from now on, for another connection to have the file to itself; those that waited too long are refused. */
   hold(): void {
     this.#isHeld = true;
+    this.#patience = setTimer(() => this.#refuse(), HOLD_MS).unref();
   }
 
   release(): void {
+    clearTimeout(this.#patience);
+    this.#fault = undefined;
     this.#isHeld = false;
     this.#schedule();
+  }
+
+  /** @throws why nothing is written for now: what is read may wait for the same disk, and holds the loop */
+  check(): void {
+    if (this.#fault) throw this.#fault;
   }
 
   /** Does all that waits, whatever it takes. */
   finish(): void {
     this.#isHeld = false;
     while (this.#waiting.length > 0) this.#commit();
+  }
+
+  #refuse(): void {
+    this.#fault = new Error(`the disk has not answered for ${HOLD_MS / 1_000} s`);
+    for (const { reject } of this.#take(this.#waiting.length)) reject(this.#fault);
   }
 
   #schedule(): void {

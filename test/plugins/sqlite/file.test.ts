@@ -7,6 +7,8 @@ import { Kysely, sql } from "kysely";
 import { type Logger, pino } from "pino";
 import { createGateway } from "propylon";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { StoreConnection } from "../../../core/store/connection.ts";
+import { CheckpointThread } from "../../../plugins/sqlite/checkpoint-thread.ts";
 import { Checkpoints } from "../../../plugins/sqlite/checkpoints.ts";
 import { openDriver, type SqliteDriver } from "../../../plugins/sqlite/driver.ts";
 import { openEngine } from "../../../plugins/sqlite/engine.ts";
@@ -246,6 +248,61 @@ it("has its log of writes copied by a thread, which keeps it short", async () =>
   await driver.close();
   const left = statSync(join(folder, "gateway.db-wal"), { throwIfNoEntry: false });
   expect(left?.size ?? 0).toBe(0);
+});
+
+it("whose disk hangs refuses everything after 5 s, is told of as away, and comes back with the disk", async () => {
+  const driver = await openIn(makeFolder());
+  const connection = new StoreConnection(driver, log);
+  let answer!: () => void;
+  const disk = new Promise<void>((resolve) => (answer = resolve));
+  const asked = vi.spyOn(CheckpointThread.prototype, "do");
+  onTestFinished(() => asked.mockRestore());
+  asked.mockImplementation((step) => (step === "finish" ? disk : Promise.resolve()));
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const text = "x".repeat(1_000_000);
+  while (!asked.mock.calls.some(([step]) => step === "finish"))
+    await driver.put("bucket", "large", text);
+  const write = connection.run(() => driver.put("bucket", "key", "1"));
+  const refused = expect(write).rejects.toMatchObject({ code: "unavailable" });
+  await vi.advanceTimersByTimeAsync(5_000);
+  await refused;
+  expect(connection.awayFor).toBeGreaterThan(0);
+  const late = connection.run(() => driver.append("log", ["1"]));
+  await expect(late).rejects.toMatchObject({ code: "unavailable" });
+  const read = connection.run(() => driver.get("bucket", "large"));
+  await expect(read).rejects.toMatchObject({ code: "unavailable" });
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(connection.awayFor).toBeGreaterThan(0);
+  answer();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(connection.awayFor).toBe(0);
+  expect(await driver.get("bucket", "key")).toBeUndefined();
+  expect(await driver.put("bucket", "key", "2")).toBeGreaterThan(0);
+  vi.useRealTimers();
+  asked.mockRestore();
+  await connection.close();
+});
+
+it("whose disk hangs can be closed", async () => {
+  const statements = { exec: vi.fn<() => void>() } as unknown as PreparedStatements;
+  const asked = vi.spyOn(CheckpointThread.prototype, "do").mockReturnValue(new Promise(() => {}));
+  const left = vi.spyOn(CheckpointThread.prototype, "leave");
+  onTestFinished(() => void vi.restoreAllMocks());
+  const checkpoints = new Checkpoints({
+    thread: { path: "none", module: undefined, synchronous: "normal", journalSize: 0 },
+    statements,
+    writes: { hold: vi.fn<() => void>(), release: vi.fn<() => void>() },
+    log,
+  });
+  checkpoints.note(4_000);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const closed = checkpoints.close();
+  await vi.advanceTimersByTimeAsync(5_000);
+  await closed;
+  expect(asked).toHaveBeenCalledWith("copy");
+  expect(left).toHaveBeenCalledOnce();
 });
 
 it("copies its log of writes itself where no thread can, and says so", async () => {
