@@ -89,8 +89,7 @@ class Channel implements StdioChannel {
   readonly #child: Child;
   readonly #options: StdioOptions;
   readonly #stderr: StderrLog;
-  #queue: string[] = [];
-  #unsent = 0;
+  #queue = "";
   #ended: GatewayError | undefined;
 
   constructor(child: Child, options: StdioOptions) {
@@ -107,10 +106,10 @@ class Channel implements StdioChannel {
 
   send(message: string): void {
     if (this.#ended !== undefined) throw this.#ended;
-    this.#unsent += message.length + 1;
-    if (this.#unsent + this.#child.stdin.writableLength > MAX_UNSENT)
+    if (this.#queue === "") setImmediate(this.#flush);
+    this.#queue += `${message}\n`;
+    if (this.#queue.length + this.#child.stdin.writableLength > MAX_UNSENT)
       throw this.#fail("does not read its input", 0);
-    if (this.#queue.push(message) === 1) setImmediate(this.#flush);
   }
 
   close(): Promise<void> {
@@ -123,11 +122,9 @@ class Channel implements StdioChannel {
   /** After the poll phase: calls that came in on many sockets share one write. */
   readonly #flush = (): void => {
     const queue = this.#queue;
-    if (queue.length === 0) return;
-    this.#queue = [];
-    this.#unsent = 0;
-    if (this.#ended === undefined)
-      this.#child.stdin.write(queue.length === 1 ? `${queue[0]}\n` : `${queue.join("\n")}\n`);
+    if (queue === "") return;
+    this.#queue = "";
+    if (this.#ended === undefined) this.#child.stdin.write(queue);
   };
 
   #listen(): void {
@@ -188,7 +185,7 @@ class Channel implements StdioChannel {
   #end(error: GatewayError): GatewayError {
     if (this.#ended !== undefined) return this.#ended;
     this.#ended = error;
-    this.#queue = [];
+    this.#queue = "";
     this.#options.onClose(error);
     return error;
   }
