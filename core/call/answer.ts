@@ -26,6 +26,8 @@ export interface RawMessage {
   readonly resultStart?: number;
   /** Offset in bytes just behind the result. */
   readonly resultEnd?: number;
+  /** Whether the result says `isError: true`, when it was parsed on its way in: nobody looks for it again. */
+  readonly isError?: boolean;
 }
 
 interface Parsed {
@@ -65,6 +67,7 @@ export class Answer {
   private constructor(parsed: Parsed | undefined, raw?: RawMessage) {
     this.#parsed = parsed;
     this.#raw = raw;
+    this.#failed = raw?.isError;
   }
 
   /** An answer that carries a result object. */
@@ -112,7 +115,9 @@ export class Answer {
   }
 
   #startsWithResult(): boolean {
-    return this.#parsed === undefined && RESULT_START.test(headOf(this.#raw!.chunks));
+    if (this.#parsed !== undefined) return false;
+    const { resultStart, chunks } = this.#raw!;
+    return resultStart !== undefined || RESULT_START.test(headOf(chunks));
   }
 
   /**

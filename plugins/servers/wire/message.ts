@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
-import { Answer } from "propylon";
+import { Answer, type Json } from "propylon";
 import {
   type JsonScan,
   hasBrackets,
@@ -99,14 +99,20 @@ function readSmall(chunk: Buffer, maxDepth: number): ReadMessage | undefined {
   // The message is a level of its own.
   if (!place || !text.endsWith("}") || hasBrackets(text, maxDepth)) return undefined;
   const { id, idStart, start, end } = place;
+  const result = parseResult(text.slice(start, end));
+  if (!result) return undefined;
+  const idEnd = idStart + id.length + 2;
+  const isError = result["isError"] === true;
+  const raw = { chunks: [chunk], idStart, idEnd, resultStart: start, resultEnd: end, isError };
+  return { fault: undefined, ids: [id], answer: Answer.raw(raw) };
+}
+
+function parseResult(text: string): Json | undefined {
   try {
-    JSON.parse(text.slice(start, end));
+    return JSON.parse(text) as Json;
   } catch {
     return undefined;
   }
-  const idEnd = idStart + id.length + 2;
-  const raw = { chunks: [chunk], idStart, idEnd, resultStart: start, resultEnd: end };
-  return { fault: undefined, ids: [id], answer: Answer.raw(raw) };
 }
 
 /** Where the id, with its quotes, and the result of a message in a usual form are. */

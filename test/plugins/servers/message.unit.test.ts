@@ -30,6 +30,17 @@ describe("readMessage", () => {
   const id = nextId();
 
   it.each([
+    ['{"isError":true}', true],
+    ['{"isError":false,"content":[{"isError":true}]}', false],
+    ['{"isError":false,"isError":true}', true],
+    ['{"isError":1}', false],
+    ['{"__proto__":{"isError":true}}', false],
+  ])("knows of a small result whether it is a failure: %s", (result, isError) => {
+    const { answer } = find(`{"jsonrpc":"2.0","id":"${id}","result":${result}}`)!;
+    expect(answer).toMatchObject({ isRpcError: false, isError, isRaw: true });
+  });
+
+  it.each([
     ["id first", `{"jsonrpc":"2.0","id":"${id}","result":{"a":"é"}}`],
     ["id last", `{"result":{"a":1},"jsonrpc":"2.0","id":"${id}"}`],
     ["id between", `{"id":"${id}","jsonrpc":"2.0","result":{}}`],
