@@ -100,7 +100,7 @@ export function encodeCall(
   if (method === "completion/complete") return encode(id, method, { ...params, ...own });
   // The usual call. As text around the parts that vary it costs half of what one JSON.stringify of the whole does.
   if (args && params === undefined) {
-    const behind = meta === undefined ? "" : `,"_meta":${writeJson(meta)}`;
+    const behind = meta === undefined ? "" : `,"_meta":${writeMeta(meta)}`;
     return `{"jsonrpc":"2.0","id":"${id}","method":"${method}","params":{"name":${JSON.stringify(name)},"arguments":${writeArguments(args)}${behind}}}`;
   }
   return encode(
@@ -108,6 +108,16 @@ export function encodeCall(
     method,
     args ? { name, arguments: args, ...params, ...own } : { name, ...params, ...own },
   );
+}
+
+/** What JSON writes as it is. */
+const PLAIN = /^[\w-]+$/;
+
+/** As JSON. A traced call often has its `traceparent` and nothing else, whose text costs a twentieth of `JSON.stringify`. */
+function writeMeta(meta: Json): string {
+  const { traceparent } = meta;
+  const isAlone = typeof traceparent === "string" && Object.keys(meta).length === 1;
+  return isAlone && PLAIN.test(traceparent) ? `{"traceparent":"${traceparent}"}` : writeJson(meta);
 }
 
 /** A request of the gateway's own, perhaps on behalf of a call. */
