@@ -3,6 +3,7 @@ import type { PluginContext } from "propylon";
 import { KeyedSeries, type HistogramInput } from "./histogram.ts";
 import type { Pipeline } from "./pipeline.ts";
 import { SCOPE } from "./span.ts";
+import { CallSeries } from "./timing.ts";
 
 /** Buckets of the MCP conventions, in seconds. */
 const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
@@ -10,9 +11,9 @@ const SECONDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]
 /** The histograms of the MCP conventions. */
 export interface Durations {
   /** Requests of clients and calls inside the process. */
-  readonly served: KeyedSeries;
+  readonly served: CallSeries;
   /** Requests to servers. */
-  readonly relayed: KeyedSeries;
+  readonly relayed: CallSeries;
   readonly serverSession: Histogram;
   readonly clientSession: Histogram;
 }
@@ -26,13 +27,14 @@ export function createDurations(pipeline: Pipeline | undefined): Durations {
       description,
       advice: { explicitBucketBoundaries: [...bounds] },
     });
-  const series = (input: HistogramInput): KeyedSeries => {
+  const keyed = (input: HistogramInput): KeyedSeries => {
     if (pipeline?.histograms) return pipeline.histograms.of(input);
     const theirs = histogram(input);
     return new KeyedSeries((attributes) => ({
       record: (seconds) => theirs.record(seconds, attributes),
     }));
   };
+  const series = (input: HistogramInput): CallSeries => new CallSeries(keyed(input));
   const input = (name: string, description: string) => ({ name, description, bounds: SECONDS });
   return {
     served: series(input("mcp.server.operation.duration", "Duration of requests to the gateway.")),

@@ -9,7 +9,7 @@ import { SCOPE } from "./span.ts";
 import type { TelemetrySdk } from "./sdk.ts";
 
 /** Series of one histogram; those beyond count together, as the SDK's limit of cardinality says. */
-const MAX_SERIES = 2_000;
+export const MAX_SERIES = 2_000;
 const OVERFLOW: Attributes = { "otel.metric.overflow": true };
 
 /** Where durations of one kind are counted. */

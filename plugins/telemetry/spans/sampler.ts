@@ -46,10 +46,21 @@ export class TraceSampler implements Sampler {
   }
 }
 
-/** Every process of a trace must come to the same: what all samplers of OpenTelemetry for JavaScript make of an id. */
+/**
+ * Every process of a trace must come to the same: what all samplers of OpenTelemetry for JavaScript make of an id. Digit by digit:
+ * `parseInt` costs ten times as much.
+ */
 function valueOf(traceId: string): number {
   let value = 0;
-  for (let at = 0; at < traceId.length; at += 8)
-    value ^= Number.parseInt(traceId.slice(at, at + 8), 16);
+  for (let at = 0; at < 8; at++) {
+    let digit = 0;
+    for (let word = at; word < traceId.length; word += 8) digit ^= digitAt(traceId, word);
+    value = (value << 4) | digit;
+  }
   return value >>> 0;
+}
+
+function digitAt(hexadecimal: string, at: number): number {
+  const code = hexadecimal.charCodeAt(at);
+  return (code & 15) + (code >> 6) * 9;
 }

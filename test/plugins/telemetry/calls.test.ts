@@ -29,6 +29,11 @@ const tools = definePlugin({
       throw new GatewayError("forbidden", "my-secret is not yours.");
     });
     plain("refused", () => "never");
+    gateway.use("validate", async (call, next) => {
+      if (call.args?.["twice"] !== true) return next(call);
+      const [answer] = await Promise.all([next(call), next(call)]);
+      return answer;
+    });
     gateway.tool("outer", {
       description: "Calls another tool.",
       run: async (_args, { meta, signal }) => {
@@ -236,6 +241,29 @@ describe("exporting", () => {
     const measured = [...collector.histograms.values()].map(({ name }) => name);
     expect(measured).toContain("mcp.client.operation.duration");
   });
+
+  it.each([0, 1])(
+    "is measured at both hops where a stage makes two at once, with a sampling of %s",
+    async (sampling) => {
+      const upstream = await serveUpstream();
+      const { collector, client, gateway } = await start({
+        options: { sampling },
+        config: { servers: { up: { url: upstream.url } } },
+      });
+      await client.callTool({ name: "t", arguments: { twice: true } });
+      await gateway.close();
+      expect(collector.spans.filter(({ name }) => name === "tools/call t")).toHaveLength(
+        3 * sampling,
+      );
+      const counts = [...collector.histograms.values()]
+        .filter(({ attributes }) => attributes["gen_ai.tool.name"] === "t")
+        .map(({ name, count }) => [name, count]);
+      expect(Object.fromEntries(counts)).toEqual({
+        "mcp.server.operation.duration": 1,
+        "mcp.client.operation.duration": 2,
+      });
+    },
+  );
 
   it("loses no span through reloads, with the same settings and with others", async () => {
     const { collector, client, gateway } = await start();
