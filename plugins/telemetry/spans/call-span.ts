@@ -7,7 +7,13 @@ import {
   type HopFacts,
 } from "../attributes.ts";
 import { SCOPE } from "../span.ts";
-import { attributesText, spanFlags, scopeText, type AttributeLimits } from "./otlp-text.ts";
+import {
+  attributesText,
+  nanosText,
+  spanFlags,
+  scopeText,
+  type AttributeLimits,
+} from "./otlp-text.ts";
 import type { QueuedSpan } from "./span-queue.ts";
 
 /** Where a span of a call is. */
@@ -94,8 +100,8 @@ export class CallSpan implements QueuedSpan, Described {
     const parent = this.#parentId === undefined ? "" : `,"parentSpanId":"${this.#parentId}"`;
     const state =
       this.#tracestate === undefined ? "" : `,"traceState":${JSON.stringify(this.#tracestate)}`;
-    const from = `${this.#from}000000`;
-    const until = `${this.#from * 1_000 + Math.round(this.#took * 1_000)}000`;
+    const from = nanosText(this.#from);
+    const until = nanosText(this.#from + this.#took);
     return `{"traceId":"${this.#traceId}","spanId":"${this.#spanId}"${parent}${state},"name":${JSON.stringify(spanNameOf(this))},"kind":${this.#kind + 1},"startTimeUnixNano":"${from}","endTimeUnixNano":"${until}",${limited(this.#attributes(), limits)},"status":{"code":${this.#status()}},"flags":${spanFlags(1, this.#isParentRemote)}}`;
   }
 

@@ -63,14 +63,14 @@ export class OtlpSender {
   }
 
   /** Sends one export, and tells why that failed. Never rejects. */
-  async send(text: string): Promise<string | undefined> {
+  async send(plain: Buffer): Promise<string | undefined> {
     if (this.#isEnded) return ENDED;
     const { timeout, isCompressed } = this.#settings;
     const stop = new AbortController();
     const timer = setTimer(() => stop.abort(new Error("it took too long")), timeout);
     this.#running.add(stop);
     try {
-      const body = isCompressed ? await compress(text) : Buffer.from(text);
+      const body = isCompressed ? await compress(plain) : plain;
       return await this.#sendUntil(performance.now() + timeout, body, stop.signal);
     } catch (error) {
       return String(error);

@@ -25,7 +25,7 @@ export interface QueueSettings {
 }
 
 /** Sends what an export is made of; tells why that failed. Never rejects. */
-export type Send = (body: string) => Promise<string | undefined>;
+export type Send = (body: Buffer) => Promise<string | undefined>;
 
 /** Maximum bytes that wait, and that are sent at a time. */
 const MAX_WAITING = 16 * 1_024 * 1_024;
@@ -151,21 +151,30 @@ export class SpanQueue implements SpanProcessor {
     return this.#waiting.splice(0, count);
   }
 
-  /** In slices: five hundred spans at once would hold up the calls of milliseconds. */
-  async #write(batch: readonly QueuedSpan[]): Promise<string> {
+  /**
+   * In slices: five hundred spans at once would hold up the calls of milliseconds. Each becomes bytes while its text is at hand: one
+   * text of all of them costs four times as much to make bytes of.
+   */
+  async #write(batch: readonly QueuedSpan[]): Promise<Buffer> {
     const { limits, resource } = this.#input;
-    const scopes = new Map<string, string>();
+    const scopes = new Map<string, Buffer[]>();
     let since = performance.now();
     for (const span of batch) {
       const before = scopes.get(span.scope);
       const text = span.write(limits);
-      scopes.set(span.scope, before === undefined ? text : `${before},${text}`);
+      if (before) before.push(Buffer.from(`,${text}`));
+      else scopes.set(span.scope, [Buffer.from(`{${span.scope},"spans":[${text}`)]);
       if (performance.now() - since < SLICE_MS) continue;
       await nextTurn();
       since = performance.now();
     }
-    const spans = Array.from(scopes, ([scope, texts]) => `{${scope},"spans":[${texts}]}`);
-    return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${spans.join()}]}]}`;
+    const spans = [...scopes.values()].flatMap((each, index) => [
+      Buffer.from(index === 0 ? "" : ","),
+      ...each,
+      Buffer.from("]}"),
+    ]);
+    const head = `{"resourceSpans":[{"resource":${resource},"scopeSpans":[`;
+    return Buffer.concat([Buffer.from(head), ...spans, Buffer.from("]}]}")]);
   }
 }
 

@@ -60,7 +60,7 @@ async function createBoth() {
     settings: SETTINGS,
     limits: LIMITS,
     resource: resourceText(resource),
-    send: async (body) => void written.push(body),
+    send: async (body) => void written.push(String(body)),
     tell: () => {},
   });
   const spanProcessors = [new BatchSpanProcessor(exporter), queue];
@@ -105,7 +105,7 @@ it("a span with an attribute that JSON has no word for spoils no batch", async (
     settings: SETTINGS,
     limits: LIMITS,
     resource: "{}",
-    send: async (body) => void written.push(body),
+    send: async (body) => void written.push(String(body)),
     tell: () => {},
   });
   const tracer = new BasicTracerProvider({ spanProcessors: [queue] }).getTracer("scope");
@@ -242,9 +242,9 @@ describe("spans on their way to a collector", () => {
     ...more,
   });
 
-  const spansIn = (body: string): number => body.split('{"name":"x"}').length - 1;
+  const spansIn = (body: Buffer): number => String(body).split('{"name":"x"}').length - 1;
 
-  function setup(send: (body: string) => Promise<string | undefined>, maxQueue = 100) {
+  function setup(send: (body: Buffer) => Promise<string | undefined>, maxQueue = 100) {
     const told: string[] = [];
     const tell = (reason: string): void => void told.push(reason);
     const settings = { delay: 60_000, maxQueue, maxBatch: 20 };
@@ -254,7 +254,7 @@ describe("spans on their way to a collector", () => {
   }
 
   it("go in batches, one at a time, and all of them with the end of the gateway", async () => {
-    const bodies: string[] = [];
+    const bodies: Buffer[] = [];
     let running = 0;
     const { queue, told } = setup(async (body) => {
       expect(++running).toBe(1);
@@ -308,7 +308,7 @@ describe("spans on their way to a collector", () => {
   });
 
   it("take no more than 16 MiB of memory, and 4 MiB of an export", async () => {
-    const bodies: string[] = [];
+    const bodies: Buffer[] = [];
     const { queue, told } = setup(async (body) => void bodies.push(body), 1_000);
     const large = span({ size: 1_024 * 1_024 });
     for (let n = 0; n < 18; n++) queue.add(large);
@@ -399,7 +399,7 @@ describe("an export", () => {
 
   it("has the headers that are set, and is compressed where that is", async () => {
     const plain = await setup(ok);
-    expect(await plain.sender.send('{"é":1}')).toBeUndefined();
+    expect(await plain.sender.send(Buffer.from('{"é":1}'))).toBeUndefined();
     expect(plain.requests[0]!.body.toString()).toBe('{"é":1}');
     expect(plain.requests[0]!.headers).toMatchObject({
       "x-tenant": "7",
@@ -407,7 +407,7 @@ describe("an export", () => {
       "user-agent": expect.stringMatching(/^propylon\//) as string,
     });
     const small = await setup(ok, { isCompressed: true });
-    expect(await small.sender.send('{"é":1}')).toBeUndefined();
+    expect(await small.sender.send(Buffer.from('{"é":1}'))).toBeUndefined();
     expect(small.requests[0]!.headers["content-encoding"]).toBe("gzip");
     expect(gunzipSync(small.requests[0]!.body).toString()).toBe('{"é":1}');
   });
@@ -416,7 +416,7 @@ describe("an export", () => {
     const { sender, requests } = await setup((res, count) => {
       res.writeHead(count === 1 ? status : 200, { "retry-after": "0" }).end();
     });
-    expect(await sender.send("{}")).toBeUndefined();
+    expect(await sender.send(Buffer.from("{}"))).toBeUndefined();
     expect(requests).toHaveLength(2);
   });
 
@@ -424,7 +424,7 @@ describe("an export", () => {
     const { sender, requests } = await setup((res) => {
       res.writeHead(status, { location: "/elsewhere" }).end("garbage");
     });
-    expect(await sender.send("{}")).toBe(`the collector answers ${status}`);
+    expect(await sender.send(Buffer.from("{}"))).toBe(`the collector answers ${status}`);
     expect(requests).toHaveLength(1);
   });
 
@@ -434,19 +434,19 @@ describe("an export", () => {
       const { sender, requests } = await setup((res) => {
         res.writeHead(503, { "retry-after": after }).end();
       });
-      expect(await sender.send("{}")).toBe("the collector answers 503");
+      expect(await sender.send(Buffer.from("{}"))).toBe("the collector answers 503");
       expect(requests).toHaveLength(1);
     },
   );
 
   it("is lost where the collector says nothing, in its time", async () => {
     const { sender } = await setup(() => {}, { timeout: 50 });
-    expect(await sender.send("{}")).toBe("it took too long");
+    expect(await sender.send(Buffer.from("{}"))).toBe("it took too long");
   });
 
   it("is lost where nobody listens", async () => {
     const { sender } = await setup(ok, { url: "http://127.0.0.1:9/v1/traces", timeout: 50 });
-    expect(await sender.send("{}")).toMatch(/refused|too long/);
+    expect(await sender.send(Buffer.from("{}"))).toMatch(/refused|too long/);
   });
 
   it("is done where the answer never ends: what is read of it is bounded", async () => {
@@ -459,7 +459,7 @@ describe("an export", () => {
       };
       write();
     });
-    expect(await sender.send("{}")).toBeUndefined();
+    expect(await sender.send(Buffer.from("{}"))).toBeUndefined();
     expect(written).toBeLessThan(64 * 1_024 * 1_024);
   });
 
@@ -470,7 +470,7 @@ describe("an export", () => {
     "[[[[[[[[[[[[[",
   ])("is done whatever the answer says: %s", async (said) => {
     const { sender, told } = await setup((res) => void res.end(said));
-    expect(await sender.send("{}")).toBeUndefined();
+    expect(await sender.send(Buffer.from("{}"))).toBeUndefined();
     expect(told).toHaveLength(said.includes('"3"') ? 1 : 0);
   });
 
@@ -498,8 +498,8 @@ describe("an export", () => {
 
   it("ends with the gateway", async () => {
     const { sender } = await setup(() => void sender.destroy());
-    expect(await sender.send("{}")).toBe("the gateway ends");
+    expect(await sender.send(Buffer.from("{}"))).toBe("the gateway ends");
     // Nor is what waited behind it tried.
-    expect(await sender.send("{}")).toBe("the gateway ends");
+    expect(await sender.send(Buffer.from("{}"))).toBe("the gateway ends");
   });
 });
