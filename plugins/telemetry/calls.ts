@@ -13,9 +13,9 @@ import { describeArguments, describeCall, describeHop, kindOf, spanNameOf } from
 import { callerOf, metaOf } from "./context.ts";
 import type { Durations } from "./durations.ts";
 import { contextOfMoment, quietContexts } from "./registration.ts";
-import { hop, isLeftOut, serve, type RelayedTraces } from "./relayed-calls.ts";
+import { hop, isUnkept, serve, type RelayedTraces } from "./relayed-calls.ts";
 import { failSpan } from "./span.ts";
-import { endWith, Timing, type Measured, type OnEnd } from "./timing.ts";
+import { endTimings, CallTiming, type Measured, type OnEnd } from "./timing.ts";
 
 /** What calls are observed with. */
 export interface Observation {
@@ -66,7 +66,7 @@ export function observeHops(observation: Observation): Middleware {
     const contexts = quietContexts();
     const { status } = provider;
     if (traces && contexts) return hop(traces, contexts, call, next, status, { series, server });
-    if (traces && isLeftOut(call)) return timed(call, next, { series, server });
+    if (traces && isUnkept(call)) return timed(call, next, { series, server });
     return within(call, next, {
       // Member by member: V8 takes eighty times as long for a spread that a closure follows.
       series,
@@ -116,9 +116,9 @@ function startSpan(name: string, look: CallSpan, parent: Context): Span {
 
 /** Measures a call. */
 function timed(call: Call, work: Next, measured: Measured, onEnd?: OnEnd): Promise<Answer> {
-  const timing = new Timing(call, measured, onEnd);
+  const timing = new CallTiming(call, measured, onEnd);
   const answer = work(call);
-  endWith(answer, timing);
+  endTimings(answer, timing);
   return answer;
 }
 

@@ -16,7 +16,7 @@ import { CallSpan, type SpanPlace } from "./spans/call-span.ts";
 import { createId } from "./spans/ids.ts";
 import type { TraceSampler } from "./spans/sampler.ts";
 import type { SpanQueue } from "./spans/span-queue.ts";
-import { endWith, Timing, type Measured, type OnEnd } from "./timing.ts";
+import { endTimings, CallTiming, type Measured, type OnEnd } from "./timing.ts";
 
 /** What the spans of relayed calls are made with. */
 export interface RelayedTraces {
@@ -37,11 +37,11 @@ export function serve(
   const span = place.isKept
     ? new CallSpan(call, place, { kind: kindOf(call), args: told.args(call) })
     : undefined;
-  const timing = new Timing(call, told, span && toQueue(queue, span));
+  const timing = new CallTiming(call, told, span && toQueue(queue, span));
   const before = contexts.enter(place);
   try {
     const answer = next(amendCall(call, { meta: place.meta(call.meta) }));
-    endWith(answer, timing, place.takeHop(answer));
+    endTimings(answer, timing, place.takeHop(answer));
     return answer;
   } finally {
     contexts.enter(before);
@@ -58,17 +58,17 @@ export function hop(
   measured: Measured,
 ): Promise<Answer> {
   const around = stageOf(contexts, call.meta);
-  if (around ? !around.isKept : isLeftOut(call))
-    return timeHop(around, new Timing(call, measured), next(call));
+  if (around ? !around.isKept : isUnkept(call))
+    return timeHop(around, new CallTiming(call, measured), next(call));
   const caller = around?.spanContext() ?? readOwn(call.meta) ?? callerOf(call.meta, contexts.now());
   const place = placeBelow(sampler, caller, ROOT_CONTEXT);
   const span = new CallSpan(call, place, { kind: SpanKind.CLIENT, hop: facts });
-  const timing = new Timing(call, measured, place.isKept ? toQueue(queue, span) : undefined);
+  const timing = new CallTiming(call, measured, place.isKept ? toQueue(queue, span) : undefined);
   return timeHop(around, timing, next(amendCall(call, { meta: place.meta(call.meta) })));
 }
 
 /** Whether the trace of a call is not recorded: every standard sampler decides for a whole trace, and the span around has asked it. */
-export function isLeftOut({ meta }: Call): boolean {
+export function isUnkept({ meta }: Call): boolean {
   const traceparent = meta?.["traceparent"];
   return typeof traceparent === "string" && traceparent.endsWith("-00");
 }
@@ -81,10 +81,10 @@ function stageOf({ stage }: Contexts, meta: Json | undefined): Place | undefined
 /** Ends the timing of a hop with its answer: most often that is the one of the call around it, too. */
 function timeHop(
   around: Place | undefined,
-  timing: Timing,
+  timing: CallTiming,
   answer: Promise<Answer>,
 ): Promise<Answer> {
-  if (!around?.giveHop(timing, answer)) endWith(answer, timing);
+  if (!around?.giveHop(timing, answer)) endTimings(answer, timing);
   return answer;
 }
 
@@ -108,7 +108,7 @@ class Place implements SpanPlace, Situated {
   readonly #caller: SpanContext | undefined;
   readonly #around: Context;
   #meta: Json | undefined;
-  #hop: { readonly timing: Timing; readonly answer: Promise<Answer> } | undefined;
+  #hop: { readonly timing: CallTiming; readonly answer: Promise<Answer> } | undefined;
 
   constructor(traceId: string, caller: SpanContext | undefined, around: Context, isKept: boolean) {
     this.traceId = traceId;
@@ -150,17 +150,17 @@ class Place implements SpanPlace, Situated {
   }
 
   /** Notes the first hop that is made before the stages around it return. @returns whether it is noted */
-  giveHop(timing: Timing, answer: Promise<Answer>): boolean {
+  giveHop(timing: CallTiming, answer: Promise<Answer>): boolean {
     if (this.#hop) return false;
     this.#hop = { timing, answer };
     return true;
   }
 
   /** The hop that ends with the same answer; one that does not ends with its own. */
-  takeHop(answer: Promise<Answer>): Timing | undefined {
+  takeHop(answer: Promise<Answer>): CallTiming | undefined {
     const noted = this.#hop;
     if (!noted || noted.answer === answer) return noted?.timing;
-    endWith(noted.answer, noted.timing);
+    endTimings(noted.answer, noted.timing);
     return undefined;
   }
 }

@@ -46,7 +46,7 @@ export interface Measured {
 export type OnEnd = (took: number, failure: Attributes | undefined) => void;
 
 /** The time of a call, or of a part of it, from now on. */
-export class Timing {
+export class CallTiming {
   readonly #call: Call;
   readonly #measured: Measured;
   readonly #onEnd: OnEnd | undefined;
@@ -67,7 +67,7 @@ export class Timing {
 }
 
 /** Ends a timing with an answer. @param inner what ends with the same, and is told first: one look at the answer serves both */
-export function endWith(answer: Promise<Answer>, timing: Timing, inner?: Timing): void {
+export function endTimings(answer: Promise<Answer>, timing: CallTiming, inner?: CallTiming): void {
   const end = (outcome: Answer | Error): void => {
     const now = performance.now();
     const failure = failureAttributes(outcome);
