@@ -6,8 +6,10 @@ import type { CreateTokens } from "./rate.ts";
 import { type CreateSharedSlots, SharedSlots } from "./shared-slots.ts";
 import { SharedTokens } from "./shared-tokens.ts";
 
-/** How often the replicas of the store are counted, a question to the store, and tokens that nobody uses looked for, in milliseconds. */
-const LOOK_MS = 2_000;
+/** How often tokens that nobody uses are looked for, in milliseconds. */
+const LOOK_MS = 500;
+/** The replicas are counted with each look while limits are used, and at rest with so many: that is a question to the store. */
+const LOOKS_AT_REST = 4;
 /** How long giving back may take when everything ends, in milliseconds. */
 const CLOSE_MS = 1_000;
 
@@ -28,6 +30,7 @@ export class SharedLimits {
   /** While the store is away as many count as were there last. */
   #others: ReadonlySet<string> = new Set();
   #timer: NodeJS.Timeout | undefined;
+  #looks = 0;
   readonly #slots = new Map<string, SharedSlots>();
   readonly #news: Topic<unknown>;
   /** Runs while slots are used: ten turns a second of nothing are most of what a gateway does at rest. */
@@ -111,8 +114,10 @@ export class SharedLimits {
   }
 
   #look(): void {
-    for (const tokens of this.#all) tokens.tidy(performance.now());
-    this.#count();
+    const now = performance.now();
+    for (const tokens of this.#all) tokens.tidy(now);
+    const isUsed = this.#turns !== undefined || this.#all.some((tokens) => tokens.isUsed(now));
+    if (++this.#looks % LOOKS_AT_REST === 0 || isUsed) this.#count();
   }
 
   #count(): void {

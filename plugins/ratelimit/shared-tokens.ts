@@ -54,6 +54,7 @@ export class SharedTokens implements RateTokens {
   readonly #options: SharedTokensOptions;
   readonly #ahead: number;
   readonly #holdings = new Map<string, Holding>();
+  #usedAt = -Infinity;
   #away: Buckets | undefined;
   #awayUntil = 0;
 
@@ -69,7 +70,7 @@ export class SharedTokens implements RateTokens {
 
   take(key: string, now: number): number | Promise<number> {
     const holding = this.#holdings.get(key) ?? this.#add(key, now);
-    holding.usedAt = now;
+    holding.usedAt = this.#usedAt = now;
     if (heldOf(holding, now) >= 1) {
       holding.held--;
       // The next ones are there before they are needed.
@@ -93,6 +94,11 @@ export class SharedTokens implements RateTokens {
 
   untilFull(key: string, now: number): number {
     return Math.max(0, this.burst - this.#known(key, now)) * this.#options.interval;
+  }
+
+  /** Whether somebody took tokens of late. */
+  isUsed(now: number): boolean {
+    return now - this.#usedAt < IDLE_MS;
   }
 
   isAlone(now: number): boolean {

@@ -114,10 +114,13 @@ describe.each(STORES)(
       const server = await start();
       const fleet = await startFleet(3, server.url, driver(), { rates, concurrency: {} });
       const ran: Ran[] = [];
-      const end = performance.now() + LOAD_MS;
+      const begin = performance.now();
+      const end = begin + LOAD_MS;
       const loads = [250, 25, 25].map((perSecond, at) => load(fleet[at]!, perSecond, end, ran));
       await Promise.all(loads);
-      const one = BURST + (RATE * LOAD_MS) / 1_000;
+      // What a busy machine did not call in time is left in the bucket.
+      while (await call(fleet[0]!, ran));
+      const one = BURST + (RATE * (performance.now() - begin)) / 1_000;
       expect(excess(ran, RATE, BURST)).toBeLessThanOrEqual(0);
       expect(ran.length).toBeGreaterThan(0.95 * one);
     });
