@@ -86,7 +86,7 @@ async function answer(
     if (result instanceof Error) throw result;
     if (event.req.method === "HEAD") await dropBody(result);
     record(statusOf(result, event));
-    if (principal && isEventStream(result) && !options.direct)
+    if (principal && isEventStream(result) && !endsWithCall(route, event))
       lease(event, principal, input.leases);
     return isPlain(result) ? writePlain(result, event) : result;
   } catch (thrown) {
@@ -96,7 +96,12 @@ async function answer(
   }
 }
 
-/** A stream lives no longer than the credential that opened it. Where a route answers calls its streams end with those. */
+/** Where a route answers calls its streams end with those, unless it asks to hear of the credential. */
+function endsWithCall({ options }: RegisteredRoute, event: H3Event): boolean {
+  return options.direct !== undefined && (event as RouteEvent).context.onRevoked === undefined;
+}
+
+/** A stream lives no longer than the credential that opened it. */
 function lease(event: H3Event, principal: Principal, leases: Leases): void {
   const { runtime, context } = event as RouteEvent;
   const res = runtime?.node?.res as ServerResponse | undefined;

@@ -49,6 +49,7 @@ export function contractRoutes(
       gone: post.gone(),
       continues: headers.get(CONTINUES_HEADER) === "true",
       isStream: onRevoked !== undefined && prefersEvents(headers.get("accept") ?? null),
+      onRevoked,
     });
   };
   const direct = (head: DirectHead): DirectHandler | undefined => {

@@ -1,5 +1,7 @@
 import { STATES, type StreamEvent } from "propylon/contract";
 import { SSE_HEADERS, SseBody, sseFrame, writeJson } from "propylon/kit";
+import { toEnvelope } from "propylon/internal";
+import type { Post } from "../post.ts";
 import { stateOf } from "../contract/task.ts";
 import { toEvent } from "./answer.ts";
 
@@ -20,9 +22,9 @@ interface Reader {
 }
 
 /**
- * A task as server-sent events: first the task, then its updates, until nobody works on it any more.
+ * A task as server-sent events: first the task, then its updates, until nobody works on it any more, or the credential is gone.
  */
-export function streamTask(task: Watched, reader: Reader): Response {
+export function streamTask(task: Watched, reader: Reader, onRevoked?: Post["onRevoked"]): Response {
   let unwatch: (() => void) | undefined;
   let isOver = false;
   const finish = (how: keyof Reader): void => {
@@ -43,6 +45,10 @@ export function streamTask(task: Watched, reader: Reader): Response {
   unwatch = task.watch(tell);
   // The first event may have been the last one.
   if (isOver) unwatch();
+  onRevoked?.((error) => {
+    body.write(sseFrame(JSON.stringify(toEnvelope(error)), "error"));
+    body.end();
+  });
   return body.response();
 }
 

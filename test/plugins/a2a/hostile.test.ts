@@ -1,6 +1,8 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { definePlugin } from "../../../core/index.ts";
+import { Authenticators } from "../../../core/kit.ts";
 import { textOf, type Task } from "../../../plugins/a2a/contract/index.ts";
 import { toolSkill } from "../../../plugins/a2a/executors/tool.ts";
 import { skillOptionsSchema } from "../../../plugins/a2a/options.ts";
@@ -99,21 +101,45 @@ async function stall(url: string, head: string[], body: string): Promise<Socket>
   return socket;
 }
 
+const RPC_STREAM = JSON.stringify({
+  jsonrpc: "2.0",
+  id: 1,
+  method: "SendStreamingMessage",
+  params: { message: { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "hello" }] } },
+});
+
+it.each([
+  ["contract v1", { accept: "text/event-stream" }, messageOf("hello")],
+  ["A2A 1.0", { "a2a-version": "1.0" }, RPC_STREAM],
+])("a stream ends with the token that opened it: %s", async (_, head, body) => {
+  const short = definePlugin({
+    name: "short",
+    setup: (gateway) =>
+      gateway.add(Authenticators, {
+        name: "short",
+        authenticate: () => ({
+          id: "eve",
+          kind: "user",
+          roles: new Set(["caller"] as const),
+          expiresAt: Date.now() + 300,
+        }),
+      }),
+  });
+  const cwd = makeFolder({
+    "wait.mjs": `import { once } from "node:events";
+      export default { async run({ signal }) { if (!signal.aborted) await once(signal, "abort"); } };`,
+  });
+  const skills = [{ id: "wait", function: "./wait.mjs" }];
+  const { url } = await startRuntime({ cwd, skills, plugins: [short] });
+  const headers = { "content-type": "application/json", ...head };
+  const answer = await fetch(url, { method: "POST", headers, body });
+  expect(await answer.text()).toContain("The token has expired.");
+});
+
 describe("a reader that stalls", () => {
-  const RPC = { messageId: "m-1", role: "ROLE_USER", parts: [{ text: "hello" }] };
   it.each([
     ["contract v1", ["accept: text/event-stream"], messageOf("hello"), 40],
-    [
-      "A2A 1.0",
-      ["a2a-version: 1.0"],
-      JSON.stringify({
-        jsonrpc: "2.0",
-        id: 1,
-        method: "SendStreamingMessage",
-        params: { message: RPC },
-      }),
-      16,
-    ],
+    ["A2A 1.0", ["a2a-version: 1.0"], RPC_STREAM, 16],
   ])("holds a bounded amount of what it is told: %s", async (_, head, body, most) => {
     const cwd = makeFolder({
       "flood.mjs": `import { setImmediate as turn } from "node:timers/promises";
