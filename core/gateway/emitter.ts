@@ -8,7 +8,7 @@ export interface HookListener<K extends keyof GatewayHooks = keyof GatewayHooks>
   readonly listener: GatewayHooks[K];
 }
 
-/** Whether the line that is being written says that a listener failed: told to one of lines, the log would feed itself. */
+/** Whether the line that is being written says that a listener of lines failed: told to one, the log would feed itself. */
 let isReporting = false;
 
 /**
@@ -62,8 +62,8 @@ export class HookEmitter {
     }
   }
 
-  #report(failure: object): void {
-    isReporting = true;
+  #report(failure: { readonly hook: keyof GatewayHooks; readonly [more: string]: unknown }): void {
+    isReporting = failure.hook === "log:line";
     try {
       this.#log.error(failure, "a hook listener failed");
     } finally {

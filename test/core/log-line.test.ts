@@ -76,6 +76,23 @@ it("a listener that fails later is logged once, and that line is told to nobody"
   expect(written.filter((line) => line.includes("a hook listener failed"))).toHaveLength(2);
 });
 
+it("a listener of something else that fails is told as a line", async () => {
+  const shown: string[] = [];
+  const log = await createLogger(config, { write: () => {} });
+  const plugin = definePlugin({
+    name: "clumsy",
+    setup(gateway) {
+      gateway.hook("log:line", (line) => void shown.push(line));
+      gateway.hook("gateway:drain", () => {
+        throw new Error("a bad listener");
+      });
+    },
+  });
+  const { gateway } = await setupGateway({ plugins: [plugin], log, client: false });
+  gateway.drain();
+  expect(shown.filter((line) => line.includes("a hook listener failed"))).toHaveLength(1);
+});
+
 it("without a listener a line is not touched, and two gateways may share a logger", () => {
   const written: string[] = [];
   const log = pino({}, { write: (line) => void written.push(line) });
