@@ -13,6 +13,8 @@ import { keepBody, serveWeb } from "./web.ts";
 /** Paths that are kept, and their longest. */
 const MAX_PATHS = 1_024;
 const MAX_PATH = 256;
+/** Paths that the router sees as they were sent: it decodes, resolves dots, turns backslashes and takes fragments off. */
+const PLAIN = /^(?:\/(?!\.)[\w.~!$&'()*+,;=:@-]*)+$/;
 
 /** A way around the router, for the path of a request. */
 interface Way extends Pick<DirectHead, "segments"> {
@@ -31,7 +33,7 @@ export interface DirectInput extends Pick<
 
 /**
  * Finds who answers a request without the router: a route that offers a way around it, for callers only, who are checked as at an
- * MCP endpoint, and for nothing that changes the gateway. What is percent-encoded is the router's, and so is a body without a
+ * MCP endpoint, and for nothing that changes the gateway. A path that is not plain is the router's, and so is a body without a
  * length, or with one above the limit: the route says in its own words what is wrong with those.
  */
 export function findDirect(input: DirectInput): ListenerApp["direct"] {
@@ -39,7 +41,7 @@ export function findDirect(input: DirectInput): ListenerApp["direct"] {
   const wayOf = findWays(input.table);
   return (req, path) => {
     const { method, headers } = req;
-    if (method !== "POST" || path.includes("%")) return undefined;
+    if (method !== "POST") return undefined;
     const way = wayOf(path);
     if (!way) return undefined;
     const { options } = way.route;
@@ -62,6 +64,7 @@ function findWays(table: PathTable): (path: string) => Way | undefined {
   return (path) => {
     const before = known.get(path);
     if (before) return before;
+    if (!PLAIN.test(path)) return undefined;
     const match = table.route("POST", path);
     if (!match || !isDirect(match.found)) return undefined;
     const way = { route: match.found, segments: Object.values(match.params ?? {}) };

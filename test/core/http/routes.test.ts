@@ -296,7 +296,7 @@ describe("a way around the router", () => {
           return { status: 201, body: JSON.stringify(["direct", text, principal.id, segments]) };
         };
       };
-      for (const path of ["/one", "/one/:a/two/:b"])
+      for (const path of ["/one", "/one/:a/two/:b", "/below/**:rest"])
         gateway.route("POST", path, { ...options, direct }, async ({ req, context }) => [
           "router",
           await req.text(),
@@ -316,6 +316,20 @@ describe("a way around the router", () => {
     expect(await at("/one/x/two/y")).toEqual([201, ["direct", "hello", "caller", ["x", "y"]]]);
     expect(await at("/one/x%2fy/two/z")).toEqual([200, ["router", "hello", "caller"]]);
   });
+
+  it.each(["/below/../one", "/below/./x", "/below/a\\..\\..\\one", "/below/x#y"])(
+    "is not for a path that the router sees otherwise: %j",
+    async (path) => {
+      const { port } = new URL((await setup()).url);
+      const socket = connect(Number(port), "127.0.0.1");
+      onTestFinished(() => void socket.destroy());
+      let heard = "";
+      socket.on("data", (bytes) => (heard += bytes.toString()));
+      const head = [`Host: 127.0.0.1:${port}`, "Authorization: Bearer caller", "Content-Length: 5"];
+      socket.write([`POST ${path} HTTP/1.1`, ...head, "", "hello"].join("\r\n"));
+      await expect.poll(() => heard).toContain('["router","hello","caller"]');
+    },
+  );
 
   it("hands a request back to the router, which has its body", async () => {
     const { url } = await setup();
