@@ -331,7 +331,8 @@ function discardPast(req: IncomingMessage, size: number): void {
   if (size > DISCARD_LIMIT) req.socket.destroy();
 }
 
-function tooLarge(limit: number): GatewayError {
+/** What is said to a body above a limit, whoever finds that out. */
+export function tooLarge(limit: number): GatewayError {
   return new GatewayError("too_large", `The request body is larger than ${limit} bytes.`, {
     data: { limit },
     hint: "Send less, or raise limits.body in the gateway config.",

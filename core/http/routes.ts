@@ -11,7 +11,7 @@ import type { Credentials } from "../plugin/authentication.ts";
 import { credentialsOf as nodeCredentialsOf, NOBODY, optionally } from "./guard.ts";
 import { GatewayError, toEnvelope } from "../kit/errors.ts";
 import { findDirect } from "./direct.ts";
-import { answerOf, readBody } from "./http-messages.ts";
+import { answerOf, readBody, tooLarge } from "./http-messages.ts";
 import { cutSoon } from "./failure.ts";
 import { sseFrame } from "../kit/sse-body.ts";
 import { wantsPage } from "./request.ts";
@@ -135,7 +135,8 @@ async function boundBody(event: H3Event, limit: number): Promise<void> {
   const source = event.runtime?.node?.req as IncomingMessage | undefined;
   const isCoded = headers.has("transfer-encoding");
   const length = isCoded ? 0 : Number(headers.get("content-length") ?? 0);
-  if (length > limit || source === undefined) assertBodySize(event, limit);
+  if (length > limit) throw tooLarge(limit);
+  if (source === undefined) await assertBodySize(event, limit);
   else if (isCoded || (length > 0 && !hasNoBody(event.req.method))) await readAhead(source, limit);
 }
 
