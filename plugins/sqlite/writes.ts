@@ -1,3 +1,4 @@
+import { GatewayError } from "propylon";
 import { setTimer } from "propylon/kit";
 import type { PreparedStatements } from "./statements.ts";
 
@@ -6,6 +7,9 @@ const TURN_MS = 1;
 
 /** How long another connection may have the file to itself, in milliseconds: that of a disk that hangs would have it for good. */
 const HOLD_MS = 5_000;
+/** What writes that wait may hold of text, in UTF-16 units, unless one alone holds more, and what each takes beside its own. */
+const MAX_WAITING = 64 * 1_024 * 1_024;
+const OWN_SIZE = 1_024;
 /** Pages of the file that a write changes beside those of its text, about. */
 const PAGES = 3;
 /** Size of a page of the file. */
@@ -21,7 +25,7 @@ export interface WritesOptions {
 }
 
 interface Write {
-  readonly pages: number;
+  readonly size: number;
   readonly work: () => unknown;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -34,6 +38,9 @@ interface Write {
 export class Writes {
   readonly #options: WritesOptions;
   #waiting: Write[] = [];
+  #waitingSize = 0;
+  /** How many of the first are each a transaction of their own, since one of them undid one of all. */
+  #alone = 0;
   #isDue = false;
   #isHeld = false;
   #patience: NodeJS.Timeout | undefined;
@@ -47,12 +54,15 @@ export class Writes {
   /**
    * @param work is done again, alone, when that of others in its transaction failed
    * @param size of the text that it writes
+   * @throws {GatewayError} `unavailable` while too much waits
    */
   add<T>(work: () => T, size = 0): Promise<T> {
     if (this.#fault) return Promise.reject(this.#fault);
-    const pages = PAGES + size / PAGE_BYTES;
+    if (this.#waiting.length > 0 && this.#waitingSize + size > MAX_WAITING)
+      return Promise.reject(tooMuch());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ pages, work, resolve: resolve as Write["resolve"], reject });
+      this.#waiting.push({ size, work, resolve: resolve as Write["resolve"], reject });
+      this.#waitingSize += OWN_SIZE + size;
       this.#schedule();
     });
   }
@@ -83,6 +93,7 @@ export class Writes {
 
   #refuse(): void {
     this.#fault = new Error(`the disk has not answered for ${HOLD_MS / 1_000} s`);
+    this.#alone = 0;
     for (const { reject } of this.#take(this.#waiting.length)) reject(this.#fault);
   }
 
@@ -97,15 +108,19 @@ export class Writes {
   }
 
   #commit(): void {
+    if (this.#alone > 0) {
+      this.#commitAlone();
+      return;
+    }
     const results: unknown[] = [];
     try {
       this.#options.statements.together(() => this.#work(results));
     } catch (error) {
-      this.#fail(this.#take(results.length + 1), error);
+      this.#fail(Math.min(results.length + 1, this.#waiting.length), error);
       return;
     }
     const done = this.#take(results.length);
-    this.#options.committed(done.reduce((sum, { pages }) => sum + pages, 0));
+    this.#options.committed(done.reduce((sum, write) => sum + pagesOf(write), 0));
     for (const [index, { resolve }] of done.entries()) resolve(results[index]);
   }
 
@@ -117,26 +132,45 @@ export class Writes {
   }
 
   /** What one of them ran into undid all: who is to blame is seen when each is done alone. */
-  #fail(failed: readonly Write[], error: unknown): void {
+  #fail(count: number, error: unknown): void {
     this.#options.undone();
-    if (failed.length === 1) failed[0]!.reject(error);
-    else for (const write of failed) this.#retry(write);
+    if (count === 1) this.#take(1)[0]!.reject(error);
+    else this.#alone = count;
   }
 
-  #retry({ pages, work, resolve, reject }: Write): void {
+  /** As many as there is time for: a commit may wait for the disk, and calls have their turn between two. */
+  #commitAlone(): void {
+    const until = performance.now() + TURN_MS;
+    do {
+      this.#alone--;
+      this.#retry(this.#take(1)[0]!);
+    } while (this.#alone > 0 && performance.now() < until);
+  }
+
+  #retry(write: Write): void {
     try {
-      const result = this.#options.statements.together(work);
-      this.#options.committed(pages);
-      resolve(result);
+      const result = this.#options.statements.together(write.work);
+      this.#options.committed(pagesOf(write));
+      write.resolve(result);
     } catch (error) {
       this.#options.undone();
-      reject(error);
+      write.reject(error);
     }
   }
 
   #take(count: number): readonly Write[] {
     const taken = this.#waiting.slice(0, count);
     this.#waiting = this.#waiting.slice(count);
+    for (const { size } of taken) this.#waitingSize -= OWN_SIZE + size;
     return taken;
   }
+}
+
+const pagesOf = ({ size }: Write): number => PAGES + size / PAGE_BYTES;
+
+function tooMuch(): GatewayError {
+  return new GatewayError("unavailable", "Too many writes wait for the gateway's store.", {
+    hint: "Try again in a few seconds.",
+    headers: { "retry-after": "2" },
+  });
 }

@@ -15,6 +15,7 @@ import { openEngine } from "../../../plugins/sqlite/engine.ts";
 import { createFile, openTables } from "../../../plugins/sqlite/file.ts";
 import { optionsSchema } from "../../../plugins/sqlite/options.ts";
 import { PreparedStatements } from "../../../plugins/sqlite/statements.ts";
+import { Writes } from "../../../plugins/sqlite/writes.ts";
 import { PATIENCE } from "../../fixtures/ci.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
@@ -111,6 +112,56 @@ it("takes the writes of one turn together, and one that fails takes no other alo
   const stored = await driver.list("bucket", { prefix: "", limit: 10 });
   expect(stored.map(({ key }) => key)).toEqual(["first", "third"]);
   await driver.close();
+});
+
+/** Writes of a file whose commits take so many milliseconds. */
+function slowWrites(commitMs: number): Writes {
+  const together = (work: () => unknown): unknown => {
+    const result = work();
+    for (const until = performance.now() + commitMs; performance.now() < until;);
+    return result;
+  };
+  const statements = { together } as unknown as PreparedStatements;
+  return new Writes({ statements, committed: vi.fn<() => void>(), undone: vi.fn<() => void>() });
+}
+
+it("gives others their turn while it repeats what one write undid, in its order", async () => {
+  const writes = slowWrites(2);
+  const done: number[] = [];
+  const write = (at: number): Promise<unknown> =>
+    writes.add(() => {
+      if (at === 29) throw new Error("no");
+      return at;
+    });
+  const writing = Array.from({ length: 31 }, (_, at) =>
+    write(at).then(
+      () => done.push(at),
+      () => {},
+    ),
+  );
+  let isOver = false;
+  const all = Promise.all(writing).then(() => (isOver = true));
+  let turns = 0;
+  for (; !isOver; turns++) await turn();
+  await all;
+  expect(done).toEqual([...Array(31).keys()].filter((at) => at !== 29));
+  expect(turns).toBeGreaterThan(20);
+});
+
+it("refuses writes while too much waits", async () => {
+  const writes = slowWrites(0);
+  writes.hold();
+  const [mega, none] = [1_024 * 1_024, (): void => {}];
+  const large = writes.add(none, 100 * mega);
+  await expect(writes.add(none, 1)).rejects.toMatchObject({ code: "unavailable" });
+  writes.release();
+  await large;
+  writes.hold();
+  const small = Array.from({ length: 70_000 }, () => writes.add(none));
+  writes.release();
+  const ends = await Promise.allSettled(small);
+  expect(ends.findIndex(({ status }) => status === "rejected")).toBe(65_536 + 1);
+  await writes.add(none, 30 * mega);
 });
 
 it("sets revisions aside again that a transaction had set aside which failed", async () => {
