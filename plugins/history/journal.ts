@@ -176,16 +176,17 @@ export class CallJournal {
     return this.#writing;
   }
 
-  /** With what comes meanwhile, unless the store does not take it. */
+  /** All that came until now, unless the store does not take it: under load there is always more. */
   async #writeAll(): Promise<void> {
-    const { ring } = this.#options;
+    const last = this.#options.ring.next - 1;
     do await this.#write();
-    while (this.#written < ring.next - 1 && !this.#isRefused);
+    while (this.#written < last && !this.#isRefused);
   }
 
-  /** One batch, and more while they are full: a record alone costs the store as much as twenty. */
+  /** One batch, and more of what came until now while they are full: a record alone costs the store as much as twenty. */
   async #writeOut(): Promise<void> {
     const { ring } = this.#options;
+    const end = ring.next;
     this.#useLimits();
     for (let isFull = true; isFull;) {
       const first = Math.max(this.#written + 1, ring.oldest);
@@ -201,7 +202,7 @@ export class CallJournal {
       }
       this.#written = last;
       this.#isRefused = false;
-      isFull = ring.next - last > BATCH;
+      isFull = end - last > BATCH;
       // Calls come first.
       if (isFull) await setImmediate();
     }

@@ -92,6 +92,24 @@ describe("history of several gateways", () => {
     kept.isAway = false;
     await until(async () => (await here.list()).length === 2 && (await there.list()).length === 2);
   });
+
+  it("is shown while each write takes as long as the next calls do", async () => {
+    const kept = new KeptStore({ shared: true });
+    const { gateway, list } = await start(kept);
+    const append = kept.driver.append.bind(kept.driver);
+    let [writes, n] = [0, 1];
+    kept.driver.append = async (...entries) => {
+      // Calls never cease, but for the end of this test.
+      if (entries[0] === "history/calls" && writes++ < 500) {
+        await calls(gateway, n, (n += 3));
+        await new Promise((resolve) => void setImmediate(resolve));
+      }
+      return append(...entries);
+    };
+    await call(gateway, 0);
+    expect((await list("?limit=1000")).length).toBeGreaterThan(0);
+    expect(writes).toBeLessThan(10);
+  });
 });
 
 describe("history in a durable store", () => {
