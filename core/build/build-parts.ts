@@ -22,6 +22,8 @@ export interface BuildParts {
   readonly plugins: ReadonlyMap<string, string>;
   /** Whether one of them brings a store that holds tables. */
   readonly hasTables: boolean;
+  /** Whether one of them hosts agents: a module beside the config may hand on the plugin that does, under another key. */
+  readonly hasAgents: boolean;
   /** Folders of plugins that say which optional packages they import, and those packages. */
   readonly packages: ReadonlyMap<string, readonly string[]>;
   /** Layers of the config, and modules and texts that plugins read beside it: absolute paths. */
@@ -51,6 +53,7 @@ export async function findParts(file?: string): Promise<BuildParts> {
     isCode: isCode(path),
     plugins,
     hasTables: checked.plugins.some(({ plugin }) => bringsTables(plugin)),
+    hasAgents: checked.plugins.some(({ plugin }) => hostsAgents(plugin)),
     packages: findPackages(checked, plugins),
     code: [...new Set([...code, ...layers.filter(isCode)])],
     texts: [...new Set([...texts, ...layers.filter(isText)])],
@@ -85,6 +88,11 @@ function pluginFiles({ plugins }: CheckedConfig, cwd: string): ReadonlyMap<strin
 
 function bringsTables({ stores = {} }: CheckedConfig["plugins"][number]["plugin"]): boolean {
   return Object.values(stores).some(({ abilities }) => abilities?.includes("tables"));
+}
+
+/** By the section of the config that is its own: its name may be another where it is handed on. */
+function hostsAgents({ section }: CheckedConfig["plugins"][number]["plugin"]): boolean {
+  return (typeof section === "string" ? section : section?.key) === "agents";
 }
 
 function fileOf(key: string, cwd: string): string {

@@ -31,10 +31,7 @@ const NEEDED: ReadonlyMap<string, (parts: BuildParts) => boolean> = new Map([
   [within("store/database"), ({ hasTables }) => hasTables],
   [within("store/dry-tables"), ({ hasTables }) => hasTables],
   // Others import the plugin for its service, and it loads its work when it is set up.
-  [
-    join(PLUGIN_FOLDER, `agents/team/create-team.${SUFFIX}`),
-    ({ plugins }) => plugins.has("agents"),
-  ],
+  [join(PLUGIN_FOLDER, `agents/team/create-team.${SUFFIX}`), ({ hasAgents }) => hasAgents],
 ]);
 
 /** An import of the core that waits until it is needed. */

@@ -254,6 +254,23 @@ it("a server type brings its plugin into the build, and finds it there", async (
   expect(await served.stop()).toBe(0);
 });
 
+it("a plugin that a module beside the config hands on is whole in the build", async () => {
+  const team = `
+    providers: { local: { type: openai-compatible, baseUrl: "http://127.0.0.1:1/v1" } }
+    model: local/none
+    agents: { helper: { instructions: You help. } }
+`;
+  const cwd = await folders.project({
+    "gateway.yaml": `${MAIN}plugins:\n  ./team.ts:${team}`,
+    "team.ts": 'export { default } from "propylon/plugins/agents";\n',
+  });
+  for (const name of ["ai", "@ai-sdk"])
+    await symlink(join(ROOT, "node_modules", name), join(cwd, "node_modules", name));
+  expect(await propylon(["build"], cwd)).toMatchObject({ code: 0, stderr: "" });
+  const served = await serve(await folders.moved(join(cwd, ".output")));
+  await served.stop();
+});
+
 it("a store in a file runs from a build, with the package of native code beside it", async () => {
   const cwd = await folders.project({ "gateway.yaml": `${MAIN}store: sqlite:./gateway.db\n` });
   await symlink(join(ROOT, "node_modules/libsql"), join(cwd, "node_modules/libsql"));
