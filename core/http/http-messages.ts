@@ -331,7 +331,7 @@ function discardPast(req: IncomingMessage, size: number): void {
   if (size > DISCARD_LIMIT) req.socket.destroy();
 }
 
-/** What is said to a body above a limit, whoever finds that out. */
+/** The refusal of a body above a limit. */
 export function tooLarge(limit: number): GatewayError {
   return new GatewayError("too_large", `The request body is larger than ${limit} bytes.`, {
     data: { limit },

@@ -136,7 +136,7 @@ async function boundBody(event: H3Event, limit: number): Promise<void> {
   const isCoded = headers.has("transfer-encoding");
   const length = isCoded ? 0 : Number(headers.get("content-length") ?? 0);
   if (length > limit) throw tooLarge(limit);
-  if (source === undefined) await assertBodySize(event, limit);
+  if (source === undefined) assertBodySize(event, limit);
   else if (isCoded || (length > 0 && !hasNoBody(event.req.method))) await readAhead(source, limit);
 }
 
