@@ -72,14 +72,20 @@ export interface Connected {
 /** Where {@link bearerOf} finds the connection of a request. */
 export const CONNECTION = Symbol("connection");
 
+/** How long what was read is kept, in milliseconds: no token stays in memory once it was used. */
+const KEPT_MS = 50;
+
 /**
- * What was read last of a connection, or of the headers of a request whose connection is not known: a client sends the same with
- * each request. No token outlives its connection here, and those of two connections are never compared.
+ * What was read last of a connection, or of the headers of a request whose connection is not known: a busy client sends the same
+ * with each request. Tokens of two connections are never compared.
  */
-const readings = new WeakMap<
-  object,
-  { readonly authorization: string; readonly bearer: Bearer | undefined }
->();
+let readings = new WeakMap<object, Reading>();
+let isKept = false;
+
+interface Reading {
+  readonly authorization: string;
+  readonly bearer: Bearer | undefined;
+}
 
 /**
  * What a request brings as its token, read once for all who look at it: `Bearer`, or `Basic` with the key as password and any user.
@@ -96,8 +102,20 @@ export function bearerOf(
   const known = readings.get(source);
   if (known?.authorization === authorization) return known.bearer;
   const bearer = readBearer(authorization);
-  readings.set(source, { authorization, bearer });
+  keep(source, { authorization, bearer });
   return bearer;
+}
+
+function keep(source: object, reading: Reading): void {
+  readings.set(source, reading);
+  if (isKept) return;
+  isKept = true;
+  setTimeout(forget, KEPT_MS).unref();
+}
+
+function forget(): void {
+  readings = new WeakMap();
+  isKept = false;
 }
 
 /**

@@ -13,6 +13,7 @@ import {
 } from "../../../core/http/authorization.ts";
 import { configSchema, type Role } from "../../../core/index.ts";
 import { rounds } from "../../fixtures/ci.ts";
+import { until } from "../../kit/until.ts";
 
 const ROLES: readonly Role[] = ["viewer", "caller", "operator", "admin", "service"];
 const keyring = (auth: object) => {
@@ -122,6 +123,13 @@ it("what a connection brings is read once, as long as it brings the same", () =>
   expect(bring(socket, "Bearer abc")).not.toBe(first);
   expect(bring(socket, "Token abc")).toBeUndefined();
   expect(bring(socket, "Bearer abc")?.digest).toBe(digestOf("abc"));
+});
+
+it("what a connection brought is forgotten a moment later, however often it came meanwhile", async () => {
+  const credentials = { headers: { authorization: "Bearer abc" }, [CONNECTION]: {} };
+  const first = bearerOf(credentials);
+  await until(() => bearerOf(credentials) !== first);
+  expect(bearerOf(credentials)?.token).toBe("abc");
 });
 
 describe("the unproven claims of a token", () => {
