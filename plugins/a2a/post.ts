@@ -7,7 +7,7 @@ import type { Abortable, DirectAnswer, DirectHead, DirectRequest } from "propylo
 export const MAX_ID = 1_024;
 
 /** A request with a body, through the router or around it. */
-export interface Post {
+export interface PostRequest {
   readonly principal: Principal;
   /** Deepest JSON that the body may have. */
   readonly maxDepth: number;
@@ -23,7 +23,7 @@ export interface Post {
 }
 
 /** A request that came through the router. */
-export function postOf(event: RouteEvent): Post {
+export function postOf(event: RouteEvent): PostRequest {
   const { req, url, context } = event;
   return {
     principal: context.principal,
@@ -40,7 +40,7 @@ export function postOf(event: RouteEvent): Post {
 export function directPost(
   { headers }: DirectHead,
   { principal, maxDepth, body, cancellation }: DirectRequest,
-): Post {
+): PostRequest {
   const get = (name: string) => headers[name.toLowerCase()] as string | undefined;
   return {
     principal,

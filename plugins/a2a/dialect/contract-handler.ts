@@ -2,7 +2,7 @@ import { isGatewayError, type GatewayError, type Json, type Principal } from "pr
 import type { Abortable } from "propylon/internal";
 import type { Part, Task } from "propylon/contract";
 import type { RunningTask, RuntimeService } from "../service.ts";
-import { jsonReply, type Post, type PostReply } from "../post.ts";
+import { jsonReply, type PostRequest, type PostReply } from "../post.ts";
 import { failedContractTask, toContractTask } from "./answer.ts";
 import type { WaitingClients } from "./waiting-clients.ts";
 import type { Envelope } from "./request.ts";
@@ -19,7 +19,7 @@ export interface MessageRequest extends Envelope {
   readonly continues: boolean;
   /** Whether the client wants events. */
   readonly isStream: boolean;
-  readonly onRevoked: Post["onRevoked"];
+  readonly onRevoked: PostRequest["onRevoked"];
 }
 
 /** Failures of a message that are outcomes of its task: contract v1 has a status code for none of them. */

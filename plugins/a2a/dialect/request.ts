@@ -4,7 +4,7 @@ import { GatewayError, type Json } from "propylon";
 import { checkShape, isObject, parseJson } from "propylon/kit";
 import { describeProblems, toProblems } from "propylon/internal";
 import { sendMessageRequestSchema, type Message } from "propylon/contract";
-import { MAX_ID, type Post } from "../post.ts";
+import { MAX_ID, type PostRequest } from "../post.ts";
 
 /** Members that count as missing when they are null or empty, as other languages write what they have not. */
 const OPTIONAL = new Set([
@@ -29,7 +29,7 @@ export interface Envelope {
  *
  * @throws {GatewayError} `unsupported_media_type`, `bad_request` for anything but a JSON object, `too_large`
  */
-export async function readJsonObject(post: Post): Promise<Json> {
+export async function readJsonObject(post: PostRequest): Promise<Json> {
   if (!isUtf8Json(post.headers.get("content-type") ?? null))
     throw new GatewayError("unsupported_media_type", "The body must be JSON in UTF-8.", {
       hint: "Send content-type: application/json.",

@@ -2,7 +2,7 @@ import type { Json, PluginContext } from "propylon";
 import { type Files, traceOf } from "propylon/kit";
 import { CARD_PATH, MANIFEST_FILE } from "propylon/contract";
 import { type DirectHandler, type DirectHead, prefersEvents } from "propylon/internal";
-import { directPost, type Post, postOf, type PostReply, toResponse } from "../post.ts";
+import { directPost, type PostRequest, postOf, type PostReply, toResponse } from "../post.ts";
 import { CONTINUES_HEADER } from "../contract/message.ts";
 import type { Card } from "../standard/card.ts";
 import type { A2aOptions } from "../options.ts";
@@ -31,7 +31,7 @@ export function contractRoutes(
     // Clients of one task may have come before a reload and behind it.
     gateway.keep("waiting", () => new WaitingClients()),
   );
-  const answer = async (post: Post): Promise<PostReply | undefined> => {
+  const answer = async (post: PostRequest): Promise<PostReply | undefined> => {
     let body: Json;
     try {
       body = await readJsonObject(post);

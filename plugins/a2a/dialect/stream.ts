@@ -1,7 +1,7 @@
 import { STATES, type StreamEvent } from "propylon/contract";
 import { SSE_HEADERS, SseBody, sseFrame, writeJson } from "propylon/kit";
 import { toEnvelope } from "propylon/internal";
-import type { Post } from "../post.ts";
+import type { PostRequest } from "../post.ts";
 import { stateOf } from "../contract/task.ts";
 import { toEvent } from "./answer.ts";
 
@@ -24,7 +24,11 @@ interface Reader {
 /**
  * A task as server-sent events: first the task, then its updates, until nobody works on it any more, or the credential is gone.
  */
-export function streamTask(task: Watched, reader: Reader, onRevoked?: Post["onRevoked"]): Response {
+export function streamTask(
+  task: Watched,
+  reader: Reader,
+  onRevoked?: PostRequest["onRevoked"],
+): Response {
   let unwatch: (() => void) | undefined;
   let isOver = false;
   const finish = (how: keyof Reader): void => {

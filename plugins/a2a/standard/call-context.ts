@@ -2,7 +2,7 @@ import type { AgentCard } from "@a2a-js/sdk";
 import type { ServerCallContext } from "@a2a-js/sdk/server";
 import type { Json, Principal } from "propylon";
 import { traceOf } from "propylon/kit";
-import type { Post } from "../post.ts";
+import type { PostRequest } from "../post.ts";
 import type { Sdk } from "./sdk.ts";
 
 /** The binding through which a request came. */
@@ -29,7 +29,7 @@ export function readContext(
     headers,
     query,
     onRevoked,
-  }: Pick<Post, "principal" | "headers" | "query" | "onRevoked">,
+  }: Pick<PostRequest, "principal" | "headers" | "query" | "onRevoked">,
   sdk: Sdk,
   card: AgentCard,
 ): StandardCallContext {

@@ -1,6 +1,6 @@
 import { GatewayError, type Json, type RouteEvent, type RouteMethod } from "propylon";
 import { parseJson, pathParameter } from "propylon/kit";
-import { jsonReply, type Post, type PostReply } from "../post.ts";
+import { jsonReply, type PostRequest, type PostReply } from "../post.ts";
 import { restStatusOf, toStandardError } from "./errors.ts";
 import { StandardRequestHandler, type HandlerDependencies } from "./handler.ts";
 import { decode } from "./rpc.ts";
@@ -124,7 +124,7 @@ export const REST_ROUTES: readonly RestRoute[] = [
 /** A request of the HTTP+JSON binding as it came. */
 interface RestEvent {
   readonly event: RouteEvent;
-  readonly post: Post;
+  readonly post: PostRequest;
   readonly context: StandardCallContext;
 }
 

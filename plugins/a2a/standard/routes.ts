@@ -1,7 +1,7 @@
 import type { AgentCard } from "@a2a-js/sdk";
 import type { Json } from "propylon";
 import type { Card } from "./card.ts";
-import { type Post, postOf, type PostReply, toResponse } from "../post.ts";
+import { type PostRequest, postOf, type PostReply, toResponse } from "../post.ts";
 import type { RuntimeService } from "../service.ts";
 import type { EventQueue } from "./event-queue.ts";
 import type { HandlerDependencies } from "./handler.ts";
@@ -15,13 +15,13 @@ import { readContext } from "./call-context.ts";
 /** What answers the requests of A2A 1.0 that come to the path which both dialects share. */
 export interface StandardFace {
   /** Answers a JSON-RPC request; one that is wrong as well. `undefined`: it wants a stream, and came on a way that takes none. */
-  handle(post: Post, body: Json): Promise<PostReply | undefined>;
+  handle(post: PostRequest, body: Json): Promise<PostReply | undefined>;
   /**
    * Answers a request that could not even be read, in the words of JSON-RPC and with the status of the error, if its header says
    * that it is one of A2A 1.0.
    * @throws the error, if not
    */
-  refuse(post: Post, error: unknown): Promise<PostReply>;
+  refuse(post: PostRequest, error: unknown): Promise<PostReply>;
   /** To be called when the tasks of before are loaded: tells webhooks what a replica left untold that ended. @returns ends that */
   begin(): () => void;
 }
@@ -45,7 +45,7 @@ export function standardFace(
     for (const events of subscriptions) events.endIfWaiting();
   });
   const cards = new WeakMap<object, AgentCard>();
-  const contextOf = async (post: Post) => {
+  const contextOf = async (post: PostRequest) => {
     const sdk = await openSdk();
     return readContext(post, sdk, readCard(sdk, card.document, cards));
   };
