@@ -53,7 +53,7 @@ export class HookEmitter {
   }
 
   #notify({ owner, hook, listener }: HookListener, args: readonly unknown[]): void {
-    const report = (error: unknown): void => this.#report({ err: error, plugin: owner, hook });
+    const report = (error: unknown): void => this.#report(error, owner, hook);
     try {
       const result = (listener as (...args: readonly unknown[]) => unknown)(...args);
       if (result instanceof Promise) result.catch(report);
@@ -62,10 +62,10 @@ export class HookEmitter {
     }
   }
 
-  #report(failure: { readonly hook: keyof GatewayHooks; readonly [more: string]: unknown }): void {
-    isReporting = failure.hook === "log:line";
+  #report(err: unknown, plugin: string, hook: keyof GatewayHooks): void {
+    isReporting = hook === "log:line";
     try {
-      this.#log.error(failure, "a hook listener failed");
+      this.#log.error({ err, plugin, hook }, "a hook listener failed");
     } finally {
       isReporting = false;
     }

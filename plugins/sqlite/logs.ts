@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import type { LoggedValue, LogRetention } from "propylon/store";
 import { packEntries, unpackEntries } from "./packs.ts";
 import type { PreparedStatements } from "./statements.ts";
@@ -144,7 +145,7 @@ export class FileLogs {
         if (gone < size) return { last, count };
       }
       rows = looked.length;
-      if (rows === LOOK_ROWS) await turn();
+      if (rows === LOOK_ROWS) await setImmediate();
     }
     return { last, count };
   }
@@ -219,7 +220,7 @@ export class FileLogs {
       length = looked.reduce((sum, { size }) => sum + size, length);
       after = looked.at(-1)?.seq ?? after;
       if (looked.length < LOOK_ROWS) this.#remember(log, length);
-      else await turn();
+      else await setImmediate();
     }
     return this.#lengths.get(log)!;
   }
@@ -234,8 +235,6 @@ export class FileLogs {
     if (length !== undefined) this.#lengths.set(log, length + more);
   }
 }
-
-const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
 
 const markOf = (log: string): string => `mark ${log}`;
 
