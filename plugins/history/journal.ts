@@ -4,8 +4,8 @@ import { type Answer, type PluginContext, isGatewayError } from "propylon";
 import { Recent, setTimer, within } from "propylon/kit";
 import type { Log, Store } from "propylon/store";
 import { idOf } from "./entry.ts";
+import { Ring } from "./ring.ts";
 import { SharedCalls } from "./shared-calls.ts";
-import type { Ring } from "./ring.ts";
 
 /** How long a record waits to be written, in milliseconds, unless a batch is full before. */
 const BATCH_MS = 100;
@@ -23,6 +23,13 @@ export interface CallJournalOptions {
   readonly log: PluginContext["log"];
 }
 
+/** How far the log was read. */
+interface Reading {
+  after: number;
+  unreadable: number;
+  readonly seen: Recent<true>;
+}
+
 /**
  * The records of a ring in a store that outlives the process. The ring is also the queue: what makes room there before it was written
  * is dropped, so a store that is slow or away costs neither a call nor memory.
@@ -33,13 +40,15 @@ export class CallJournal {
   readonly #options: CallJournalOptions;
   #log: Log<string>;
   #maxEntries: number;
-  /** Records that came before those of earlier processes were read. */
-  #early: Buffer[] | undefined = [];
+  /**
+   * What is to be written: the ring, or one beside it until those of earlier processes are in the ring, which come first there. To
+   * read those takes longer than a record may wait for the store.
+   */
+  #queue: Ring;
   /** The calls of all replicas, where several share the store: what is in the ring is then to be written, and shown without the store. */
   readonly #shared: SharedCalls | undefined;
-  #earlyBytes = 0;
   #filling: Promise<void> | undefined;
-  /** Number of the last record that is written. */
+  /** Number in the queue of the last record that is written. */
   #written = 0;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -51,9 +60,8 @@ export class CallJournal {
     this.#options = options;
     this.#maxEntries = ring.limits.entries;
     this.#log = store.log("calls", { maxEntries: this.#maxEntries });
-    if (!store.shared) return;
-    this.#shared = new SharedCalls(store, ring.limits);
-    this.#early = undefined;
+    if (store.shared) this.#shared = new SharedCalls(store, ring.limits);
+    this.#queue = store.shared ? ring : new Ring(ring.limits);
   }
 
   /** Whether what is shown is that of all replicas, and pages are named by calls. */
@@ -83,11 +91,10 @@ export class CallJournal {
 
   /** Adds a record, as `Ring.push`. */
   push(text: string, answer?: Answer, answerBytes = 0): void {
-    if (this.#early) return this.#keep(toBuffer(text, answer, answerBytes));
-    const { ring } = this.#options;
-    ring.push(text, answer, answerBytes);
+    const queue = this.#queue;
+    queue.push(text, answer, answerBytes);
     if (this.#isRefused) return;
-    if (ring.next - this.#written > BATCH) void this.#write();
+    if (queue.next - this.#written > BATCH) void this.#write();
     else this.#writeSoon();
   }
 
@@ -119,53 +126,62 @@ export class CallJournal {
 
   /** Writes what waits, if the store takes it. */
   async close(): Promise<void> {
-    await within(
-      this.fill().then(() => this.#writeAll()),
-      CLOSE_MS,
-    );
+    const written = this.#write()
+      .then(() => this.#filling)
+      .then(() => this.#writeAll());
+    await within(written, CLOSE_MS);
     clearTimeout(this.#timer);
   }
 
   async #fill(): Promise<void> {
-    const { ring, log } = this.#options;
+    const reading: Reading = { after: 0, unreadable: 0, seen: new Recent(MAX_SEEN) };
+    let fault: unknown;
     try {
-      await this.#readAll();
+      await this.#readAll(reading);
     } catch (error) {
-      log.warn({ err: error }, "the history of before is shown after the next start");
+      fault = error;
     }
-    this.#written = ring.next - 1;
-    const early = this.#early ?? [];
-    this.#early = undefined;
-    for (const record of early) this.push(record.toString("utf8"));
+    while (this.#writing) await this.#writing;
+    // Nothing is written meanwhile.
+    this.#writing = this.#join(reading, fault).finally(() => (this.#writing = undefined));
+    await this.#writing;
   }
 
-  async #readAll(): Promise<void> {
+  /** What came during the reading follows in the ring: from the log what is written, from its queue the rest. */
+  async #join(reading: Reading, fault: unknown): Promise<void> {
     const { ring, log } = this.#options;
-    const seen = new Recent<true>(MAX_SEEN);
-    let unreadable = 0;
-    for (let after = 0; ;) {
-      const entries = await this.#log.read({ after, limit: BATCH });
+    const queue = this.#queue;
+    try {
+      if (fault) throw fault;
+      await this.#readAll(reading);
+    } catch (error) {
+      log.warn({ err: error }, "the history of before is shown after the next start");
+      await copyRecords(queue, ring, queue.oldest, this.#written);
+    }
+    if (reading.unreadable > 0)
+      log.warn({ count: reading.unreadable }, "records of the history cannot be read");
+    const first = this.#written + 1;
+    this.#written = ring.next - 1;
+    this.dropped += await copyRecords(queue, ring, first);
+    this.#queue = ring;
+    if (this.#written < ring.next - 1) this.#writeSoon();
+  }
+
+  async #readAll(reading: Reading): Promise<void> {
+    const { ring } = this.#options;
+    const { seen } = reading;
+    for (;;) {
+      const entries = await this.#log.read({ after: reading.after, limit: BATCH });
       for (const { value } of entries) {
         const id = idOf(value);
-        if (id === undefined) unreadable++;
+        if (id === undefined) reading.unreadable++;
         else if (!seen.get(id)) ring.push(value);
         if (id !== undefined) seen.set(id, true);
       }
-      if (entries.length === 0) break;
-      after = entries.at(-1)!.seq;
+      if (entries.length === 0) return;
+      reading.after = entries.at(-1)!.seq;
       // Calls come first.
       await setImmediate();
-    }
-    if (unreadable > 0) log.warn({ count: unreadable }, "records of the history cannot be read");
-  }
-
-  #keep(record: Buffer): void {
-    const { limits } = this.#options.ring;
-    this.#early!.push(record);
-    this.#earlyBytes += record.length;
-    while (this.#early!.length > limits.entries || this.#earlyBytes > limits.memory) {
-      this.#earlyBytes -= this.#early!.shift()!.length;
-      this.dropped++;
     }
   }
 
@@ -178,23 +194,23 @@ export class CallJournal {
 
   /** All that came until now, unless the store does not take it: under load there is always more. */
   async #writeAll(): Promise<void> {
-    const last = this.#options.ring.next - 1;
+    const last = this.#queue.next - 1;
     do await this.#write();
     while (this.#written < last && !this.#isRefused);
   }
 
   /** One batch, and more of what came until now while they are full: a record alone costs the store as much as twenty. */
   async #writeOut(): Promise<void> {
-    const { ring } = this.#options;
-    const end = ring.next;
+    const queue = this.#queue;
+    const end = queue.next;
     this.#useLimits();
     for (let isFull = true; isFull;) {
-      const first = Math.max(this.#written + 1, ring.oldest);
+      const first = Math.max(this.#written + 1, queue.oldest);
       if (first > this.#written + 1) this.dropped += first - this.#written - 1;
-      const last = Math.min(first + BATCH, ring.next) - 1;
+      const last = Math.min(first + BATCH, queue.next) - 1;
       const records: string[] = [];
       for (let number = first; number <= last; number++)
-        records.push(ring.read(number)!.toString("utf8"));
+        records.push(queue.read(number)!.toString("utf8"));
       if (!(await this.#append(records))) {
         this.#written = first - 1;
         this.#isRefused = true;
@@ -206,7 +222,7 @@ export class CallJournal {
       // Calls come first.
       if (isFull) await setImmediate();
     }
-    if (this.#written < ring.next - 1) this.#writeSoon();
+    if (this.#written < queue.next - 1) this.#writeSoon();
   }
 
   #writeSoon(): void {
@@ -240,10 +256,19 @@ export class CallJournal {
   }
 }
 
-function toBuffer(text: string, answer: Answer | undefined, answerBytes: number): Buffer {
-  const textBytes = Buffer.byteLength(text);
-  const record = Buffer.alloc(textBytes + answerBytes);
-  record.write(text, "utf8");
-  answer?.copyRaw(record, textBytes, answerBytes);
-  return record;
+/**
+ * Adds records of one ring to another, a few in each turn of the loop, and then what came to the first meanwhile.
+ *
+ * @returns how many of them the first has forgotten
+ */
+async function copyRecords(from: Ring, to: Ring, first: number, last = Infinity): Promise<number> {
+  const start = Math.max(first, from.oldest);
+  let forgotten = start - first;
+  for (let number = start; number <= last && number < from.next; number++) {
+    const record = from.read(number);
+    if (record) to.push(record.toString("utf8"));
+    else forgotten++;
+    if (number % BATCH === 0) await setImmediate();
+  }
+  return forgotten;
 }

@@ -3,6 +3,7 @@ import history from "propylon/plugins/history";
 import { definePlugin, type Gateway } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
+import { deferred } from "../../kit/deferred.ts";
 import { until } from "../../kit/until.ts";
 
 const notes = definePlugin({
@@ -135,6 +136,52 @@ describe("history in a durable store", () => {
     await until(async () => (await stored(kept)).length === 3);
     const second = await start(kept);
     expect(numbersOf(await second.list())).toEqual([2, 1, 0]);
+  });
+
+  it("is written, and shown once and in order, while what earlier processes wrote is still read", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 150);
+    await first.gateway.close();
+    const gate = deferred<void>();
+    const read = kept.driver.read.bind(kept.driver);
+    kept.driver.read = async (...asked) => {
+      if (asked[0] === "history/calls") await gate.promise;
+      return read(...asked);
+    };
+    const second = await start(kept);
+    await calls(second.gateway, 150, 153);
+    const written = () => read("history/calls", 0, 1_000);
+    await until(async () => (await written()).length === 153);
+    const shown = second.list("?limit=1000");
+    await calls(second.gateway, 153, 156);
+    gate.resolve();
+    await shown;
+    const all = Array.from({ length: 156 }, (_, index) => 155 - index);
+    expect(numbersOf(await second.list("?limit=1000"))).toEqual(all);
+    await until(async () => (await written()).length === 156);
+  });
+
+  it("of now is shown where that of earlier processes cannot be read, and is written once", async () => {
+    const kept = new KeptStore();
+    const first = await start(kept);
+    await calls(first.gateway, 0, 3);
+    await first.gateway.close();
+    const gate = deferred<never>();
+    const read = kept.driver.read.bind(kept.driver);
+    kept.driver.read = (...asked) =>
+      asked[0] === "history/calls" ? gate.promise : read(...asked);
+    const second = await start(kept);
+    await calls(second.gateway, 3, 6);
+    const written = () => read("history/calls", 0, 1_000);
+    await until(async () => (await written()).length === 6);
+    await calls(second.gateway, 6, 8);
+    gate.reject(new Error("away"));
+    await until(async () => (await written()).length === 8);
+    expect(numbersOf(await second.list())).toEqual([7, 6, 5, 4, 3]);
+    kept.driver.read = read;
+    const third = await start(kept);
+    expect(numbersOf(await third.list())).toEqual([7, 6, 5, 4, 3, 2, 1, 0]);
   });
 
   it("is as long as the options say, and a record that cannot be read harms nothing", async () => {
