@@ -1,6 +1,9 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, it, onTestFinished, type TestContext, vi } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { requirePresent } from "../../fixtures/programs.ts";
+import { until } from "../../kit/until.ts";
 import { Program } from "./attempt.ts";
 import { documentOf, sendJson, serveDocuments } from "./client-documents.ts";
 import { type LoginRig, setupLogin } from "./kit.ts";
@@ -50,6 +53,22 @@ interface Rig extends Awaited<ReturnType<typeof setupLogin>> {
   readonly known: Known;
 }
 
+/** @returns whether each session in which something was posted since has its stream, which clients ask for beside their calls */
+function watchStreams(): () => boolean {
+  const called = new Set<string>();
+  const streams = new Map<string, ServerResponse>();
+  const note = (message: unknown): void => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
+    const id = request.headers["mcp-session-id"];
+    if (typeof id !== "string") return;
+    if (request.method === "GET") streams.set(id, response);
+    else called.add(id);
+  };
+  subscribe("http.server.request.start", note);
+  onTestFinished(() => void unsubscribe("http.server.request.start", note));
+  return () => [...called].every((id) => streams.get(id)?.headersSent);
+}
+
 const KINDS = OFFICIAL_CLIENTS.map((kind) => [kind.name, kind] as const);
 
 describe.each(KINDS)("%s", (_kind, { start, missing, atOnce = 2 }) => {
@@ -87,9 +106,11 @@ describe.each(KINDS)("%s", (_kind, { start, missing, atOnce = 2 }) => {
     });
 
     it("refreshes a token that is over, for several calls at once, without its person", async (context) => {
+      const haveStreams = watchStreams();
       const { client } = await setup(context, { options: { accessToken: "5m" } });
-      // What it asks for beside its calls is on its way.
       expect(await client.call("who")).toBe(ADA);
+      // A stream that is asked for with the old token would be one more refresh beside those of the calls.
+      await until(haveStreams);
       const before = client.saved();
       // jose asks for the date, which sockets and timers do not need.
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 6 * 60_000 });
