@@ -169,8 +169,7 @@ describe("history in a durable store", () => {
     await first.gateway.close();
     const gate = deferred<never>();
     const read = kept.driver.read.bind(kept.driver);
-    kept.driver.read = (...asked) =>
-      asked[0] === "history/calls" ? gate.promise : read(...asked);
+    kept.driver.read = (...asked) => (asked[0] === "history/calls" ? gate.promise : read(...asked));
     const second = await start(kept);
     await calls(second.gateway, 3, 6);
     const written = () => read("history/calls", 0, 1_000);
