@@ -86,19 +86,13 @@ async function answer(
     if (result instanceof Error) throw result;
     if (event.req.method === "HEAD") await dropBody(result);
     record(statusOf(result, event));
-    if (principal && isEventStream(result) && !endsWithCall(route, event))
-      lease(event, principal, input.leases);
+    if (principal && isEventStream(result)) lease(event, principal, input.leases);
     return isPlain(result) ? writePlain(result, event) : result;
   } catch (thrown) {
     const error = toOwnError(thrown);
     record(error.status, error);
     return render(error, event, log);
   }
-}
-
-/** Where a route answers calls its streams end with those, unless it asks to hear of the credential. */
-function endsWithCall({ options }: RegisteredRoute, event: H3Event): boolean {
-  return options.direct !== undefined && (event as RouteEvent).context.onRevoked === undefined;
 }
 
 /** A stream lives no longer than the credential that opened it. */

@@ -236,7 +236,8 @@ export interface OptionSelector {
 }
 
 /**
- * Something that some stores can do and others cannot: `queue`, hand out work (`Store.queue`).
+ * Something that some stores can do and others cannot: `queue`, hand out work (`Store.queue`); `tables`, hold tables of SQL
+ * (`dialect()` of the driver). A build of one file brings Kysely only where a kind of store names `tables`.
  *
  * @example const abilities: readonly StoreAbility[] = ["queue"];
  */
