@@ -40,6 +40,6 @@ it("the page of the command line is current and has every command", async () => 
 });
 
 const OF_PLUGINS =
-  "A plugin of your own can [bring commands](../guide/write-a-plugin.md#a-command). In the folder of its config, `propylon --help` lists them as well, and `propylon <command>` runs them; the commands above keep their names.";
+  "A plugin of your own can [bring commands](writing-plugins.md#a-command). In the folder of its config, `propylon --help` lists them as well, and `propylon <command>` runs them; the commands above keep their names.";
 
 const block = (text: string): string => `\`\`\`text\n${text}\n\`\`\``;

@@ -14,17 +14,19 @@ import presets from "../fixtures/presets.ts";
 import visits from "../fixtures/visits.ts";
 
 const page = await readFile("docs/guide/write-a-plugin.md", "utf8");
+const reference = await readFile("docs/reference/writing-plugins.md", "utf8");
 
 testPlugin(visits, {});
 testPlugin(doorman, { with: [visits] });
 testPlugin(presets, { config: { tools: {} } });
 
-it.each(["visits", "doorman", "presets"])(
-  "the plugin %s of the guide is the one that is tested here",
-  async (name) => {
-    expect(page).toContain(await readFile(`test/fixtures/${name}.ts`, "utf8"));
-  },
-);
+it.each([
+  ["visits", page],
+  ["doorman", page],
+  ["presets", reference],
+])("the plugin %s of the pages is the one that is tested here", async (name, text) => {
+  expect(text).toContain(await readFile(`test/fixtures/${name}.ts`, "utf8"));
+});
 
 it("the plugins of the guide share a service, count, and use a first-party plugin where it is there", async () => {
   const { client, gateway } = await setupGateway({ plugins: [visits, doorman, payloads] });
@@ -136,7 +138,7 @@ it("the guide names codes that exist", () => {
   expect(codes.filter((code) => !Object.hasOwn(ERROR_STATUS, code))).toEqual([]);
 });
 
-it("the presets of the guide set an argument, which callers neither see nor change", async () => {
+it("the presets of the reference set an argument, which callers neither see nor change", async () => {
   const weather = await fakeUpstream({
     forecast: {
       input: {

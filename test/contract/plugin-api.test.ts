@@ -73,7 +73,7 @@ function writePage(): string {
   const life = Object.values(LIFE).map((sentence, at) => `${at + 1}. ${sentence}`);
   return page(
     "Plugin API",
-    "What plugins and programs import. A change of this page is a change of the public API. `propylon` stands here in full, in the order in which a plugin meets it; of the other doors this page has the names, and an editor shows their comments with examples. How all of it is used together: [write a plugin](../guide/write-a-plugin.md).",
+    "What plugins and programs import. A change of this page is a change of the public API. `propylon` stands here in full, in the order in which a plugin meets it; of the other doors this page has the names, and an editor shows their comments with examples. How to use it: [write a plugin](../guide/write-a-plugin.md), and [what a plugin can do](writing-plugins.md).",
     "## The life of a plugin",
     life.join("\n"),
     "## propylon",

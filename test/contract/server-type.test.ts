@@ -5,12 +5,12 @@ import { expect, it, onTestFinished } from "vitest";
 import { setupGateway } from "../../core/testing/index.ts";
 import phrases from "../fixtures/phrases.ts";
 
-it("the server type of the guide is the one that is tested here", async () => {
-  const page = await readFile("docs/guide/write-a-plugin.md", "utf8");
+it("the server type of the reference is the one that is tested here", async () => {
+  const page = await readFile("docs/reference/writing-plugins.md", "utf8");
   expect(page).toContain(await readFile("test/fixtures/phrases.ts", "utf8"));
 });
 
-it("the server type of the guide serves its book, tells when it changes, and says what is wrong", async () => {
+it("the server type of the reference serves its book, tells when it changes, and says what is wrong", async () => {
   let book = '{"hello":"Good day"}';
   const library = createServer((_req, res) => void res.writeHead(book ? 200 : 500).end(book));
   await new Promise<void>((resolve) => library.listen(0, "127.0.0.1", resolve));

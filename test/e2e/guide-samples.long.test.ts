@@ -9,13 +9,15 @@ import { makeFolder } from "../kit/folder.ts";
 
 const MODULES = fileURLToPath(new URL("../../node_modules", import.meta.url));
 
+const PAGES = ["docs/guide/write-a-plugin.md", "docs/reference/writing-plugins.md"];
+
 /** What samples that show a part stand in; the second makes the routes that its panels are made of. */
 const AROUND: readonly (readonly [begin: RegExp, before: string, behind: string])[] = [
   [/^import /, "", ""],
   [/^export default/, 'import { definePlugin } from "propylon"; import { z } from "zod";\n', ""],
   [
     /^gateway\./,
-    'import type { PluginContext } from "propylon"; import { Panels } from "propylon/panels";\nexport function part(gateway: PluginContext<unknown>): void {\n',
+    'import type { PluginContext } from "propylon"; import { Panels } from "propylon/panels"; import { Filters } from "propylon/kit";\nexport function part(gateway: PluginContext<unknown>): void {\n',
     "}",
   ],
 ];
@@ -25,7 +27,7 @@ interface Sample {
   readonly text: string;
 }
 
-/** Every TypeScript block of the guide, in the file that the guide names, or that its plugin is called after. */
+/** Every TypeScript block of the pages, in the file that the page names, or that its plugin is called after. */
 function samplesOf(page: string): Sample[] {
   const blocks = [...page.matchAll(/(?:`([^`\n]+\.ts)`[^\n]*:\n\n)?^```ts\n([^]*?)^```$/gm)];
   return blocks.map(([, file, text], at) => {
@@ -77,7 +79,8 @@ beforeAll(async () => {
   folder = makeFolder();
   await mkdir(join(folder, "plugins"));
   await symlink(MODULES, join(folder, "node_modules"));
-  samples = samplesOf(await readFile("docs/guide/write-a-plugin.md", "utf8"));
+  const pages = PAGES.map((page) => readFile(page, "utf8"));
+  samples = samplesOf((await Promise.all(pages)).join("\n"));
   for (const sample of samples) await writeFile(join(folder, sample.name), completed(sample));
   const tsconfig = await readFile("templates/shared/tsconfig.json", "utf8");
   await writeFile(join(folder, "tsconfig.json"), tsconfig);
@@ -85,7 +88,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "gateway.yaml"), CONFIG);
 });
 
-describe("the samples of the guide for plugin authors", () => {
+describe("the samples of the pages for plugin authors", () => {
   it("newcomer 3: are all found, and their types are right", () => {
     expect(samples.length).toBeGreaterThan(12);
     const tsc = join(MODULES, "typescript/bin/tsc");
@@ -100,7 +103,7 @@ describe("the samples of the guide for plugin authors", () => {
     expect(await propylon(["check"], { cwd: folder })).toMatchObject({ code: 0, stderr: "" });
   });
 
-  it("newcomer 3: do what the guide says in one gateway", async () => {
+  it("newcomer 3: do what the pages say in one gateway", async () => {
     const { client, url } = await setupGateway({ file: join(folder, "gateway.yaml") });
     const call = async (name: string, args: Record<string, unknown>) =>
       (await client.callTool({ name, arguments: args })).content;
