@@ -17,7 +17,7 @@ const selection = {
   per: z
     .union([partSchema.transform((part) => [part]), z.array(partSchema)])
     .describe(
-      "Calls alike in this share: principal, server, tool, or a list of them; [] = all calls share.",
+      "Which calls share the limit: those with the same principal, server, tool, or a list of these; [] = all calls.",
     ),
   server: z
     .string()
