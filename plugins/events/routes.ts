@@ -1,9 +1,10 @@
 import { toGatewayError, type PluginContext, type Server, type Socket } from "propylon";
-import { EventKinds } from "propylon/kit";
+import { checkInput, EventKinds } from "propylon/kit";
 import { withoutTrouble } from "propylon/internal";
 import type { Channel } from "./channel.ts";
 import type { Audience } from "./event.ts";
 import type { ServerSnapshot } from "./kinds.ts";
+import { logQuerySchema, type LogLines } from "./log-lines.ts";
 import type { EventsOptions } from "./options.ts";
 import { SseOutlet } from "./sse.ts";
 import { Stream } from "./stream.ts";
@@ -59,6 +60,14 @@ export function registerRoutes(
   });
   gateway.route("GET", PATH, { ...POLICY, websocket: true }, (socket) =>
     orClose(socket, () => accept(socket)),
+  );
+}
+
+/** `GET /_meta/logs`: the last lines of the log, for who comes after something happened. */
+export function registerLog({ route }: Pick<PluginContext, "route">, log: LogLines): void {
+  const policy = { access: "operator", mutates: false, management: true } as const;
+  route("GET", "/_meta/logs", policy, ({ url }) =>
+    log.read(checkInput(Object.fromEntries(url.searchParams), logQuerySchema)),
   );
 }
 

@@ -4,6 +4,7 @@ import type { FlagChange } from "propylon/plugins/gating";
 import type { Channel } from "./channel.ts";
 import type { EventDetails } from "./event.ts";
 import { TAKEN, type CallProgress, type EventData, type TopicKind } from "./kinds.ts";
+import { parseLine, type LogTail } from "./log-tail.ts";
 import type { RingBounds } from "./ring.ts";
 import { levelOf } from "./subscription.ts";
 
@@ -11,6 +12,7 @@ import { levelOf } from "./subscription.ts";
 export function registerSources(
   gateway: Pick<PluginContext, "hook" | "info" | "use">,
   channel: Channel,
+  tail: LogTail,
   bounds: RingBounds,
 ): void {
   const publish = <K extends TopicKind>(kind: K, data: EventData[K]): void =>
@@ -52,8 +54,11 @@ export function registerSources(
     if (!TAKEN.has(event.kind)) channel.relay(event, bounds);
   });
   gateway.hook("mutation", (mutation) => publish("mutation", mutation));
-  gateway.hook("log:line", (line) => {
-    if (channel.isRead("log")) mentionLine(channel, line);
+  gateway.hook("log:line", (text) => {
+    tail.add(text);
+    if (!channel.isRead("log")) return;
+    const line = parseLine(text);
+    channel.mention("log", { line }, { level: levelOf(line["level"]) });
   });
   gateway.use("observe", whileRead(channel, "call_end", watchEnd));
   gateway.use("dispatch", whileRead(channel, "progress", watchProgress));
@@ -114,17 +119,6 @@ class ServerWatch {
     this.#publish("server_added", { server });
     return true;
   }
-}
-
-function mentionLine(channel: Channel, text: string): void {
-  let line: Readonly<Record<string, unknown>>;
-  try {
-    line = JSON.parse(text) as typeof line;
-  } catch {
-    // A logger that somebody else made may write something other than JSON.
-    line = { msg: text };
-  }
-  channel.mention("log", { line }, { level: levelOf(line["level"]) });
 }
 
 type Watch = (

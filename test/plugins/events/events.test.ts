@@ -6,11 +6,13 @@ import {
   type Gateway,
   type GatewayConfigInput,
 } from "propylon";
+import { digestOf } from "propylon/kit";
 import { setupGateway, testPlugin } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import breaker from "../../../plugins/breaker/index.ts";
 import events from "../../../plugins/events/index.ts";
 import gating from "../../../plugins/gating/index.ts";
+import { KeptStore } from "../../fixtures/kept-store.ts";
 import { readSocket, readSse, TRANSPORTS } from "./readers.ts";
 
 testPlugin(events, { config: { maxEvents: 10 }, changed: { maxEvents: 20 } });
@@ -363,4 +365,102 @@ it("M132: shows log lines live to operators, from the level asked for, redacted,
   expect(severe.kinds()).toEqual(["log"]);
   expect(other.kinds()).toEqual([]);
   expect(JSON.stringify([...severe.events, ...all.events])).not.toContain("canary");
+});
+
+interface LogAnswer {
+  readonly lines: { readonly replica?: string; readonly line: Record<string, unknown> }[];
+  readonly missing: readonly string[];
+}
+
+/** A gateway that writes to its log what it is told to. */
+async function startWriter(more: { config?: GatewayConfigInput; kept?: KeptStore } = {}) {
+  const log = await createLogger(configSchema.parse({ log: { level: "trace" } }).log, {
+    write: () => {},
+  });
+  let write!: (level: "debug" | "info" | "error", facts: object, message: string) => void;
+  const writer = definePlugin({
+    name: "writer",
+    setup(gateway) {
+      write = (level, facts, message) => gateway.log[level](facts, message);
+    },
+  });
+  const { url } = await setupGateway({
+    plugins: [events, writer, ...(more.kept ? [more.kept.plugin] : [])],
+    config: { ...base({}, { writer: {} }), ...more.config, ...(more.kept && { store: "kept" }) },
+    log,
+    client: false,
+  });
+  const read = async (query = "", key = ""): Promise<LogAnswer & { status: number }> => {
+    const headers = key === "" ? {} : { authorization: `Bearer ${key}` };
+    const response = await fetch(`${url}/_meta/logs${query}`, { headers });
+    return { status: response.status, ...((await response.json()) as LogAnswer) };
+  };
+  return { read, write };
+}
+
+it("43: tells who comes later the last lines of the log, redacted, from the level asked for", async () => {
+  const { read, write } = await startWriter();
+  write("debug", { password: "canary" }, "quiet");
+  for (let line = 0; line < 600; line++) write("info", { line }, "counted");
+  write("error", { password: "canary", server: "shop" }, "before anybody looked");
+  const { lines } = await read();
+  expect(lines).toHaveLength(500);
+  expect(lines.at(-1)!.line).toMatchObject({
+    level: "error",
+    msg: "before anybody looked",
+    server: "shop",
+    password: "[redacted]",
+  });
+  expect(lines[0]!.line).toMatchObject({ line: 101 });
+  const severe = await read("?level=error&limit=1000");
+  expect(severe.lines.map(({ line }) => line["msg"])).toEqual(["before anybody looked"]);
+  const all = await read("?level=trace&limit=1000");
+  expect(all.lines.map(({ line }) => line["msg"])).toContain("quiet");
+  expect(JSON.stringify(all.lines)).not.toContain("canary");
+  for (const wrong of ["?limit=0", "?limit=1001", "?level=loud", "?x=1"])
+    expect((await read(wrong)).status).toBe(422);
+});
+
+it("43: keeps a bounded number of bytes of the log, and cuts a line that is too long", async () => {
+  const { read, write } = await startWriter();
+  write("error", {}, `the first ${"x".repeat(200_000)}`);
+  const long = await read("?level=error");
+  const [first] = long.lines;
+  expect(first!.line).toMatchObject({ level: "error", ts: expect.any(String) });
+  expect(String(first!.line["msg"])).toHaveLength(65_536);
+  for (let line = 0; line < 100; line++) write("info", { line }, "y".repeat(20_000));
+  const { lines } = await read("?level=trace&limit=1000");
+  expect(lines.at(-1)!.line).toMatchObject({ line: 99 });
+  expect(JSON.stringify(lines).length).toBeLessThan(1_048_576);
+  expect((await read("?level=error")).lines).toEqual([]);
+});
+
+it("43: log lines are for operators", async () => {
+  const hash = (key: string): string => `sha256:${digestOf(key)}`;
+  const keys = {
+    see: { role: "viewer", hash: hash("see") },
+    run: { role: "operator", hash: hash("run") },
+  } as const;
+  const { read, write } = await startWriter({ config: { auth: { keys } } });
+  write("info", {}, "said");
+  expect((await read()).status).toBe(401);
+  expect((await read("", "see")).status).toBe(403);
+  expect((await read("", "run")).lines.at(-1)!.line).toMatchObject({ msg: "said" });
+});
+
+it("43: every replica of a store tells the lines of all", async () => {
+  const kept = new KeptStore({ shared: true });
+  const [first, second] = [await startWriter({ kept }), await startWriter({ kept })];
+  first.write("info", {}, "of the first");
+  second.write("info", {}, "of the second");
+  for (const { read } of [first, second]) {
+    const { lines, missing } = await read();
+    const said = lines.filter(({ line }) => String(line["msg"]).startsWith("of the"));
+    expect(said.map(({ line }) => String(line["msg"])).toSorted()).toEqual([
+      "of the first",
+      "of the second",
+    ]);
+    expect(new Set(said.map(({ replica }) => replica)).size).toBe(2);
+    expect(missing).toEqual([]);
+  }
 });
