@@ -2,6 +2,7 @@ import { GatewayError, type PluginContext, type RouteEvent } from "propylon";
 import type { Management } from "propylon/kit";
 import { METRICS_CONTENT_TYPE } from "propylon/internal";
 import type { Sources } from "./catalogue.ts";
+import type { SharedHour } from "./hour-figures.ts";
 import type { ReplicaFigures } from "./replica-figures.ts";
 import type { MetricsOptions } from "./options.ts";
 import { CachedPage } from "./page.ts";
@@ -38,6 +39,19 @@ export function registerRoutes(
         headers: { "content-type": "application/json" },
       });
     return format === "prometheus" ? prometheus() : { ok: true, metrics: summarise(sources) };
+  });
+}
+
+/** `GET /_meta/metrics/hour`: the last hour by minutes, for charts. */
+export function registerHour(
+  { config, route }: Pick<PluginContext<MetricsOptions>, "config" | "route">,
+  hours: SharedHour,
+): void {
+  const text = new CachedPage(async () => JSON.stringify(await hours.read()), config.cacheTtl);
+  const policy = { access: "viewer", mutates: false, management: true } as const;
+  route("GET", "/_meta/metrics/hour", policy, async () => {
+    const headers = { "content-type": "application/json" };
+    return new Response(await text.read(), { headers });
   });
 }
 

@@ -2,15 +2,18 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import gating, { Gating } from "propylon/plugins/gating";
-import metrics from "propylon/plugins/metrics";
+import metrics, { type HourView } from "propylon/plugins/metrics";
 import {
   Answer,
   definePlugin,
   GatewayError,
   type AnyPlugin,
+  type Call,
   type GatewayConfigInput,
 } from "../../../core/index.ts";
 import { testPlugin, type PluginEntry, type TestGateway } from "../../../core/testing/index.ts";
+import { CallCounts } from "../../../plugins/metrics/counts.ts";
+import { LastHour } from "../../../plugins/metrics/last-hour.ts";
 import { GatewayLife } from "../../../plugins/metrics/life.ts";
 import { startGateway } from "../../contract/kit.ts";
 import { parsePage, promtool, valuesOf } from "./exposition.ts";
@@ -399,3 +402,62 @@ it("counts streams of sessions that had no room, by what was full", () => {
 
 const plugin: AnyPlugin = metrics;
 testPlugin(plugin, { config: {}, changed: { prefix: "x_" } });
+
+it("43: the last hour by minutes has the figures of the page for Prometheus", async () => {
+  const { gateway, url, page } = await start();
+  const call = (args: Record<string, unknown>) =>
+    gateway.call({ server: "gate", name: "local", args }).catch(() => undefined);
+  for (let count = 0; count < 7; count++) await call({});
+  for (let count = 0; count < 2; count++) await call({ disabled: true });
+  await call({ rpc: -32000 });
+  const hour = (await (await fetch(`${url}/_meta/metrics/hour`)).json()) as HourView;
+  const sum = (member: "calls" | "failed") =>
+    hour.minutes.reduce((total, minute) => total + minute[member], 0);
+  const shown = await page();
+  const total = (name: string) =>
+    shown.get(name)!.samples.reduce((all, { value }) => all + value, 0);
+  expect(sum("calls")).toBe(total("tool_calls_total"));
+  expect(sum("failed")).toBe(total("tool_errors_total"));
+  expect([sum("calls"), sum("failed")]).toEqual([10, 3]);
+  expect(hour.busiest).toMatchObject([{ server: "gate", tool: "local", calls: 10, failed: 3 }]);
+  // In the bucket in which 95 of 100 calls are done.
+  const times = shown.get("tool_call_duration_seconds")!.samples;
+  const bounds = times
+    .filter(({ labels, value }) => "le" in labels && value >= 0.95 * 10)
+    .map(({ labels }) => Number(labels["le"]!.replace("+Inf", "Infinity")));
+  expect(hour.slowest[0]!.p95).toBeGreaterThan(0);
+  expect(hour.slowest[0]!.p95).toBeLessThanOrEqual(Math.min(...bounds) * 1_000);
+  expect(hour.missing).toEqual([]);
+});
+
+it("43: a minute has what ended in it, and what is older than an hour is gone", () => {
+  let now = Date.parse("2026-11-30T10:00:30Z");
+  const counts = new CallCounts([0.1, 1]);
+  const hour = new LastHour(counts, () => now);
+  const call = { method: "tools/call", server: "s", name: "t", source: "http" } as Call;
+  const labelling = { maxTools: 9, toolNames: false, isServer: () => true, transportOf: () => "" };
+  const end = (seconds: number) =>
+    counts.end({ ...call, tool: {} } as Call, Answer.result({ content: [] }), seconds, labelling);
+  end(0.05);
+  now += 60_000;
+  hour.mark();
+  end(0.5);
+  end(2);
+  const minutes = () => hour.read().minutes.map(({ at, calls, times }) => [at, calls, times]);
+  expect(minutes()).toEqual([
+    [Date.parse("2026-11-30T10:00:00Z"), 1, [1, 0, 0]],
+    [Date.parse("2026-11-30T10:01:00Z"), 2, [0, 1, 1]],
+  ]);
+  for (let minute = 0; minute < 60; minute++) {
+    now += 60_000;
+    hour.mark();
+  }
+  end(0.05);
+  const { minutes: last, tools } = hour.read();
+  expect(last).toHaveLength(60);
+  expect(last.map(({ calls }) => calls)).toEqual([...Array.from({ length: 59 }, () => 0), 1]);
+  expect(tools).toMatchObject([{ server: "s", tool: "t", calls: 1, times: [1, 0, 0] }]);
+  // A machine that slept for a day.
+  now += 86_400_000;
+  expect(hour.read()).toMatchObject({ minutes: [{ calls: 0 }], tools: [] });
+});

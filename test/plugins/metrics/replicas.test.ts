@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { definePlugin } from "../../../core/index.ts";
 import { setupGateway } from "../../../core/testing/index.ts";
-import metrics from "../../../plugins/metrics/index.ts";
+import metrics, { type HourView } from "../../../plugins/metrics/index.ts";
 import { KeptStore } from "../../fixtures/kept-store.ts";
 
 const talker = definePlugin({
@@ -25,7 +25,8 @@ async function start(kept: KeptStore) {
   const ask = (query: string) => fetch(`${url}/_meta/metrics?${query}`);
   const read = async () => ((await (await ask("all=1")).json()) as Figures).replicas;
   const talk = () => gateway.call({ server: "talker", name: "talk" });
-  return { ask, read, talk };
+  const hour = async () => (await (await fetch(`${url}/_meta/metrics/hour`)).json()) as HourView;
+  return { ask, read, talk, hour };
 }
 
 it("tells the figures of every replica of the store, and which of them does not answer", async () => {
@@ -55,4 +56,17 @@ it("is one gateway where the store is its own", async () => {
   const one = await start(new KeptStore());
   await one.talk();
   expect(await one.read()).toMatchObject([{ metrics: { tool_calls_total: 1 } }]);
+});
+
+it("43: the last hour is that of all replicas of the store", async () => {
+  const kept = new KeptStore({ shared: true });
+  const [first, second] = [await start(kept), await start(kept)];
+  await first.talk();
+  for (let call = 0; call < 2; call++) await second.talk();
+  for (const { hour } of [first, second]) {
+    const { minutes, busiest, missing } = await hour();
+    expect(minutes.reduce((sum, { calls }) => sum + calls, 0)).toBe(3);
+    expect(busiest).toMatchObject([{ server: "talker", tool: "talk", calls: 3, failed: 0 }]);
+    expect(missing).toEqual([]);
+  }
 });
