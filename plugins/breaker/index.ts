@@ -4,7 +4,6 @@ import { Gating } from "propylon/plugins/gating";
 import { Circuits } from "./circuits.ts";
 import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
-import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Breaker } from "./service.ts";
 
@@ -28,7 +27,6 @@ export default definePlugin({
       return circuit ? circuit.pass(call, next) : next(call);
     });
     registerRoutes(gateway, circuits);
-    registerPanels(gateway);
     registerMetrics(metrics, circuits);
     gateway.hook("reload:done", ({ servers }) =>
       circuits.forget([...servers.removed, ...servers.changed]),

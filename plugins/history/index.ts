@@ -6,7 +6,6 @@ import { registerMetrics } from "./metrics.ts";
 import { optionsSchema } from "./options.ts";
 import { Recorder } from "./recorder.ts";
 import { Ring } from "./ring.ts";
-import { registerPanels } from "./panels.ts";
 import { registerRoutes } from "./routes.ts";
 import { Secrets } from "./secrets.ts";
 
@@ -41,7 +40,6 @@ export default definePlugin({
     gateway.use("observe", recorder.watch);
     gateway.use("dispatch", recorder.note);
     registerRoutes(gateway, { ring, secrets, recorder, journal });
-    registerPanels(gateway);
     registerMetrics(metrics, () => journal?.dropped ?? 0);
     // Not before: a caller that waits for the start does not wait for old calls.
     gateway.hook("gateway:ready", () => void journal?.fill());

@@ -168,15 +168,15 @@ it("an open gateway needs no sign-in, and warns where it is exposed", async () =
 });
 
 it("a reload that takes a plugin out takes its panels out", async () => {
-  const managed = await startManaged(MANAGED.replace("gating: {}", "gating: {}\n  breaker: {}"));
+  const managed = await startManaged(MANAGED.replace("gating: {}", "gating: {}\n  payloads: {}"));
   const before = await managed.meta("GET", "/ui");
-  expect(before.body.plugins).toContain("breaker");
-  expect(before.body.panels).toMatchObject([{ id: "breaker/circuits", place: "overview" }]);
+  expect(before.body.plugins).toContain("payloads");
+  expect(before.body.panels[0]).toMatchObject({ id: "payloads/usage", place: "overview" });
   const text = await readFile(managed.file, "utf8");
-  await writeFile(managed.file, text.replace("breaker: {}", ""));
+  await writeFile(managed.file, text.replace("payloads: {}", ""));
   await (await managed.gateway.manage()).reload();
   const { body } = await managed.meta("GET", "/ui");
-  expect(body.plugins).not.toContain("breaker");
+  expect(body.plugins).not.toContain("payloads");
   expect(body.panels).toEqual([]);
   expect(body.generation).toBe(2);
 });
