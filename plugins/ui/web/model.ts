@@ -10,14 +10,21 @@ export type {
   ToolView as ToolRow,
 } from "propylon/plugins/admin";
 
-/** Since when a server does not work, and how often it was tried since; an open circuit and a failed probe have times of their own. */
-export function outageOf({ since, downSince, attempts, breaker }: ServerView): {
+/** Since when a server is as it is, how often it was tried since, and when it is tried next. */
+export interface OutageFacts {
   readonly since: string | null;
-  readonly attempts: string;
-} {
-  const begin = downSince ?? breaker?.openedAt ?? since;
-  if (downSince === null || attempts === 0) return { since: begin, attempts: "" };
-  return { since: begin, attempts: attempts === 1 ? "1 attempt" : `${attempts} attempts` };
+  readonly attempts: number;
+  /** `now`: it is being tried. */
+  readonly next: string | undefined;
+}
+
+/** The outage of a server; an open circuit and a failed probe have times of their own. */
+export function outageOf(server: ServerView): OutageFacts {
+  const { state, since, downSince, breaker } = server;
+  const attempts = downSince === null ? 0 : server.attempts;
+  const isTried = state === "connecting" && attempts > 0;
+  const next = isTried ? "now" : (server.nextRetryAt ?? breaker?.retryAt);
+  return { since: downSince ?? breaker?.openedAt ?? since, attempts, next };
 }
 
 /** A call that ended. */
@@ -51,9 +58,17 @@ export function verdictOf(server: ServerView): Verdict {
   const reason = server.reason ?? server.lastError ?? undefined;
   if (!server.enabled) return { tone: "off", word: "switched off", reason };
   if (breaker?.state === "open")
-    return { tone: "error", word: "circuit open", reason: breaker.reason ?? reason };
+    // What keeps its connection away says more than that calls failed.
+    return {
+      tone: "error",
+      word: "circuit open",
+      reason: server.downSince === null ? (breaker.reason ?? reason) : (reason ?? breaker.reason),
+    };
   if (state === "failed" || state === "backoff")
     return { tone: "error", word: state === "failed" ? "failed" : "retrying", reason };
+  // It would be gone from the list of what fails whenever it is tried.
+  if (state === "connecting" && server.attempts > 0)
+    return { tone: "error", word: "retrying", reason };
   if (state === "idle" || state === "connecting")
     return { tone: "busy", word: state === "idle" ? "not connected yet" : "connecting", reason };
   if (state === "closed") return { tone: "off", word: "closed", reason };

@@ -4,7 +4,6 @@ import { AccessPage } from "./pages/access.tsx";
 import { ActivityPage } from "./pages/activity.tsx";
 import { ClientsPage } from "./pages/clients.tsx";
 import { DocsPage } from "./pages/docs.tsx";
-import { LogsPage } from "./pages/logs.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { ServerPage } from "./pages/server.tsx";
 import { ServersPage } from "./pages/servers.tsx";
@@ -12,6 +11,7 @@ import { PanelPage } from "./panels/panels.tsx";
 
 /** Large, and most visits do not need them. */
 const ConfigPage = lazy(() => import("./pages/config.tsx"));
+const LogsPage = lazy(() => import("./pages/logs.tsx"));
 const TryPage = lazy(() => import("./pages/try.tsx"));
 
 /** A page of the interface. */

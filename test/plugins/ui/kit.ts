@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { expect, onTestFinished } from "vitest";
 import type { AnyPlugin } from "../../../core/index.ts";
-import { setupGateway, type TestGateway } from "../../../core/testing/index.ts";
+import { setupGateway, type GatewaySetup, type TestGateway } from "../../../core/testing/index.ts";
 import { openBrowser } from "../../fixtures/chromium.ts";
 import { makeFolder } from "../../kit/folder.ts";
 
@@ -58,11 +58,12 @@ export async function openPage(
 export async function startGateway(
   text: string,
   plugins: readonly AnyPlugin[] = [],
+  more: Pick<GatewaySetup, "log"> = {},
 ): Promise<TestGateway & { readonly file: string }> {
   const folder = makeFolder();
   const file = join(folder, "gateway.yaml");
   await writeFile(file, text);
-  return { ...(await setupGateway({ file, plugins, client: false })), file };
+  return { ...(await setupGateway({ file, plugins, client: false, ...more })), file };
 }
 
 const CLI = fileURLToPath(new URL("../../../dist/plugins/cli.js", import.meta.url));

@@ -67,6 +67,21 @@ export function formatTime(iso: string): string {
     : `${DAY.format(time)}, ${clock}`;
 }
 
+const STAMP = new Intl.DateTimeFormat("en-GB", {
+  day: "2-digit",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  fractionalSecondDigits: 3,
+});
+
+/** A moment with its day and milliseconds, as lines of a log have it. */
+export function formatStamp(iso: string): string {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : STAMP.format(time).replace(",", "");
+}
+
 /** `1 tool`, `3 tools`. */
 export function countOf(number: number, noun: string): string {
   return `${formatNumber(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useAbout, rightTo } from "../about.tsx";
-import { outageOf, outcomeOf, verdictOf, type CallRow, type ServerRow } from "../model.ts";
+import { outcomeOf, verdictOf, type CallRow, type ServerRow } from "../model.ts";
 import { Badge, type Tone } from "../parts/badge.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Moment } from "../parts/moment.tsx";
@@ -10,6 +10,8 @@ import { Reload } from "../parts/reload.tsx";
 import { Words } from "../parts/text.tsx";
 import { PanelsAt } from "../panels/panels.tsx";
 import { useAsk } from "../query.ts";
+import { Attention } from "./overview/attention.tsx";
+import { LastHour } from "./overview/last-hour.tsx";
 
 /** Whether anything is wrong, since when, and what changed last. */
 export function OverviewPage(): ReactNode {
@@ -20,10 +22,11 @@ export function OverviewPage(): ReactNode {
         {({ servers: rows }) => (
           <>
             <Counts servers={rows} />
-            <Wrong servers={rows} />
+            <Attention servers={rows} />
           </>
         )}
       </Loaded>
+      <LastHour />
       <Warnings />
       <Failures />
       <PanelsAt place="overview" />
@@ -34,7 +37,7 @@ export function OverviewPage(): ReactNode {
 const TONES: readonly (readonly [Tone, string])[] = [
   ["ok", "ready"],
   ["degraded", "degraded"],
-  ["error", "in trouble"],
+  ["error", "failing"],
   ["busy", "connecting"],
   ["off", "switched off"],
 ];
@@ -62,45 +65,10 @@ function Counts({ servers }: { readonly servers: readonly ServerRow[] }): ReactN
       <li>
         <Link href="/servers" className="tile">
           <span className="figure">{tools}</span>
-          <span className="faint">{tools === 1 ? "tool on offer" : "tools on offer"}</span>
+          <span className="faint">{tools === 1 ? "tool" : "tools"}</span>
         </Link>
       </li>
     </ul>
-  );
-}
-
-function Wrong({ servers }: { readonly servers: readonly ServerRow[] }): ReactNode {
-  const wrong = servers.filter((server) => ["error", "degraded"].includes(verdictOf(server).tone));
-  return (
-    <Section title="Needs attention">
-      {servers.length === 0 ? (
-        <Empty>
-          There is no server yet. <Link href="/servers?add=1">Add the first one</Link>.
-        </Empty>
-      ) : wrong.length === 0 ? (
-        <Empty>Nothing: every server that is switched on works.</Empty>
-      ) : (
-        <ul className="list">
-          {wrong.map((server) => {
-            const { tone, word, reason } = verdictOf(server);
-            return (
-              <li key={server.name}>
-                <Link href={`/servers/${encodeURIComponent(server.name)}`}>
-                  <Words>{server.name}</Words>
-                </Link>
-                <Badge tone={tone}>{word}</Badge>
-                <span className="grow">
-                  <Words>{reason}</Words>
-                </span>
-                <span className="faint">
-                  {outageOf(server).attempts} since <Moment at={outageOf(server).since} />
-                </span>
-              </li>
-            );
-          })}
-        </ul>
-      )}
-    </Section>
   );
 }
 
@@ -144,7 +112,7 @@ function Failures(): ReactNode {
       <Loaded query={failed} what="The last failures">
         {({ entries }) =>
           entries.length === 0 ? (
-            <Empty>None is remembered.</Empty>
+            <Empty>No recent failures.</Empty>
           ) : (
             <ul className="list">
               {entries.map((call) => (
@@ -155,7 +123,7 @@ function Failures(): ReactNode {
                   </Link>
                   <Badge tone={outcomeOf(call).tone}>{outcomeOf(call).word}</Badge>
                   <span className="faint grow">
-                    <Words>{outcomeOf(call).reason}</Words>
+                    <Words>{outcomeOf(call).reason?.replaceAll("_", " ")}</Words>
                   </span>
                 </li>
               ))}

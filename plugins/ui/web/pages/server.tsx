@@ -2,9 +2,10 @@ import type { ServerDetails } from "propylon/plugins/admin";
 import type { ReactNode } from "react";
 import { Link, useParams } from "wouter";
 import { rightTo, useAbout, type About } from "../about.tsx";
-import { outageOf, verdictOf } from "../model.ts";
+import { verdictOf } from "../model.ts";
 import { Toggle } from "../parts/act.tsx";
 import { Badge } from "../parts/badge.tsx";
+import { Outage } from "../parts/outage.tsx";
 import { Loaded } from "../parts/loaded.tsx";
 import { Countdown, Moment } from "../parts/moment.tsx";
 import { Empty, Page } from "../parts/page.tsx";
@@ -101,20 +102,13 @@ function Facts({ row }: { readonly row: ServerDetails }): ReactNode {
           <dt>Why</dt>
           <dd>
             <Words>{reason}</Words>
-            {row.nextRetryAt !== null && (
-              <>
-                {" "}
-                Next attempt <Countdown to={row.nextRetryAt} />.
-              </>
-            )}
           </dd>
         </div>
       )}
       <div>
-        <dt>{row.downSince === null ? "In this state since" : "Not ready since"}</dt>
+        <dt>{row.downSince === null ? "In this state" : "Not ready"}</dt>
         <dd>
-          <Moment at={outageOf(row).since} />
-          {outageOf(row).attempts !== "" && `, ${outageOf(row).attempts}`}
+          <Outage server={row} />
         </dd>
       </div>
       <div>
@@ -170,12 +164,6 @@ function Facts({ row }: { readonly row: ServerDetails }): ReactNode {
             {health.latency !== undefined && ` in ${formatSpan(health.latency)}`},{" "}
             <Moment at={health.checkedAt} />
           </dd>
-        </div>
-      )}
-      {row.attempts > 0 && (
-        <div>
-          <dt>Failed attempts in a row</dt>
-          <dd>{row.attempts}</dd>
         </div>
       )}
     </dl>
