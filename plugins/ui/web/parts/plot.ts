@@ -63,7 +63,7 @@ function optionsOf(
   element: HTMLElement,
   { colour, least, format, onPoint }: PlotOptions,
 ): Omit<UPlot.Options, "width" | "height"> {
-  // A canvas knows no variables; what is asked at each drawing follows the theme.
+  // A canvas has no access to variables of CSS. They are read at each drawing, so that a new theme shows.
   const colourOf = (name: string): string => {
     const probe = getComputedStyle(element).getPropertyValue(name);
     return resolve(element, probe);
