@@ -1,4 +1,4 @@
-import { lazy, type ComponentType } from "react";
+import type { ComponentType } from "react";
 import type { About } from "./about.tsx";
 import { AccessPage } from "./pages/access.tsx";
 import { ActivityPage } from "./pages/activity.tsx";
@@ -7,12 +7,13 @@ import { DocsPage } from "./pages/docs.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { ServerPage } from "./pages/server.tsx";
 import { ServersPage } from "./pages/servers.tsx";
+import { lazyPage } from "./parts/lazy-page.tsx";
 import { PanelPage } from "./panels/panels.tsx";
 
 /** Large, and most visits do not need them. */
-const ConfigPage = lazy(() => import("./pages/config.tsx"));
-const LogsPage = lazy(() => import("./pages/logs.tsx"));
-const TryPage = lazy(() => import("./pages/try.tsx"));
+const ConfigPage = lazyPage(() => import("./pages/config.tsx"));
+const LogsPage = lazyPage(() => import("./pages/logs.tsx"));
+const TryPage = lazyPage(() => import("./pages/try.tsx"));
 
 /** A page of the interface. */
 export interface Place {

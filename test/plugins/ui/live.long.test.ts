@@ -34,6 +34,9 @@ it("M021, 4: a page whose stream broke says so, and catches up by itself", async
   const { page } = await openPage(`${url}/ui/servers`);
   await page.getByText("live", { exact: true }).waitFor();
   const toggle = page.locator('tr[data-server="shop"]').getByRole("switch");
+  await page.getByRole("link", { name: "Logs" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await page.getByRole("link", { name: "Servers" }).click();
   await page.context().setOffline(true);
   // An open stream is not ended by that; the page Logs opens another one, for other kinds.
   await page.getByRole("link", { name: "Logs" }).click();

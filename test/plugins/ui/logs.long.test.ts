@@ -128,3 +128,17 @@ it("43: the newest line stays in sight until somebody reads an older one", async
   await follow.click();
   await expect.poll(() => isSeen("the last.")).toBe(true);
 });
+
+it("43: a page that cannot be loaded while the gateway is away leaves the rest there, and comes with the gateway", async () => {
+  const { url, write } = await startLogged();
+  write("info", {}, "said before");
+  const { page } = await openPage(`${url}/ui/servers`);
+  await page.getByText("live", { exact: true }).waitFor();
+  await page.context().setOffline(true);
+  await page.getByRole("link", { name: "Logs" }).click();
+  await page.getByRole("heading", { name: "This page could not be loaded" }).waitFor();
+  await page.getByRole("link", { name: "Servers" }).waitFor();
+  await page.context().setOffline(false);
+  await page.getByRole("button", { name: "Load again" }).click();
+  await page.locator("tr.line", { hasText: "said before" }).waitFor();
+});
