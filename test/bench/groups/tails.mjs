@@ -79,7 +79,9 @@ async function measure(bench, directory, collector) {
       bench.figure(`tail_p999_ms ${name}, ${rate}/s`, added(name, "p999"));
     }
   }
-  for (const name of Object.keys(FIGURES)) await watch(bench, name, targets[name], drive);
+  // The raw proxy shows how long the machine itself holds a loop.
+  for (const name of ["raw proxy", ...Object.keys(FIGURES)])
+    await watch(bench, name, targets[name], drive);
   await bench.release(Object.values(targets));
 }
 
@@ -96,8 +98,9 @@ async function compareCost(bench, targets, drive) {
 async function watch(bench, name, target, drive) {
   await target.ask({ turns: "start" });
   await drive(name, RATES.at(-1), bench.options.long ? LONG_MS : MS)();
-  const { long, turns, collections } = await target.ask({ turns: "read" });
+  const { long, turns, plugins, collections } = await target.ask({ turns: "read" });
   bench.figure(`longest_turn_ms ${name}`, turns.map(({ ms }) => ms).concat(turns.length ? [] : 0));
   bench.options.log(`${name}: ${long} turns above 4 ms; garbage: ${JSON.stringify(collections)}`);
+  bench.options.log(`  longest of each plugin in one turn, in ms: ${JSON.stringify(plugins)}`);
   for (const { ms, ran } of turns) bench.options.log(`  ${ms.toFixed(1)} ms: ${ran.join(", ")}`);
 }

@@ -5,6 +5,7 @@
  */
 import http from "node:http";
 import { Pool } from "undici";
+import "./turns.mjs";
 
 const { upstream } = JSON.parse(process.argv[2]);
 const pool = new Pool(upstream, { connections: 256, pipelining: 1 });

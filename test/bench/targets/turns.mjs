@@ -13,6 +13,8 @@ const INTERVAL_US = 250;
 /** Folders above these say nothing. */
 const OWN = /^.*\/((?:core|plugins|node_modules)\/.*)$/;
 
+const PLUGIN = /\/plugins\/([^/]+)\//;
+
 const now = () => Number(process.hrtime.bigint() / 1_000n);
 const KINDS = Object.fromEntries(
   Object.entries(constants)
@@ -59,6 +61,7 @@ async function read() {
       ms: (turn.to - turn.from) / 1_000,
       ran: functionsIn(profile, turn),
     })),
+    plugins: heldByPlugins(profile),
     collections: longestOf(collections),
   };
 }
@@ -77,6 +80,40 @@ function functionsIn({ nodes, samples, timeDeltas, startTime }, { from, to }) {
     .toSorted((a, b) => b[1] - a[1])
     .slice(0, SHOWN.functions)
     .map(([name, us]) => `${name} ${(us / 1_000).toFixed(1)}`);
+}
+
+/** The longest that each plugin had in one long turn, in milliseconds; a function counts for the plugin that called it last. */
+function heldByPlugins({ nodes, samples, timeDeltas, startTime }) {
+  const owners = ownersOf(nodes);
+  const most = {};
+  let at = startTime;
+  let turn = 0;
+  let spent = {};
+  for (const [index, id] of samples.entries()) {
+    at += timeDeltas[index];
+    while (turn < late.length && at > late[turn].to) {
+      turn += 1;
+      spent = {};
+    }
+    if (turn === late.length) break;
+    const owner = owners.get(id);
+    if (owner === undefined || at <= late[turn].from) continue;
+    spent[owner] = (spent[owner] ?? 0) + timeDeltas[index] / 1_000;
+    most[owner] = Math.max(most[owner] ?? 0, spent[owner]);
+  }
+  return most;
+}
+
+/** Each node of a profile with the plugin that it runs for: its own, or that of its nearest caller. */
+function ownersOf(nodes) {
+  const owners = new Map();
+  // A node stands before its children.
+  for (const { id, callFrame, children = [] } of nodes) {
+    const owner = PLUGIN.exec(callFrame.url)?.[1] ?? owners.get(id);
+    owners.set(id, owner);
+    for (const child of children) owners.set(child, owner);
+  }
+  return owners;
 }
 
 function nameOf({ functionName, url, lineNumber }) {
