@@ -1,6 +1,6 @@
 import type { BuildParts } from "./build-parts.ts";
 import { dirname } from "node:path";
-import { isSparable, replacement, SERVER, spare, writeParts, writeServer } from "./modules.ts";
+import { replacement, SERVER, writeParts, writeServer } from "./modules.ts";
 import { resolvePackage } from "./packages.ts";
 
 /** An import as esbuild asks for it. */
@@ -53,7 +53,7 @@ export function setUpEsbuild(
   build.onLoad(
     { filter: /[\\/](?:core|plugins)[\\/].*\.[jt]s$/, namespace: "file" },
     async ({ path }) => {
-      const contents = isSparable(path) ? spare(path, await find()) : replacement(path);
+      const contents = await replacement(path, find);
       if (contents === undefined) return undefined;
       return { contents, resolveDir: dirname(path), loader: path.endsWith("ts") ? "ts" : "js" };
     },

@@ -58,21 +58,25 @@ function failing(name: string): string {
   return `throw Object.assign(new Error(${quote(message)}), { code: "ERR_MODULE_NOT_FOUND" });\n`;
 }
 
-/** The text of a module that is another one in a build. */
-export function replacement(id: string): string | undefined {
+/** Whether {@link replacement} may say something of a module. */
+export function isReplaceable(id: string): boolean {
   const path = resolve(id);
+  return isCore(path) || isCommands(path) || NEEDED.has(path);
+}
+
+/**
+ * The text of a module that is another one in a build. What nothing in the build needs fails when it is imported.
+ *
+ * @param find the parts of the build, when they are asked for
+ */
+export async function replacement(
+  id: string,
+  find: () => Promise<BuildParts>,
+): Promise<string | undefined> {
+  const path = resolve(id);
+  const isNeeded = NEEDED.get(path);
+  if (isNeeded !== undefined) return isNeeded(await find()) ? undefined : failing(basename(path));
   return isCommands(path) ? "export const commands = {};" : (REPLACED.get(path) ?? atOnce(path));
-}
-
-/** Whether {@link spare} may say something of a module. */
-export function isSparable(id: string): boolean {
-  return NEEDED.has(resolve(id));
-}
-
-/** The text of a module that nothing in a build needs: it fails when it is imported. */
-export function spare(id: string, parts: BuildParts): string | undefined {
-  const path = resolve(id);
-  return NEEDED.get(path)?.(parts) === false ? failing(basename(path)) : undefined;
 }
 
 /**
@@ -80,7 +84,7 @@ export function spare(id: string, parts: BuildParts): string | undefined {
  * make every module a function that is behind such an import. V8 reads those twice.
  */
 function atOnce(path: string): string | undefined {
-  if (!path.startsWith(CORE + sep) || !path.endsWith(`.${SUFFIX}`)) return undefined;
+  if (!isCore(path)) return undefined;
   const imports: string[] = [];
   const text = readFileSync(path, "utf8").replaceAll(LATER, (found, to: string) => {
     if (NEEDED.has(resolve(dirname(path), to))) return found;
@@ -90,6 +94,10 @@ function atOnce(path: string): string | undefined {
   });
   // On the first line, so that the others keep their numbers.
   return imports.length === 0 ? undefined : `${imports.join(" ")} ${text}`;
+}
+
+function isCore(path: string): boolean {
+  return path.startsWith(CORE + sep) && path.endsWith(`.${SUFFIX}`);
 }
 
 /**

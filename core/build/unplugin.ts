@@ -4,11 +4,10 @@ import { issuesOf, issueText } from "../config/issue.ts";
 import { isGatewayError, wordsOf } from "../kit/errors.ts";
 import {
   absentModule,
-  isSparable,
+  isReplaceable,
   PLUGINS,
   replacement,
   SERVER,
-  spare,
   virtualModule,
   writeAbsent,
   writeParts,
@@ -60,12 +59,10 @@ const propylon: UnpluginInstance<BuildOptions | undefined> = createUnplugin(
         if (target?.external && framework === "farm") return `\0${absentModule(target.path)}`;
         return target && { id: target.path, external: target.external };
       },
-      loadInclude: (id) =>
-        id.startsWith("\0virtual:gateway/") || isSparable(id) || replacement(id) !== undefined,
+      loadInclude: (id) => id.startsWith("\0virtual:gateway/") || isReplaceable(id),
       async load(id) {
         if (id === `\0${SERVER}`) return writeServer();
-        if (isSparable(id)) return spare(id, await find());
-        if (id !== `\0${PLUGINS}`) return replacement(id) ?? writeAbsent(id.slice(1));
+        if (id !== `\0${PLUGINS}`) return writeAbsent(id.slice(1)) ?? replacement(id, find);
         const found = await find();
         for (const file of found.files) this.addWatchFile(file);
         return writeParts(found);
