@@ -1,10 +1,10 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PageRun, stepsOf } from "../fixtures/page-run.ts";
+import { PageRun, stepsOf, type PageStep } from "../fixtures/page-run.ts";
+import { PICTURE, terminalPicture } from "../fixtures/terminal-picture.ts";
 
 /** Pages that are run as they stand, with the ports that they name. */
 const PAGES: Readonly<Record<string, readonly number[]>> = {
-  "README.md": [8080],
   "docs/learn/gateway.md": [8080],
   "docs/learn/plugin.md": [8080],
   "docs/learn/team.md": [8080, 23030, 23031, 23032],
@@ -17,8 +17,6 @@ describe.each(Object.entries(PAGES))("%s", (page, ports) => {
   it("does what it says, command by command", async () => {
     const run = await PageRun.open(ports);
     onTestFinished(() => run.close());
-    // The README begins in a project that has its packages.
-    if (page === "README.md") await run.do({ kind: "command", command: "npm install", output: "" });
     for (const step of steps) expect(await run.do(step)).toEqual(step);
   }, 300_000);
 
@@ -27,6 +25,20 @@ describe.each(Object.entries(PAGES))("%s", (page, ports) => {
     expect(outputs.length).toBeGreaterThan(2);
     expect(steps.some(({ kind }) => kind === "server")).toBe(true);
   });
+});
+
+describe("README.md", () => {
+  it("43: does what it says in a clean clone, and its picture shows that run", async () => {
+    const run = await PageRun.inCheckout(8080);
+    onTestFinished(() => run.close());
+    const steps = stepsOf(readFileSync("README.md", "utf8"));
+    const ran: PageStep[] = [];
+    for (const step of steps) ran.push(await run.do(step));
+    expect(ran).toEqual(steps);
+    const picture = terminalPicture(ran);
+    if (process.env["UPDATE_DOCS"]) writeFileSync(PICTURE, picture);
+    expect(readFileSync(PICTURE, "utf8")).toBe(picture);
+  }, 300_000);
 });
 
 it("runs every tutorial there is", () => {
