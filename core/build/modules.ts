@@ -65,7 +65,7 @@ export function isReplaceable(id: string): boolean {
 }
 
 /**
- * The text of a module that is another one in a build. What nothing in the build needs fails when it is imported.
+ * The text that a build has in place of a module. A module that the build does not need fails when it is imported.
  *
  * @param find the parts of the build, when they are asked for
  */

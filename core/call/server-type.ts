@@ -18,7 +18,7 @@ export interface ServerType<C = unknown> {
 
 /**
  * A server whose life the gateway looks after: one entry of `servers`, kept through reloads while it does not change. One that is
- * changed is made beside the one before, which gets the calls until the status of the new one is `ready` or `degraded`.
+ * changed is made beside the previous one, which gets the calls until the status of the new one is `ready` or `degraded`.
  *
  * @example const create = (name: string, options: Options): ManagedServer => new CardServer(name, options);
  */

@@ -14,7 +14,7 @@ export const credentialsSchema = z.strictObject({
     .min(16)
     .optional()
     .describe(
-      "Clients must send it as a bearer token; a client that does has every right. At least 16 characters.",
+      "Bearer token that grants full access. At least 16 characters.",
     ),
   keys: z
     .record(

@@ -71,7 +71,7 @@ export interface Part {
   /** Offset of its value; absent too where nothing stands behind the key. */
   readonly value?: number | undefined;
   readonly parts: Map<string, Part>;
-  /** Absent for what is in no file. */
+  /** Absent for what is not in any file. */
   readonly layer?: ConfigLayer | undefined;
   expanded?: Expanded;
 }
@@ -107,7 +107,7 @@ export class Places {
     return { message, hint, place: { file, ...line, path: pathText(this.written(path)) } };
   }
 
-  /** Where something stands itself; `undefined` for what is in no file. */
+  /** Where something stands itself; `undefined` for what is not in any file. */
   find(path: ConfigPath): { file: string; line?: number; column?: number } | undefined {
     const part = this.partAt(path);
     if (!part?.layer) return undefined;

@@ -130,7 +130,7 @@ function describe(issue: ZodIssue, value: unknown, shape: Shape, places: Places)
   }
 }
 
-/** The next step that a rule of a schema gives by itself: `params: { hint }`. */
+/** The next step that a rule of a schema gives on its own: `params: { hint }`. */
 function hintOf(issue: ZodIssue): string | undefined {
   const hint: unknown = issue.code === "custom" ? issue.params?.["hint"] : undefined;
   return typeof hint === "string" ? hint : undefined;

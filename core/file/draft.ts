@@ -16,7 +16,7 @@ export type ReadLayers = (how: {
 }) => Promise<LayeredText>;
 
 /**
- * Works out edits of a config. They are refused unless the config says afterwards what it said before, but for the edits. Layers,
+ * Works out edits of a config. They are refused unless the config says afterwards what it said before, except for the edits. Layers,
  * overrides, anchors and other spellings have a part in what it says: a server that replaces one of a layer would get the headers
  * of that, credentials among them; what is removed would still be there; of a list of a layer one item would be left; and a map
  * with an anchor would change elsewhere too.

@@ -305,7 +305,7 @@ function coreStages(
   servers: ReadonlyMap<string, Server>,
   allowance: Allowance,
 ): StagedMiddleware[] {
-  // One whose tools plugins have changed checks what they get by itself.
+  // One whose tools plugins have changed checks what they get on its own.
   const locals = new Map(
     [...localsOf(scopes)].filter(([name]) => {
       const server = servers.get(name);

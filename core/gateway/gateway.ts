@@ -218,7 +218,7 @@ export class Gateway {
   }
 
   /**
-   * Makes a call through the pipeline, as every face does.
+   * Makes a call through the pipeline, as every interface does.
    *
    * @throws {GatewayError} `not_found` for an unknown server, or whatever the pipeline decides
    */
@@ -228,8 +228,8 @@ export class Gateway {
 
   /**
    * Ends what matching principals have open, because a right was withdrawn: their MCP sessions, event streams and WebSockets on
-   * every face, and unless told otherwise their calls in flight. Clients can read the reason. It does not lock them out: their next
-   * request is judged by its credential. A reload that drops a key does this by itself.
+   * every interface, and unless told otherwise their calls in flight. Clients can read the reason. It does not lock them out: their next
+   * request is judged by its credential. A reload that drops a key does this on its own.
    *
    * @param match asked for every principal that has something open; compare {@link Principal.ref}
    * @param reason a sentence for the clients
@@ -284,7 +284,7 @@ export class Gateway {
     return candidate.changes;
   }
 
-  /** One piece of work on the gateway as a whole at a time, each begun when the one before has ended, however it ended. @internal */
+  /** One piece of work on the gateway as a whole at a time, each begun when the previous one has ended, however it ended. @internal */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turn.then(work);
     this.#turn = result.catch(() => {});

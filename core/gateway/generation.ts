@@ -100,7 +100,7 @@ export class Generation {
     return answer;
   }
 
-  /** Counts as in flight what is in no pipeline at the moment, until the returned function is called. */
+  /** Counts as in flight what is not in any pipeline at the moment, until the returned function is called. */
   hold(work: Abortion): () => void {
     this.#inFlight++;
     this.running.add(work);

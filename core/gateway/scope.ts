@@ -79,7 +79,7 @@ export type ScopeHost = Pick<PluginContext, "emit" | "call" | "info" | "point"> 
   endpointHost(plugin: string): EndpointHost;
   /** Whether the config in force has this serve its endpoints. */
   servesEndpoints(server: EndpointServer): boolean;
-  /** Rebuilds the lists of every face, because a filter changed its answers. */
+  /** Rebuilds the lists of every interface, because a filter changed its answers. */
   relist(): void;
   /** The audit as a plugin writes it. */
   audit(plugin: string): Promise<Audit>;

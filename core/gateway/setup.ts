@@ -30,7 +30,7 @@ export interface BuildInput {
 }
 
 /**
- * The scopes of a config in graph order. One whose plugin, options and injected services are those of before is taken over
+ * The scopes of a config in graph order. One whose plugin, options and injected services are the previous ones is taken over
  * untouched; every other is newly made and set up.
  *
  * @throws {GatewayError} naming the plugin that cannot be ordered or set up

@@ -32,7 +32,7 @@ export interface Custody {
 export interface ListenerApp {
   /** MCP endpoints by exact path. */
   readonly endpoints: ReadonlyMap<string, NodeHandler>;
-  /** Every other request: the routes of the plugins, compiled. Authenticates by itself, per matched route. */
+  /** Every other request: the routes of the plugins, compiled. Authenticates on its own, per matched route. */
   readonly fetch: (request: Request) => Response | Promise<Response>;
   /**
    * Resolves who makes a request to an endpoint. Returns the principal itself when no waiting is needed, so that the hot

@@ -78,7 +78,7 @@ export class Buckets {
     for (const [key, { fullAt }] of this.#buckets) if (fullAt > now) yield [key, fullAt];
   }
 
-  /** Sets a bucket to a level of before, unless it was used since. */
+  /** Sets a bucket to an earlier level, unless it was used since. */
   restore(key: string, fullAt: number, now: number): void {
     if (fullAt <= now || this.#buckets.has(key) || this.#buckets.size >= this.#limit) return;
     this.#buckets.set(key, { fullAt: Math.min(fullAt, now + this.fillTime) });

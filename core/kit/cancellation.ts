@@ -175,7 +175,7 @@ export class InFlightSet<T extends Slotted> {
     return this.#size;
   }
 
-  /** Puts something in that is in no other. */
+  /** Puts something in that is not in any other. */
   add(member: T): void {
     if (member.slot >= 0) return;
     member.slot = this.#size;

@@ -80,7 +80,7 @@ export class FactChecks<T> {
   }
 
   /**
-   * Waits until something is known of every name, but for none longer than so many milliseconds after the question: the
+   * Waits until something is known of every name, but not longer than so many milliseconds after the question: the
    * answer then counts for the next caller, and a further call does not wait for the same silence again.
    */
   async whenKnown(names: Iterable<string>, budget: number): Promise<void> {

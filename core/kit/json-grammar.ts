@@ -27,7 +27,7 @@ export const NUMBER = 10;
 export const PLAIN = setOf((byte) => byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH);
 /** White space between tokens. */
 export const BLANK = setOf((byte) => " \t\r\n".includes(String.fromCharCode(byte)));
-/** What may stand behind a backslash, but for `u`. */
+/** What may stand behind a backslash, except for `u`. */
 export const ESCAPES = setOf((byte) => '"\\/bfnrt'.includes(String.fromCharCode(byte)));
 export const HEX_DIGITS = setOf((byte) => /[\da-f]/i.test(String.fromCharCode(byte)));
 /** By their first byte. */

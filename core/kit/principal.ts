@@ -11,7 +11,7 @@ const KINDS: ReadonlySet<string> = new Set<Principal["kind"]>([
   "service",
 ]);
 
-/** Counts principals and requests, so that those of before and after an event can be told apart. */
+/** Counts principals and requests, so that those from before and after an event can be told apart. */
 let made = 0;
 
 /** The one form in which the core hands principals on: the `ref` always belongs to the kind and the id. */
@@ -112,7 +112,7 @@ export function stampNow(): number {
   return made;
 }
 
-/** Whether a principal was made before a point in time, i.e. by an authenticator of before. */
+/** Whether a principal was made before a point in time, i.e. by an earlier authenticator. */
 export function wasMadeBefore(principal: Principal, stamp: number): boolean {
   return stampOf(principal) < stamp;
 }

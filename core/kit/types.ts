@@ -48,7 +48,7 @@ export interface Identity {
   readonly roles: ReadonlySet<Role>;
   /** Facts an authenticator adds for its own plugins (e.g. resolved libraries); never the credential. */
   readonly claims?: Json;
-  /** When the credential ends, in milliseconds since 1970; absent = it does not end by itself. */
+  /** When the credential ends, in milliseconds since 1970; absent = it does not expire. */
   readonly expiresAt?: number;
 }
 

@@ -26,7 +26,7 @@ export interface CallRunner {
   /** Runs a call through its pipeline. */
   call(call: Call): Promise<Answer>;
   /**
-   * Counts something as in flight that is in no pipeline at the moment; a shutdown or reload waits for it and may abort it.
+   * Counts something as in flight that is not in any pipeline at the moment; a shutdown or reload waits for it and may abort it.
    * @returns ends that
    */
   hold(work: Abortion): () => void;

@@ -36,7 +36,7 @@ export interface EventKind<T = unknown, K extends string = string> {
    */
   readonly owner?: keyof T & string;
   /**
-   * The member that tells one event from another, for a kind that every replica of a store emits by itself: readers, who are told
+   * The member that tells one event from another, for a kind that every replica of a store emits on its own: readers, who are told
    * what all replicas emit, are then told once. Default: each replica tells of something else.
    */
   readonly once?: keyof T & string;

@@ -46,7 +46,7 @@ export interface RegisteredFilter extends Filter {
 }
 
 /**
- * What hides things from the lists of every face. Asked while a list is built, never per request: when its answers change, the plugin
+ * What hides things from the lists of every interface. Asked while a list is built, never per request: when its answers change, the plugin
  * says so to the service {@link Lists}, and lists are rebuilt and clients told.
  *
  * A filter without `viewOf` hides for everybody and refuses no call; that is for the stage `gate`. One with `viewOf` decides by

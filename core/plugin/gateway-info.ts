@@ -30,7 +30,7 @@ export interface GatewayInfo {
   /** What runs, as data. */
   describe(): GatewayDescription;
   /**
-   * The config in force, with every secret masked, and everything that came from a variable; but for `name`, `publicUrl`, `host`
+   * The config in force, with every secret masked, and everything that came from a variable, except for `name`, `publicUrl`, `host`
    * and `port` of listeners and `timeouts`, which plugins work with.
    */
   effectiveConfig(): unknown;
@@ -50,7 +50,7 @@ export interface GatewayInfo {
   shows(item: Listed, principal: Principal): boolean;
   /**
    * Whether something is there at all for a principal, as filters decide that look at principals, for faces whose requests name
-   * things: what is not there is answered like a name that nobody has. `gateway.call` asks it by itself.
+   * things: what is not there is answered like a name that nobody has. `gateway.call` asks it on its own.
    */
   exists(item: Listed, principal: Principal): boolean;
   /** Whether the config lets a tool of a server out (`servers.<name>.tools`); what it does not let out is nobody's to call. */

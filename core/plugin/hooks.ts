@@ -40,7 +40,7 @@ export interface Mutation {
   /** ISO 8601. */
   readonly at: string;
   /**
-   * `ref` of the principal; `anonymous@<ip>` for one who did not say; `plugin:<name>` for what a plugin did by itself; `unverified
+   * `ref` of the principal; `anonymous@<ip>` for one who did not say; `plugin:<name>` for what a plugin did on its own; `unverified
    * <ref>` for a call that a plugin made in the name of somebody whom no authenticator vouched for.
    */
   readonly who: string;
@@ -52,7 +52,7 @@ export interface Mutation {
   /** HTTP status of the answer; `null` for what a plugin did, which has none of its own. */
   readonly status: number | null;
   readonly error: ErrorCode | null;
-  /** Id of the request or call, the same on every line about it; `null` for what a plugin did by itself. */
+  /** Id of the request or call, the same on every line about it; `null` for what a plugin did on its own. */
   readonly request: string | null;
   /** What else the plugin says, redacted and cut. */
   readonly details?: Json;

@@ -36,7 +36,7 @@ export const Audit: Service<Audit> = defineService("audit");
 export const Database: Service<OpenDatabase> = defineService("database");
 
 /**
- * The lists of every face: what clients see of tools, resources and prompts.
+ * The lists of every interface: what clients see of tools, resources and prompts.
  *
  * @example definePlugin({ name: "shifts", inject: { lists: Lists }, setup: ({ services }) => atNight(() => services.lists.changed()) });
  */
@@ -58,7 +58,7 @@ export interface Files {
   readonly folder: string;
   /**
    * Reads a text file, by a path relative to {@link folder}. From then on the file belongs to the plugin: when its content changes,
-   * the next reload sets the plugin up again, and a gateway that watches its config reloads by itself. For `setup`.
+   * the next reload sets the plugin up again, and a gateway that watches its config reloads on its own. For `setup`.
    * @throws {GatewayError} `io_error` when it cannot be read; it belongs to the plugin all the same
    * @example const instructions = await files.read("instructions.md");
    */

@@ -152,7 +152,7 @@ export interface EvictOptions {
 export interface Evicted {
   /** Legacy MCP sessions. */
   readonly sessions: number;
-  /** Event streams and WebSockets, on every face. */
+  /** Event streams and WebSockets, on every interface. */
   readonly streams: number;
   /** Calls in flight. */
   readonly calls: number;

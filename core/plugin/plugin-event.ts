@@ -2,7 +2,7 @@ import type { Json } from "../kit/types.ts";
 import type { PersonRole } from "../kit/roles.ts";
 
 /**
- * A kind of events that a plugin declared; but for `check` it is data.
+ * A kind of events that a plugin declared. Except for `check` it is data.
  *
  * @example const names = gateway.point(EventKinds).map(({ kind }: DeclaredEventKind) => kind);
  */
@@ -35,6 +35,6 @@ export interface PluginEvent {
   readonly data: Json;
   /** `ref` of the only principal, besides operators, that may see it. */
   readonly owner?: string;
-  /** What tells it from others of its kind, where every replica of a store emits it by itself. */
+  /** What tells it from others of its kind, where every replica of a store emits it on its own. */
   readonly once?: string;
 }

@@ -65,7 +65,7 @@ export interface RegisteredReshape {
 const KINDS = ["tool", "prompt", "resource", "resourceTemplate"] as const;
 
 /**
- * What changes how tools, prompts and resources look: names, texts, schemas, annotations. Every face, rule, filter and log sees the new
+ * What changes how tools, prompts and resources look: names, texts, schemas, annotations. Every interface, rule, filter and log sees the new
  * form alone; the server gets its own. A tool that has another name cannot be called by its own one, and of two that would have one
  * name the later is left out. What fails to be changed is left out as well: it may have been changed to keep something from somebody.
  * A resource that is left out can still be read.

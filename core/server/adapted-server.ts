@@ -26,7 +26,7 @@ interface Adapted {
 /**
  * A server whose tools take other arguments than clients send, as its entry says: `libraries` makes one argument the caller's own set,
  * whatever the caller says, and `safeKeys` shows other keys where some models refuse those of the server, such as `filter[name]`, with
- * the whole request. It stands before the server itself, so no face and no plugin gets around it, and every face shows the same.
+ * the whole request. It stands before the server itself, so no face and no plugin gets around it, and every interface shows the same.
  */
 export class AdaptedServer extends Successor {
   readonly #rules: LibraryRules;

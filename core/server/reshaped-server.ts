@@ -52,7 +52,7 @@ const KINDS = [
 type Kind = (typeof KINDS)[number];
 
 /**
- * A server whose entries plugins have changed. It stands before the server, so every face, rule and log sees one form of an entry, and
+ * A server whose entries plugins have changed. It stands before the server, so every interface, rule and log sees one form of an entry, and
  * a name that an entry no longer has leads nowhere: a tool that was changed to hold something back cannot be called as it was.
  */
 export class ReshapedServer extends GuardedServer {

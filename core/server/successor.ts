@@ -116,7 +116,7 @@ export class Successor extends GuardedServer<ManagedServer> implements ManagedSe
 
   #inherit(before: ManagedServer): void {
     this.serving = this.server;
-    // The one before may never have served itself: what is watched is watched where the calls went.
+    // The previous one may never have served itself: what is watched is watched where the calls went.
     this.server.inherit?.(before instanceof Successor ? before.#answering : before);
   }
 
@@ -134,7 +134,7 @@ function statusOfBoth(
   return {
     ...status,
     state: "degraded",
-    reason: `The changed entry does not work: ${lastError.replace(/([^.?!])$/, "$1.")} The one before serves on.`,
+    reason: `The changed entry does not work: ${lastError.replace(/([^.?!])$/, "$1.")} The previous one serves on.`,
     lastError,
     ...(nextRetryAt !== undefined && { nextRetryAt }),
   };

@@ -48,7 +48,7 @@ export class StoreConnection {
     return this.#closed.signal;
   }
 
-  /** @throws {GatewayError} `unavailable` for whatever the driver throws, but for its own GatewayErrors */
+  /** @throws {GatewayError} `unavailable` for whatever the driver throws, except for its own GatewayErrors */
   async run<T>(work: (driver: StoreDriver) => Promise<T>): Promise<T> {
     if (this.closed.aborted) throw away(new Error("the gateway is closed"));
     try {

@@ -120,7 +120,7 @@ function newer(owner: string, version: number, known: number): GatewayError {
   return new GatewayError(
     "invalid",
     `The tables of the plugin "${owner}" are of version ${version}, and this program knows versions up to ${known}.`,
-    { hint: `Update the plugin "${owner}", or restore a backup of before.` },
+    { hint: `Update the plugin "${owner}", or restore an earlier backup.` },
   );
 }
 

@@ -88,7 +88,7 @@ export class StoreLeases {
   }
 
   #isDead({ value }: Entry<Claim>, seenAt: number): boolean {
-    // Nobody else uses a store that is not shared: who held it is a process of before.
+    // Nobody else uses a store that is not shared: who held it is an earlier process.
     const isOfBefore =
       !this.#connection.driver.shared && value.replica !== this.#connection.replica;
     return isOfBefore || performance.now() - seenAt >= value.ttl;

@@ -25,7 +25,7 @@ const MIN_TTL_MS = 60_000;
 export class StoreMeter implements Meter {
   readonly #kv: StoreKv<Level>;
   readonly #key: string;
-  /** Two meters of one replica hold apart: after a reload there is one of before for a moment. */
+  /** Two meters of one replica hold apart: after a reload there is a previous one for a moment. */
   readonly #holder = randomUUID();
   readonly #options: MeterOptions;
   /** One after the other within this process: only other replicas are in the way. */

@@ -64,7 +64,7 @@ export class Replicas {
 
   async leave(): Promise<void> {
     clearInterval(this.#timer);
-    // A store that is away is not waited for once more: the entry ends by itself.
+    // A store that is away is not waited for once more: the entry ends on its own.
     if (this.#connection.awayFor === 0) await this.remove(this.#own.id);
   }
 

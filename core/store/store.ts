@@ -3,7 +3,7 @@ import { defineService, type Service } from "../kit/service.ts";
 import type { Unsubscribe, WorkQueue } from "./driver.ts";
 
 /**
- * Where a plugin keeps what is to outlive its process, and what the replicas of one store share. Every plugin has names of its own.
+ * Where a plugin keeps what must outlive its process, and what the replicas of the same store share. Every plugin has names of its own.
  *
  * With `store: memory`, the default, everything works and nothing outlives the process.
  *
@@ -126,7 +126,7 @@ export interface Kv<T> {
   /** Absent when there is none, it ended, or it cannot be read. */
   get(key: string): Promise<Entry<T> | undefined>;
   /**
-   * Writes over whatever is there, but for fields that only a later version knows.
+   * Writes over whatever is there, except for fields that only a later version knows.
    * @returns the new revision
    * @throws {GatewayError} `exists` where a value of a later version is; `too_large`
    */

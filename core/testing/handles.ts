@@ -1,4 +1,4 @@
-/** Reading and closing of files, which ends by itself: the gateway loads modules when something first needs them. */
+/** Reading and closing of files, which ends on its own: the gateway loads modules when something first needs them. */
 const PASSING = /^(?:CloseReq|FSReq)/;
 
 /** What keeps the process alive right now, by kind: sockets, servers, timers, watchers, children. */

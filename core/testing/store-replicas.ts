@@ -13,7 +13,7 @@ import {
   type StoreUnderTest,
 } from "./store-under-test.ts";
 
-/** What the replicas of one store have of each other: leases, messages and answers. */
+/** What the replicas of the same store have of each other: leases, messages and answers. */
 export function testStoreGateways(under: StoreUnderTest): void {
   let gateway: GatewayStore;
   let store: Store;
@@ -77,7 +77,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
     });
   });
 
-  describe("replicas of one store", () => {
+  describe("replicas of the same store", () => {
     it("know each other, and forget who left", async () => {
       expect((await store.replicas()).map(({ id }) => id)).toContain(store.replica);
       const second = new GatewayStore(unclosed(under.driver), log);
@@ -139,7 +139,7 @@ export function testStoreGateways(under: StoreUnderTest): void {
     const answering = async (
       handler: (body: never, signal: AbortSignal) => AsyncIterable<unknown>,
     ): Promise<{ replica: string; name: string }> => {
-      // One that is in no list of gateways counts as gone.
+      // One that is not in any list of gateways counts as gone.
       const other = await joinStore(under.driver);
       onTestFinished(() => other.close());
       const scoped = other.scope("tests");

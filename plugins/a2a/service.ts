@@ -54,7 +54,7 @@ export interface RunningTask {
   /** Resolves with the task once it is final or waits for somebody. Never rejects. */
   readonly settled: Promise<Task>;
   /**
-   * Tells of every event from now on, the first one with the whole task, in order; ends by itself with a final or interrupted state.
+   * Tells of every event from now on, the first one with the whole task, in order; ends on its own with a final or interrupted state.
    * @returns stops telling
    */
   watch(listener: (event: StreamEvent) => void): () => void;

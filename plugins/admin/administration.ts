@@ -204,7 +204,7 @@ export class Administration {
     return this.#gateway.services.management.serverConfig(name) !== undefined;
   }
 
-  /** Tools that are reserved for others are in no list. */
+  /** Tools that are reserved for others are not in any list. */
   #toolsFor({ name: server, catalogue }: Server, asker: Principal): Tool[] {
     const { info } = this.#gateway;
     return catalogue.tools.filter(({ name }) => info.exists({ server, kind: "tool", name }, asker));

@@ -46,7 +46,7 @@ async function end(id: string, flags: CallsFlags): Promise<void> {
   console.log(flags.json ? JSON.stringify(answer, null, 2) : `The call ${id} was ended.`);
 }
 
-/** Prints the lines as they are, but for what a terminal would obey. */
+/** Prints the lines as they are, except for what a terminal would obey. */
 export async function stderr(server: string, { lines, ...flags }: StderrFlags): Promise<void> {
   const path = `/servers/${encodeURIComponent(server)}/stderr`;
   const answer = await askPlugin(flags, { ...ADMIN, path, query: { lines: lines?.toString() } });

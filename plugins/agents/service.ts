@@ -87,7 +87,7 @@ export interface RunResult {
   readonly text: string;
   /** The whole conversation, with what was added. */
   readonly messages: readonly ChatMessage[];
-  /** `finished`: the agent was done; `prevented`: `mayContinue` said no; else the budget that ran out. */
+  /** `finished`: the agent was done; `prevented`: `mayContinue` refused; else the budget that ran out. */
   readonly end: "finished" | "prevented" | "turns" | "calls" | "tokens" | "time";
   readonly turns: number;
   readonly usage: { readonly inputTokens: number; readonly outputTokens: number };

@@ -249,7 +249,7 @@ function isImpatient({ timeout, meta }: Call): boolean {
 }
 
 /**
- * Waits for work that goes on by itself, as long as the caller does.
+ * Waits for work that continues on its own, as long as the caller does.
  *
  * @throws {GatewayError} why the caller stopped: the reason of the signal when it is one (`timeout`), else `cancelled`
  */

@@ -140,7 +140,7 @@ function authorization(key: string): object {
 const LOGINS = ["oauth", "oauth-resource"];
 
 /**
- * Whether people log in at a gateway with these plugins; clients do that by themselves, without a key.
+ * Whether people log in at a gateway with these plugins; clients do that on their own, without a key.
  *
  * @example const isLogin = offersLogin(["oauth", "mcp"]);
  */

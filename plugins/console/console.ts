@@ -108,7 +108,7 @@ export class Console {
     return true;
   }
 
-  /** Reads the registry of an instance again; when that fails, the agents of before stay. @returns why it failed */
+  /** Reads the registry of an instance again; when that fails, the previous agents stay. @returns why it failed */
   refresh(id: string): Promise<string | undefined> {
     // Not in the turn of the team: a registry that hangs must not hold up what the issuer is to be told.
     return this.#parts.queue.run(`registry of ${id}`, "refresh", () => this.#read(id));

@@ -69,7 +69,7 @@ function registerInstances(gateway: Gateway, hasIssuer: boolean): void {
           ...(hasIssuer ? TEAM_COLUMNS : []),
         ],
         actions: [
-          { label: "Read again", ...onInstance("POST /api/v1/instances/:id/refresh") },
+          { label: "Refresh", ...onInstance("POST /api/v1/instances/:id/refresh") },
           ...(hasIssuer ? TEAM_ACTIONS : []),
           {
             label: "Delete",
@@ -159,7 +159,7 @@ function registerAgents(gateway: Gateway): void {
     title: "Agents of teams",
     place: "page",
     access: "viewer",
-    description: "The agents of all attached teams, and how each said it is.",
+    description: "The health of the agents of all attached teams.",
     view: {
       table: {
         from: "GET /api/v1/agents",

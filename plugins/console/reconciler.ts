@@ -53,7 +53,7 @@ export class Reconciler {
     }
   }
 
-  /** Looks at every team once, but for those that failed a moment ago. */
+  /** Looks at every team once, except for those that failed a moment ago. */
   async cycle(signal: AbortSignal): Promise<void> {
     const ids = await this.#options.rows.ids();
     const known = new Set(ids);

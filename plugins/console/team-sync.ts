@@ -64,7 +64,7 @@ export class TeamSync {
     }
   }
 
-  /** Gets a new token in the place of the one before. */
+  /** Gets a new token in the place of the previous one. */
   async rotate(): Promise<void> {
     const { issuer, rows } = this.#parts;
     const { team } = this.#call;

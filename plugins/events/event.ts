@@ -34,7 +34,7 @@ export interface EventDetails {
   readonly owner?: string;
   /** Of kinds of plugins: who may see it. */
   readonly access?: PluginEvent["access"];
-  /** Of kinds of plugins that every replica of a store tells by itself: what tells it from others of its kind. */
+  /** Of kinds of plugins that every replica of a store tells on its own: what tells it from others of its kind. */
   readonly once?: string;
 }
 

@@ -14,9 +14,9 @@ const RETRY_MS = 500;
 const LAST_WORDS_MS = 2_000;
 /** A store keeps no fewer, so that replicas that are a moment behind miss nothing. */
 const MIN_ENTRIES = 100;
-/** Events that are remembered because every replica tells them by itself. */
+/** Events that are remembered because every replica tells them on its own. */
 const MAX_ONCE = 4_000;
-/** Replicas whose numbers are remembered: those that are there, and some of before. */
+/** Replicas whose numbers are remembered: those that are there, and some earlier ones. */
 const MAX_REPLICAS = 2_000;
 
 const entrySchema = z.object({
@@ -50,7 +50,7 @@ export class SharedLog {
   readonly #listener: SharedLogListener;
   /** The last number of each replica. */
   readonly #numbers = new Recent<number>(MAX_REPLICAS);
-  /** Those of late that every replica tells by itself. */
+  /** Those of late that every replica tells on its own. */
   readonly #once = new Recent<true>(MAX_ONCE);
   readonly #ended = new AbortController();
   #log: Log<unknown> | undefined;

@@ -22,9 +22,9 @@ export interface AgentVerdict {
 
 declare module "propylon" {
   interface GatewayHooks {
-    /** The verdict about a server that is probed is another one. */
+    /** The verdict about a probed server changed. */
     health: (verdict: ServerVerdict) => void;
-    /** The verdict about an agent is another one. */
+    /** The verdict about an agent changed. */
     agent_state: (verdict: AgentVerdict) => void;
   }
 }
@@ -37,13 +37,13 @@ const was = status.nullable();
 export const events = [
   {
     kind: "health",
-    description: "The verdict about a server that is probed is another one.",
+    description: "The verdict about a probed server changed.",
     access: "viewer",
     data: z.strictObject({ server: name, status, was }),
   },
   {
     kind: "agent_state",
-    description: "The verdict about an agent is another one.",
+    description: "The verdict about an agent changed.",
     access: "viewer",
     data: z.strictObject({ agent: name, status, was }),
   },

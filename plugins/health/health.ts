@@ -21,7 +21,7 @@ export interface GatewayHealthOptions {
 /** Agents by name. */
 type Team = ReadonlyMap<string, AgentInfo>;
 
-/** The health of agents, servers and models from one memory, for every face that shows it. */
+/** The health of agents, servers and models from one memory, for every interface that shows it. */
 export class GatewayHealth implements HealthService {
   readonly #options: GatewayHealthOptions;
 

@@ -68,7 +68,7 @@ export class ServerChecks {
       if (this.isEnabled(server)) this.checks.renew(server);
   }
 
-  /** The server left, or is another one now. */
+  /** The server left, or is a different one now. */
   forget(server: string): void {
     this.checks.forget(server);
     this.#latencies.delete(server);

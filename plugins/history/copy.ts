@@ -108,7 +108,7 @@ class Copying {
     return secrets && insideTexts && kept.includes('"') ? secrets.mask(kept) : kept;
   }
 
-  /** Half of a number is another one. */
+  /** Half of a number is a different number. */
   #number(number: ExactNumber): ExactNumber | string {
     const kept = this.#beginning(number.text);
     return kept === number.text ? number : kept;

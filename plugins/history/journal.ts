@@ -155,7 +155,7 @@ export class CallJournal {
       if (fault) throw fault;
       await this.#readAll(reading);
     } catch (error) {
-      log.warn({ err: error }, "the history of before is shown after the next start");
+      log.warn({ err: error }, "the previous history is shown after the next start");
       await copyRecords(queue, ring, queue.oldest, this.#written);
     }
     if (reading.unreadable > 0)

@@ -94,7 +94,7 @@ function hideBeginning(text: string, secret: string): string {
   return text;
 }
 
-/** A text as it stands in JSON inside JSON, in JSON, and by itself. */
+/** A text as it stands in JSON inside JSON, in JSON, and on its own. */
 function formsOf(text: string): readonly string[] {
   const once = JSON.stringify(text).slice(1, -1);
   const twice = JSON.stringify(once).slice(1, -1);

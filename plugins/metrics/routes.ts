@@ -61,7 +61,7 @@ function wantsAll({ url }: RouteEvent, format: "json" | "prometheus"): boolean {
   if (all === "0") return false;
   if (all === "1" && format === "json") return true;
   throw new GatewayError("invalid", "The figures of all replicas cannot be had in this way.", {
-    hint: "Use all=1 with format=json. Prometheus asks each replica by itself.",
+    hint: "Use all=1 with format=json. Prometheus asks each replica separately.",
   });
 }
 

@@ -185,7 +185,7 @@ export class NatsDriver implements StoreDriver {
     return this.#queues.queue(name);
   }
 
-  /** Removes what nobody can read any more; done now and then by itself. */
+  /** Removes what nobody can read any more; done now and then on its own. */
   async sweep(): Promise<void> {
     await this.#sweeper.sweep(() => this.#request());
   }

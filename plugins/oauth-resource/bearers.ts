@@ -52,7 +52,7 @@ export class Bearers {
     this.#audiences = new Set(parts.audiences.map(normalUrl));
   }
 
-  /** Whether a principal of before would be let in today with the same rights, by what its token said. */
+  /** Whether an earlier principal would be let in today with the same rights, by what its token said. */
   accepts({ ref, roles, claims }: Principal): boolean {
     const issuer = this.#parts.issuers.get(String(claims?.["issuer"]));
     const { root, endpoints } = this.#parts.resources();

@@ -2,7 +2,7 @@ import type { PluginContext, Principal } from "propylon";
 import type { Management } from "propylon/kit";
 import type { AccessTokens } from "./tokens.ts";
 
-/** After a reload ends what was opened with a token of before, and is not for everyone any more who has one. */
+/** After a reload ends what was opened with an earlier token, and is not for everyone any more who has one. */
 export function evictLost(
   { hook }: Pick<PluginContext, "hook">,
   management: Pick<Management, "evict">,

@@ -70,7 +70,7 @@ export const optionsSchema = z.strictObject({
     .record(issuerNameSchema(), issuerSchema)
     .default({})
     .describe(
-      "Authorization servers whose tokens count, by a name of your choice; the one of the plugin oauth counts by itself.",
+      "Authorization servers whose tokens count, by a name of your choice; the one of the plugin oauth counts on its own.",
     ),
   endpoints: z
     .record(

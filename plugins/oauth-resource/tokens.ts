@@ -62,7 +62,7 @@ export class AccessTokens {
     this.#parts.onRefusal("issuer", { expected, got });
   };
 
-  /** Whether a principal of before would be let in today with the same rights, by what its token said. */
+  /** Whether an earlier principal would be let in today with the same rights, by what its token said. */
   accepts(principal: Principal): boolean {
     return this.#bearers.accepts(principal);
   }

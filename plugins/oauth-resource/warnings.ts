@@ -26,7 +26,7 @@ export function registerWarnings(
   });
 }
 
-/** What auth.jwt takes is never seen here, and it asks for no audience by itself. */
+/** What auth.jwt takes is never seen here, and it asks for no audience on its own. */
 function shadows(
   info: PluginContext["info"],
   { issuers }: OauthResourceOptions,

@@ -84,7 +84,7 @@ export function isLoopbackRedirect(text: string): boolean {
   return port === undefined || (port !== "none" && Number(port) > 0 && Number(port) < 65_536);
 }
 
-/** Whether a URI is one of those that a client named: exactly, but for the port on loopback (RFC 8252 section 7.3). */
+/** Whether a URI is one of those that a client named: exactly, except for the port on loopback (RFC 8252 section 7.3). */
 export function matchesRedirect(asked: string, named: readonly string[]): boolean {
   if (!isRedirect(asked)) return false;
   if (named.includes(asked)) return true;

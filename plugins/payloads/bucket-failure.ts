@@ -21,7 +21,7 @@ const HINTS: Readonly<Record<string, string>> = {
 export class BucketFailure extends Error {
   readonly reason: string;
   readonly hint: string | undefined;
-  /** Whether it may go away by itself. */
+  /** Whether it may go away on its own. */
   readonly isPassing: boolean;
   /** Milliseconds that the bucket asks to wait. */
   readonly retryAfter: number;

@@ -42,7 +42,7 @@ export interface PayloadContent {
   readonly info?: PayloadInfo;
 }
 
-/** What several replicas know of the payloads of one store. */
+/** What several replicas know of the payloads of the same store. */
 export interface SharedIndex {
   /** Tells the id of each that another replica changes. */
   follow(onChange: (id: string) => void): void;

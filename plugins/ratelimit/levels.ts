@@ -45,7 +45,7 @@ export class Levels {
   /**
    * Writes the levels of these rules from now on, and reads them first when it is the first time.
    *
-   * @returns goes back to the rules of before, for a reload that fails
+   * @returns goes back to the previous rules, for a reload that fails
    */
   async follow(rates: readonly OwnRate[]): Promise<() => void> {
     const before = this.#rates;

@@ -110,7 +110,7 @@ export class SharedSlots {
     claim.growing++;
     this.#options.wake();
     try {
-      // Of before, and perhaps for others.
+      // Outdated, and perhaps for others.
       await claim.asking;
       if (slots.take()) return true;
       const isAway = performance.now() < this.#awayUntil;

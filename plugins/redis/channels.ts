@@ -23,7 +23,7 @@ export class Channels {
   readonly #all = new Map<string, Channel>();
   readonly #beat: NodeJS.Timeout;
 
-  /** @param client connected, which subscribes to nothing by itself */
+  /** @param client connected, which subscribes to nothing on its own */
   constructor(client: Redis) {
     this.#client = client;
     client.on("message", (name: string, text: string) => this.#tell(name, text));
@@ -74,7 +74,7 @@ export class Channels {
     for (const listener of this.#all.get(name)?.listeners ?? []) listener(text);
   }
 
-  /** The connection is another one: it has no channel yet, and what was said meanwhile is lost. */
+  /** The connection is a different one: it has no channel yet, and what was said meanwhile is lost. */
   #subscribeAgain(): void {
     const names = [...this.#all.keys()];
     if (names.length === 0) return;

@@ -1,6 +1,6 @@
 /**
  * Revisions and places rise by one counter each. One that begins, perhaps again after the server lost its data, begins at the time
- * in microseconds: what gateways remember of before is lower.
+ * in microseconds: what gateways remember from earlier is lower.
  */
 const NEXT = `
 local time = redis.call("TIME")

@@ -24,7 +24,7 @@ export function encode(text: string): string {
   }
 }
 
-/** What RFC 3986 reserves, but for what ends a value, a query or a pair: an argument must not become two parameters. */
+/** What RFC 3986 reserves, except for what ends a value, a query or a pair: an argument must not become two parameters. */
 const RESERVED = /%(?:3A|2F|3F|40|21|24|27|28|29|2A|2C|3B)/g;
 
 /** {@link encode} that leaves reserved characters. */

@@ -124,7 +124,7 @@ export const stdioServerSchema = z.strictObject({
     .enum(["each", "one"])
     .optional()
     .describe(
-      "Which of the replicas of one store run it: `each` a child of its own, or `one` of them for all, so that there is one child. Default: each.",
+      "Which of the replicas of the same store run it: `each` a child of its own, or `one` of them for all, so that there is one child. Default: each.",
     ),
   ...common,
 });

@@ -5,7 +5,7 @@ const MAX_MS = 300_000;
 
 /**
  * How long a connection may take to be made. `npx`, `uvx` or `docker` install what they start the first time, and one that is
- * ended begins again from nothing: so until it has connected once, each attempt has twice the time of the one before.
+ * ended begins again from nothing: so until it has connected once, each attempt has twice the time of the previous one.
  */
 export class FirstStart {
   readonly #config: StdioServerConfig | HttpServerConfig;

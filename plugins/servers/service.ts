@@ -55,7 +55,7 @@ export interface ServerLogins {
   ): ServerAccount;
 }
 
-/** A server that a plugin talks to by itself: it is in no list, and nobody's calls reach it but those that the plugin passes on. */
+/** A server that a plugin talks to on its own: it is not in any list, and nobody's calls reach it but those that the plugin passes on. */
 export interface OwnServer extends ManagedServer {
   /**
    * Calls a tool for the plugin itself: there is no caller, and no progress is asked for. Where there is no connection, or it breaks,

@@ -49,7 +49,7 @@ export class PreparedStatements {
     this.#engine.close();
   }
 
-  /** SQLite ends a transaction by itself when its disk is full. An error about the missing transaction would hide the reason. */
+  /** SQLite ends a transaction on its own when its disk is full. An error about the missing transaction would hide the reason. */
   #rollBack(): void {
     try {
       this.run("ROLLBACK");

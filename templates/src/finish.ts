@@ -45,7 +45,7 @@ export async function runManager(
     stdio: ["inherit", 2, 2],
     shell: process.platform === "win32",
   });
-  // The keyboard's Ctrl-C reaches the child by itself; a second one would make a gateway end without grace.
+  // The keyboard's Ctrl-C reaches the child on its own; a second one would make a gateway end without grace.
   interruption.pass((signal) => {
     if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal);
   });

@@ -116,7 +116,7 @@ async function askImports(folder: string): Promise<readonly string[]> {
 }
 
 const HINTS: Readonly<Partial<Record<Extra, string>>> = {
-  postgres: "keeps what has to outlive the process; with compose",
+  postgres: "keeps what must survive the process; with compose",
   workers: "one process per core, as one gateway",
   cluster: "three gateways behind a balancer; with postgres, compose and kubernetes",
 };

@@ -71,7 +71,7 @@ describe("questions", () => {
     const terminal = openTerminal(creator, folder, ["gw", "-t", "minimal"]);
     await terminal.see("Which deployment files do you want?");
     terminal.press(KEYS.down.repeat(3));
-    await terminal.see("keeps what has to outlive the process");
+    await terminal.see("keeps what must survive the process");
     terminal.press(KEYS.space + KEYS.enter);
     await terminal.see("Install it now?");
     terminal.press(`n${KEYS.enter}`);

@@ -33,7 +33,7 @@ export interface Composed {
   readonly isOpen: boolean;
 }
 
-/** Problems between parts of a config that each are right by themselves, and that have nothing to do with its plugins. */
+/** Problems between parts of a config that each are right on their own, and that have nothing to do with its plugins. */
 export function checkParts(config: GatewayConfig): PathIssue[] {
   return checkListeners(config);
 }

@@ -6,7 +6,7 @@ import { MAX_DEPTH } from "propylon/contract";
 /** Errors of a connection that was never made, so that nothing can have been carried out. */
 const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"]);
 
-/** The agent answered, and said no. Its caller is told as of a failed tool. */
+/** The agent answered, and refused. Its caller is told as of a failed tool. */
 export class AgentRefusal extends Error {
   override readonly name = "Refusal";
   /** Whether the task is unknown to the agent. */

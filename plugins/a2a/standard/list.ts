@@ -8,7 +8,7 @@ type Listed = Pick<Task, "id" | "status">;
 
 const DEFAULT_SIZE = 50;
 const LARGEST = 100;
-/** Most bytes of the tasks in a page, but for a single one that has more: a hundred may have 200 MB together. */
+/** Most bytes of the tasks in a page, except for a single one that has more: a hundred may have 200 MB together. */
 const MAX_BYTES = 4 * 1_048_576;
 
 /** Some of the tasks, and where to go on. */

@@ -22,7 +22,7 @@ export interface StandardFace {
    * @throws the error, if not
    */
   refuse(post: PostRequest, error: unknown): Promise<PostReply>;
-  /** To be called when the tasks of before are loaded: tells webhooks what a replica left untold that ended. @returns ends that */
+  /** To be called when the previous tasks are loaded: tells webhooks what a replica left untold that ended. @returns ends that */
   begin(): () => void;
 }
 

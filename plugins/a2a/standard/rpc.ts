@@ -9,7 +9,7 @@ import { frameOf, streamFrames } from "./sse.ts";
 import { checkVersion, type StandardCallContext } from "./call-context.ts";
 
 /**
- * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it, but for 429 and 503; a stream that fails
+ * Answers a JSON-RPC request of A2A 1.0 (section 9). Errors are answers with status 200, as JSON-RPC has it, except for 429 and 503; a stream that fails
  * before its first event is answered with one too.
  */
 export async function answerRpc(

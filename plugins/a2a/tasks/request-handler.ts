@@ -212,7 +212,7 @@ export class RequestHandler implements RuntimeService {
     await this.#here.send(message, { principal });
   }
 
-  /** Takes no more messages; what is at work goes on, but for what waits for one. */
+  /** Takes no more messages; what is at work goes on, except for what waits for one. */
   drain(): void {
     this.#tasks.isDraining = true;
     for (const leave of this.#leaving) leave();

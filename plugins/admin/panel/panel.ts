@@ -120,7 +120,7 @@ export interface PanelAction<Input = ZodType> extends PanelRequest {
   readonly params?: Readonly<Record<string, Pointer>>;
   /**
    * For which rows it is offered: each pointer has to lead to one of its values; what is not there is `null`. Default: for all.
-   * The route has to refuse the others by itself.
+   * The route has to refuse the others on its own.
    *
    * @example { "/state": ["open", "half-open"] }
    */

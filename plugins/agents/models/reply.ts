@@ -25,7 +25,7 @@ export class ReplyParts {
     else this.parts.push({ type: "text", text, ...(provider && { provider }) });
   }
 
-  /** A whole thought, or the next piece of the one before it; its signature comes with the last. */
+  /** A whole thought, or the next piece of the one just before it; its signature comes with the last. */
   reasoning(text: string, provider?: ProviderMetadata): void {
     const last = this.parts.at(-1);
     const signed = provider && { provider };

@@ -62,7 +62,7 @@ export async function connectModern(
   };
 }
 
-/** The SDK puts the pages of a list together by itself, and would answer a second time from memory. */
+/** The SDK puts the pages of a list together on its own, and would answer a second time from memory. */
 async function listAll(client: Client, name: ListName): Promise<readonly Json[]> {
   const fresh = { cacheMode: "refresh" as const };
   if (name === "tools") return (await client.listTools({}, fresh)).tools;

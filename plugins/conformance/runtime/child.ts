@@ -23,7 +23,7 @@ export interface Exit {
 /** How a process ended, in the middle of a sentence. */
 export function describeExit({ code, signal, isTold }: Exit): string {
   const how = code === null ? `by ${signal}` : `with code ${code}`;
-  return `its process ended ${isTold ? "" : "by itself "}${how}`;
+  return `its process ended ${isTold ? "" : "on its own "}${how}`;
 }
 
 /** A runtime that the kit started. */

@@ -91,7 +91,7 @@ class Stage {
     this.url = options.url ?? "http://127.0.0.1";
   }
 
-  /** A runtime that is ready, or at least answers; the one before it is ended. */
+  /** A runtime that is ready, or at least answers; the one just before it is ended. */
   async set(grace: number): Promise<Scene> {
     await this.#child?.destroy();
     if (this.options.command) await this.#start(this.options.command, grace);

@@ -152,7 +152,7 @@ export class ConnectedAgents {
     return server;
   }
 
-  /** One whose key cannot be opened any more says so by itself: it wants another. */
+  /** One whose key cannot be opened any more says so on its own: it wants another. */
   #headersFor(row: ConnectedRow): Record<string, string> {
     const { keys, log } = this.#options;
     try {

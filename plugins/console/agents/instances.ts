@@ -168,7 +168,7 @@ export class Instances {
     this.#database.changed("instances");
   }
 
-  /** The registry could not be read: the agents of before stay. */
+  /** The registry could not be read: the previous agents stay. */
   async markStale(id: string, problem: string): Promise<void> {
     await this.#database.db
       .updateTable("instance")

@@ -59,7 +59,7 @@ export class ConsoleChanges {
     this.#waiting.set(part, { at, timer });
   }
 
-  /** Each replica asks the agents by itself; the tables are those of all. */
+  /** Each replica asks the agents on its own; the tables are those of all. */
   #send(part: ConsolePart): void {
     this.#waiting.delete(part);
     this.#last.set(part, performance.now());

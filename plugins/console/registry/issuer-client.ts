@@ -92,7 +92,7 @@ export class IssuerClient {
     return (await this.#send({ method: "PUT", path, body, call }, z.unknown())) !== undefined;
   }
 
-  /** Makes a new token for a team; the one of before is worth nothing from then on. */
+  /** Makes a new token for a team; the previous one is worth nothing from then on. */
   async rotate(call: IssuerCall): Promise<string> {
     const path = `${call.team}/rotate/`;
     const answer = await this.#send({ method: "POST", path, call }, rotatedSchema);

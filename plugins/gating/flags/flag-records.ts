@@ -132,7 +132,7 @@ export class FlagRecords implements StateKeeper {
     for (const end of this.#ends.splice(0)) await end();
   }
 
-  /** Adds what a state file of before switched off, once for each content that it has. */
+  /** Adds what an earlier state file switched off, once for each content that it has. */
   async #takeOver(): Promise<void> {
     const { former, store, log } = this.#options;
     // A file that is not there belongs to nobody, and gateways of one folder start at the same moment.

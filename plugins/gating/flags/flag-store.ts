@@ -17,7 +17,7 @@ const NEWS_MS = 1_000;
 /** What a {@link FlagStore} needs of the gateway. */
 export interface FlagStoreHost {
   readonly log: PluginContext["log"];
-  /** Rebuilds the lists of every face. */
+  /** Rebuilds the lists of every interface. */
   relist(): void;
   /** Flags changed: they are written down and in force. */
   changed(flags: readonly Flag[], by: string, remote?: true): void;

@@ -83,7 +83,7 @@ export abstract class ClientCall implements Peer, ReplyOwner {
   readonly #cancellation = new Cancellation();
   #token: string | number | undefined;
   #order: ProgressOrder | undefined;
-  /** Ends its stay in flight while its client is asked, when it is in no pipeline. */
+  /** Ends its stay in flight while its client is asked, when it is not in any pipeline. */
   #unhold: (() => void) | undefined;
 
   constructor(context: EndpointContext, reply: Reply, request: ClientRequest) {

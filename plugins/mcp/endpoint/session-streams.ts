@@ -41,7 +41,7 @@ export class SessionStreams {
   }
 
   /**
-   * The newest connection is the stream: behind a proxy the one before may look open for long after its client is gone. That one
+   * The newest connection is the stream: behind a proxy the previous one may look open for long after its client is gone. That one
    * stays open and is told nothing more, since a client that is there would come again at its end, and so on forever.
    *
    * @param eventId of the last event that its client has, at whatever replica it came from

@@ -138,7 +138,7 @@ export class Journal {
     return this.#kept.shift()!.bytes;
   }
 
-  /** Lets the oldest events go, but for so many. */
+  /** Lets the oldest events go, except for so many. */
   keepLast(count: number): void {
     while (this.#kept.length > count)
       this.#journals.grow(this.#session, -this.#kept.shift()!.bytes);

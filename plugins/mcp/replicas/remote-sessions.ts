@@ -69,7 +69,7 @@ export interface KeptEvent {
 }
 
 /**
- * The replicas of one store, as far as they serve the same sessions: whichever of them a client's request comes to, its answers,
+ * The replicas of the same store, as far as they serve the same sessions: whichever of them a client's request comes to, its answers,
  * cancellations and streams reach the call they are about.
  */
 export class RemoteSessions {

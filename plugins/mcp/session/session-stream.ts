@@ -35,7 +35,7 @@ interface Held {
 
 /**
  * The stream of a session that belongs to no call, where replicas share the session. One of them tells what happens, since each hears
- * of it by itself; another one to which the client comes reads it there, and goes on by itself once nothing can be on its way.
+ * of it on its own; another one to which the client comes reads it there, and continues on its own once nothing can be on its way.
  */
 export class SessionStream implements ResumableReply {
   readonly #journals: Journals;
@@ -171,7 +171,7 @@ export class SessionStream implements ResumableReply {
   }
 
   /**
-   * What follows the event with a number, for another replica. Ends when that one may go on by itself.
+   * What follows the event with a number, for another replica. Ends when that one may continue on its own.
    *
    * @param reader of {@link lend}
    * @throws {GatewayError} `cancelled` when another reader takes its place

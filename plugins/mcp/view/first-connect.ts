@@ -148,7 +148,7 @@ export class EarlyCalls {
     };
     const abort = (): void => end(toAnswer(cancellation.reason));
     const timer = setTimer(() => end(find()), host.callTimeout);
-    // Who withdraws the credential, or shuts down, ends calls in flight; this one is in no pipeline yet.
+    // Who withdraws the credential, or shuts down, ends calls in flight; this one is not in any pipeline yet.
     const release = host.current.hold({
       slot: -1,
       principal,

@@ -93,7 +93,7 @@ export class Listening {
       if (!message) listener.last = Math.max(listener.last, end);
       return message?.seq;
     }
-    // It heard of something newer, or the stream is another one than before.
+    // It heard of something newer, or the stream is a different one than before.
     const now = await request.lastOf(stream);
     if (now >= last) return undefined;
     listener.last = now;

@@ -114,7 +114,7 @@ export class LoginFlow {
   async startForGateway(name: string): Promise<OperatorLogin> {
     const { server, account } = this.#find(name, undefined);
     if (server.isMachine)
-      throw new GatewayError("invalid", `The gateway logs in at "${name}" by itself.`);
+      throw new GatewayError("invalid", `The gateway logs in at "${name}" on its own.`);
     const id = randomBytes(12).toString("base64url");
     const wish = { id, server, account, ref: undefined, browser: undefined };
     const { key } = await this.#parts.consents.begin(wish);

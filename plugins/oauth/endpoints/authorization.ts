@@ -154,7 +154,7 @@ export class Authorization {
 
   /**
    * Tells what goes wrong at the address of the program (RFC 6749 section 4.1.2.1, RFC 9207) where the operator vouches for it, or the
-   * person saw it and decided. Anybody can register an address: an error that leads there by itself lends the gateway's good name to
+   * person saw it and decided. Anybody can register an address: an error that leads there on its own lends the gateway's good name to
    * it (RFC 9700 section 4.11.2), so the person sees a page in its place.
    */
   async #orTell(login: Told, work: () => Promise<Response>): Promise<Response> {

@@ -60,7 +60,7 @@ export interface GrantParts {
 }
 
 /**
- * Logins, and the refresh tokens that continue them. Each use makes the next token and ends the one before (RFC 9700 section 4.14);
+ * Logins, and the refresh tokens that continue them. Each use makes the next token and ends the previous one (RFC 9700 section 4.14);
  * one that is used twice was stolen from one of the two, so the login ends. Tokens are authenticated and not stored: a copy of the
  * store does not open anything.
  */

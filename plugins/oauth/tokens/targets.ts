@@ -11,7 +11,7 @@ export class Targets {
   }
 
   /**
-   * The resource that a request names (RFC 8707 section 2). Programs of before that name none mean the only endpoint.
+   * The resource that a request names (RFC 8707 section 2). Earlier programs that name none mean the only endpoint.
    *
    * @throws {OauthError} `invalid_target` for anything but a resource of this gateway
    */

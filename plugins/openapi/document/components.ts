@@ -125,7 +125,7 @@ export const CALL_PARAMETERS: readonly Json[] = [
   },
 ];
 
-/** All answers of an operation that calls a tool, but for success. */
+/** All answers of an operation that calls a tool, except for success. */
 export const CALL_FAILURES: Json = Object.fromEntries(
   Object.keys(FAILURES).map((status) => [
     status,

@@ -24,7 +24,7 @@ export function createAssertions({ add }: Pick<PluginContext, "add">, store: Sto
   return assertions;
 }
 
-/** A gateway of before, which needed none, goes on without. */
+/** An earlier gateway, which needed none, goes on without. */
 function findSealer(): Fernet | undefined {
   try {
     return createSealer("servers", undefined);

@@ -26,7 +26,7 @@ export type StoredKey = z.infer<typeof keySchema>;
 /** Schema of the stored key. */
 export const storedKeySchema = keySchema;
 
-/** Schema of the key where it is sealed: another name, as versions of before cannot read that. */
+/** Schema of the key where it is sealed: another name, as earlier versions cannot read that. */
 export const sealedKeySchema = z.object({ sealed: z.string() });
 
 /** Where a sealed key is kept, and what opens it. */

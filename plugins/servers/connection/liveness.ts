@@ -14,7 +14,7 @@ export interface LivenessOptions {
   /** Milliseconds between pings. */
   readonly interval: number;
   readonly clock: Clock;
-  /** {@link Liveness.problem} is another one now. */
+  /** {@link Liveness.problem} is a different one now. */
   changed(): void;
 }
 

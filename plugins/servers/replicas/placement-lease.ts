@@ -55,7 +55,7 @@ export interface PlacementOptions {
 }
 
 /**
- * Where one server runs: at the replica that holds its lease. Outlives reloads, so that a changed entry follows the one before at
+ * Where one server runs: at the replica that holds its lease. Outlives reloads, so that a changed entry follows the previous one at
  * the same replica.
  */
 export class PlacementLease {
@@ -106,7 +106,7 @@ export class PlacementLease {
 
   /** The store has another record. */
   tell(record: PlacementRecord | undefined): void {
-    // What comes late is of a holder of before.
+    // What comes late is of an earlier holder.
     if (record && record.fence < (this.record?.fence ?? 0)) return;
     this.record = record;
     for (const server of this.#placed) server.moved();

@@ -110,7 +110,7 @@ export class Placements {
     }
   }
 
-  /** The newest that serves: the one before serves on until its successor does. */
+  /** The newest that serves: the previous one serves on until its successor does. */
   #running({ server: name, fence }: RelayQuestion): ManagedServer {
     const placement = this.#all.get(name);
     // A replica that was stopped for a while may run it no more, and not know that yet.

@@ -68,7 +68,7 @@ export class Carrier {
     try {
       return await askOn(connection, tool, args, signal);
     } catch (error) {
-      // One that was restarted does not know the session of before.
+      // One that was restarted does not know the previous session.
       const isStill = connection === supervision.connection;
       if (isStill || signal.aborted || toGatewayError(error).code !== "upstream_error") throw error;
       return askOn(await supervision.whenConnected(signal), tool, args, signal);

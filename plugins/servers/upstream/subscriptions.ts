@@ -108,7 +108,7 @@ export class Subscriptions {
     else await this.#tell(this.#connection, "resources/unsubscribe", uri);
   }
 
-  /** Tells a new connection everything; a watcher hears of what may have changed since the one before. */
+  /** Tells a new connection everything; a watcher hears of what may have changed since the previous one. */
   async resume(connection: Connection): Promise<void> {
     this.#connection = connection;
     this.#failures = 0;
@@ -162,7 +162,7 @@ export class Subscriptions {
     );
   }
 
-  /** Opens the stream for the current set, and only then ends the one before: nothing is missed in between. */
+  /** Opens the stream for the current set, and only then ends the previous one: nothing is missed in between. */
   async #listen(connection: Connection): Promise<void> {
     clearTimeout(this.#timer);
     const filter = this.#filter(connection.handshake!.capabilities);

@@ -168,7 +168,7 @@ const TASK_METHODS: ReadonlySet<string> = new Set([
   "tasks/cancel",
 ]);
 
-/** Those of the client, but for tasks: it is the gateway that waits for the server's, whatever its client knows. */
+/** Those of the client, except for tasks: it is the gateway that waits for the server's, whatever its client knows. */
 function capabilitiesOf({ peer: { capabilities } }: Call, takesTasks: boolean): Json {
   if (takesTasks) return withTasks(capabilities);
   return capabilities["extensions"] === undefined ? capabilities : withoutTasks(capabilities);

@@ -66,7 +66,7 @@ export class Execution {
   readonly #beat: NodeJS.Timeout;
   /** Its place in the queue names it until what it says is read. */
   #name: TaskName;
-  /** What it is everywhere but for its owner. */
+  /** What it is everywhere except for its owner. */
   #key: string;
   #submitted: SubmittedTask | undefined;
   #replaces: LedgerEntry | undefined;

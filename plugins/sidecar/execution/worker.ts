@@ -12,7 +12,7 @@ export type WorkerState =
   | "starting"
   /** Takes tasks. */
   | "ready"
-  /** The queue or the runtime is away; it goes on by itself. */
+  /** The queue or the runtime is away; it continues on its own. */
   | "waiting"
   /** The runtime did not become healthy in time, speaks another contract, or a stream is not as it must be. */
   | "failed"

@@ -77,7 +77,7 @@ export class JobRecords<J extends JobRef, R extends JobRecord> {
     return this.#adopt((record) => !this.isUnderWay(record) || !others.has(record.replica));
   }
 
-  /** Hands over what replicas left that are gone, but for ends that are known here; see {@link LostReplicas}. */
+  /** Hands over what replicas left that are gone, except for ends that are known here; see {@link LostReplicas}. */
   async takeOver(take: (records: readonly R[]) => Promise<void>): Promise<void> {
     if (!this.isShared) return;
     await this.#lost.look(async (there) =>

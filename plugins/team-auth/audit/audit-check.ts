@@ -13,7 +13,7 @@ export type AuditVerdict =
   | { readonly ok: false; readonly seq: number; readonly problem: AuditProblem };
 
 /**
- * Checks the chain from its newest row to its oldest: every row vouches for the one before it. Changes go on meanwhile.
+ * Checks the chain from its newest row to its oldest: every row vouches for the one just before it. Changes go on meanwhile.
  *
  * @param anchor what was known of a row before; finds a chain that somebody made again as a whole
  * @throws {GatewayError} `not_found` for an anchor before the rows that are kept

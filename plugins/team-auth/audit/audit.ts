@@ -21,7 +21,7 @@ export type AuditAnchor = Pick<AuditRow, "seq" | "hash">;
 
 /**
  * Adds a row to the chain, in the transaction of the change that it tells of. Writers wait for each other at the head's row until
- * the one before has committed.
+ * the previous one has committed.
  */
 export async function appendAudit(trx: Trx, entry: AuditEntry): Promise<AuditAnchor> {
   const before = await moveHead(trx);
@@ -44,7 +44,7 @@ export async function appendAudit(trx: Trx, entry: AuditEntry): Promise<AuditAnc
   return { seq: row.seq, hash };
 }
 
-/** The number of the new row, and the hash of the one before. */
+/** The number of the new row, and the hash of the previous one. */
 function moveHead(trx: Trx): Promise<Tables["audit_end"]> {
   return trx
     .updateTable("audit_end")

@@ -11,7 +11,7 @@ const LOOK_MS = 100;
 /** How long a request waits for the database when the right to answer has ended, in milliseconds. */
 const PATIENCE_MS = 500;
 
-/** Gateways of which it is remembered what they applied; those of before are forgotten together. */
+/** Gateways of which it is remembered what they applied; the previous ones are forgotten together. */
 const MAX_REPLICAS = 1_000;
 
 /** What gateways tell each other. */
@@ -81,7 +81,7 @@ export class Replica {
   /** Puts an epoch in force here and on every other replica; those that do not answer lose their right to. */
   async spread(epoch: number): Promise<Ended> {
     const { lease, topic, id } = this.#parts;
-    // The others read it while this gateway does. A gateway that misses the word looks by itself.
+    // The others read it while this gateway does. A gateway that misses the word looks on its own.
     topic.publish({ epoch, from: id }).catch(() => {});
     const reading = lease.behind(epoch);
     reading.catch(() => {});

@@ -29,7 +29,7 @@ export interface TeamScope {
   readonly workspaces: readonly string[];
 }
 
-/** Whether a token of a team counts: the present one, or the one before within its grace. */
+/** Whether a token of a team counts: the present one, or the previous one within its grace. */
 export function isTeamToken({ jti, former }: TeamScope, asked: string): boolean {
   return jti === asked || (former?.jti === asked && Date.now() < former.until);
 }

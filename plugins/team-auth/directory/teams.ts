@@ -140,9 +140,9 @@ export class Teams {
   }
 
   /**
-   * A new token in place of the one before, which is refused from now on.
+   * A new token in place of the previous one, which is refused from now on.
    *
-   * @param options.grace how long the one before still counts, in milliseconds; default 0. One before that never does
+   * @param options.grace how long the previous one still counts, in milliseconds; default 0. One before that never does
    * @throws {GatewayError} `not_found`
    */
   rotate(

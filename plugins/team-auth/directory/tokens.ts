@@ -43,7 +43,7 @@ export interface TokenInput {
   readonly kind?: TokenKind | undefined;
   /** In order of preference; none: it sees nothing. */
   readonly libraries?: readonly string[] | undefined;
-  /** ISO 8601; default: it does not end by itself. */
+  /** ISO 8601; default: it does not expire. */
   readonly expiresAt?: string | undefined;
 }
 

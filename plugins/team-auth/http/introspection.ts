@@ -25,7 +25,7 @@ interface Introspected {
   readonly sub: string;
   /** Id of an opaque token, `jti` of a JWT. */
   readonly jti: string;
-  /** Seconds since 1970; absent: it does not end by itself. */
+  /** Seconds since 1970; absent: it does not expire. */
   readonly exp?: number;
   readonly scope: string;
   /** What it sees now. */

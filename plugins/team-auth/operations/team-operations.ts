@@ -51,14 +51,14 @@ export const TEAMS = {
     name: "team rotate",
     method: "POST",
     path: "/teams/:id/rotate",
-    words: "Make a new token and print it; the one before is refused.",
+    words: "Make a new token and print it; the previous one is refused.",
     input: z.strictObject({
       grace: durationSchema()
         .refine((ms) => ms <= MAX_GRACE_MS, "expected at most 24h")
         .optional()
         .meta({
           flag: "--grace <duration>",
-          description: "how long the one before still counts, at most 24h; default: not at all",
+          description: "how long the previous one still counts, at most 24h; default: not at all",
           form: "How much longer the token before counts, as 10m; at most 24h. Without it, not at all.",
         }),
     }),

@@ -25,7 +25,7 @@ const tokenSchema = z.strictObject({
     title: "Ends",
     flag: "--expires <time>",
     description: "when it ends, e.g. 2030-01-31T00:00:00Z",
-    form: "As 2030-01-31T00:00:00Z. Without it, it does not end by itself.",
+    form: "As 2030-01-31T00:00:00Z. Without it, it does not expire.",
   }),
 });
 

@@ -48,7 +48,7 @@ async function createTables(db: Empty): Promise<void> {
   else await createSqliteTriggers(db);
 }
 
-/** Tokens of before read: those that administrated have to be made again, by an admin. */
+/** Earlier tokens only read: those that administrated have to be made again, by an admin. */
 async function createTokenKinds(db: Empty): Promise<void> {
   await db.schema
     .alterTable("token")

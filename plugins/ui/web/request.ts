@@ -103,7 +103,7 @@ export async function send(route: Route, details: RequestDetails = {}): Promise<
     throw new RequestFailure("The gateway does not answer.", {
       code: "network",
       status: 0,
-      hint: "It may be restarting, or the connection is gone. This page tries again by itself.",
+      hint: "It may be restarting, or the connection is gone. This page tries again on its own.",
       requestId: undefined,
       data: undefined,
     });

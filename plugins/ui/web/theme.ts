@@ -27,7 +27,7 @@ export function applyTheme(): void {
   document.documentElement.dataset["theme"] = chosenTheme();
 }
 
-/** Whether the page is dark now, for panels that draw by themselves. */
+/** Whether the page is dark now, for panels that draw on their own. */
 export function isDark(): boolean {
   const theme = document.documentElement.dataset["theme"];
   return (

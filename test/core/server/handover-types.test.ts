@@ -116,7 +116,7 @@ describe("a changed server of a plugin's type", () => {
     made[1]!.standing.set("backoff", { reason: "the house is locked", attempts: 1 });
     expect(stateOf(gateway)).toMatchObject({
       state: "degraded",
-      reason: "The changed entry does not work: the house is locked. The one before serves on.",
+      reason: "The changed entry does not work: the house is locked. The previous one serves on.",
     });
     expect(await who()).toBe("old");
     await apply({ type: "speaker", word: "old again" });
@@ -219,5 +219,5 @@ it("type: a2a: a card that is missing takes no tools away", async () => {
   await expect.poll(() => stateOf(gateway).state).toBe("ready");
   await gateway.apply({ ...gateway.written, servers: { house: entry("nobody") } });
   await expect.poll(() => stateOf(gateway).state).toBe("degraded");
-  expect(stateOf(gateway).reason).toContain("The one before serves on.");
+  expect(stateOf(gateway).reason).toContain("The previous one serves on.");
 });

@@ -200,7 +200,7 @@ export class NotifiedTask {
   }
 }
 
-/** Whether a webhook was told of a task as it is. Work that is begun once more begins with a status of before. */
+/** Whether a webhook was told of a task as it is. Work that is begun once more begins with an earlier status. */
 function knows({ told }: Hook, task: Task): boolean {
   if (told === undefined) return false;
   const { state, timestamp = "" } = task.status;

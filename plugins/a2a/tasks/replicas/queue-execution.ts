@@ -37,7 +37,7 @@ export interface QueueHost extends Omit<QueueWorkerHost, "queue" | "log" | "rene
   answer(record: TaskRecord, message: Message, options: SendOptions): Promise<void>;
   /** Ends a task that waited for a replica; `undefined` when one took it meanwhile. */
   cancel(task: LiveTask): Promise<Task | undefined>;
-  /** Drops what is here of a task of before. */
+  /** Drops what is here of an earlier task. */
   forgetKnown(record: TaskRecord): void;
 }
 

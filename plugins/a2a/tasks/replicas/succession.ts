@@ -57,7 +57,7 @@ export class Succession {
       if (!known) throw error;
     });
     if (!record || (known && records.isOwn(record))) return undefined;
-    // Another replica went on with it: what is here is of before.
+    // Another replica went on with it: what is here is outdated.
     if (known) store.drop(known);
     return (await this.#takeOver(record)) ? undefined : record;
   }
@@ -113,7 +113,7 @@ export class Succession {
   async #claim(task: LiveTask, message: Message, options: SendOptions): Promise<void> {
     const { store, records } = this.#host;
     if (await records.claim(task)) return;
-    // Another replica went on with it: what is here is of before.
+    // Another replica went on with it: what is here is outdated.
     store.drop(task);
     await this.fetch(message, options);
   }

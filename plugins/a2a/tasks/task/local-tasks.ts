@@ -100,7 +100,7 @@ export class LocalTasks {
     });
   }
 
-  /** What is here of a task is of before. */
+  /** What is here of a task is outdated. */
   forgetKnown({ task: { id }, owner }: TaskRecord): void {
     const known = this.find(id, { ref: owner });
     if (known) this.store.drop(known);

@@ -56,7 +56,7 @@ export function refuseMessage({ state, isFinal }: LiveTask): GatewayError {
   });
 }
 
-/** Another message under an id that was used: to take it for the one before would lose it. */
+/** Another message under an id that was used: to take it for the previous one would lose it. */
 export function refuseReuse(): GatewayError {
   return new GatewayError("exists", "This messageId was used for another message.", {
     hint: "Give every message an id of its own; only the very same message may be sent again.",

@@ -6,7 +6,7 @@ import { z } from "zod";
 
 /** How a task waits for a replica that works on its last message. */
 const queuedSchema = z.object({
-  /** Key of its piece of work; one with another key is of before. */
+  /** Key of its piece of work; one with another key is outdated. */
   ticket: z.string(),
   /** How often the work was begun. */
   runs: z.int().min(0),

@@ -59,7 +59,7 @@ async function perform(
   if (task.state === "submitted") task.move("working");
   try {
     const calling = makeCall(task, work, key, context, meta);
-    // Everyone in the pipeline heeds the signal, or is raced against it, but for a middleware that does neither.
+    // Everyone in the pipeline heeds the signal, or is raced against it, except for a middleware that does neither.
     const answer = await orAborted(calling, cancellation, options.cancelTimeout);
     task.withdraw();
     const end = endOf(work, answer);

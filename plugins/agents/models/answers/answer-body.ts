@@ -39,7 +39,7 @@ const SLICE = 16 * 1_024;
 /** Longest work before others have their turn, in milliseconds. What has come in already would be read in one go. */
 const TURN_MS = 10;
 
-/** How long a connection may stay open behind an answer, in milliseconds. One that ends by itself is used again. */
+/** How long a connection may stay open behind an answer, in milliseconds. One that ends on its own is used again. */
 const GRACE = 1_000;
 
 /** What no package takes for a piece of an answer. */
@@ -179,7 +179,7 @@ class AnswerBody {
   }
 }
 
-/** Lets a connection end by itself, and cuts off one that does not. */
+/** Lets a connection end on its own, and cuts off one that does not. */
 async function leave(source: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const timer = setTimer(() => void source.cancel().catch(ignore), GRACE);
   try {

@@ -19,7 +19,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export class ChatAnswer implements AnswerReader {
   readonly isOver = false;
   readonly #calls: CallPieces;
-  /** The way of before `tool_calls`. Servers that write both mean the same call. */
+  /** The previous way `tool_calls`. Servers that write both mean the same call. */
   readonly #legacy: CallPieces;
   /** Index of the choice that is read: nobody asked for more than one. */
   #choice: string | undefined;

@@ -57,7 +57,7 @@ const CLOCK = new Intl.DateTimeFormat("en-GB", {
 });
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
 
-/** A moment as a clock shows it; with the day when it is another one. */
+/** A moment as a clock shows it; with the day when it is a different one. */
 export function formatTime(iso: string): string {
   const time = new Date(iso);
   if (Number.isNaN(time.getTime())) return iso;

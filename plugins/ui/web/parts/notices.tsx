@@ -9,7 +9,7 @@ interface Notice {
   readonly what: string | undefined;
 }
 
-/** Tells the visitor something: a sentence that goes by itself, or a failure that stays until it was read. */
+/** Tells the visitor something: a sentence that goes on its own, or a failure that stays until it was read. */
 export type Notify = (content: string | RequestFailure, what?: string) => void;
 
 const Notices = createContext<Notify>(() => {});

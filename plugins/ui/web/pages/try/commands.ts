@@ -48,7 +48,7 @@ export function mcpCommand(call: EndpointCall): string {
 }
 
 /**
- * The command that makes the same call; it takes a key from `PROPYLON_API_KEY` by itself.
+ * The command that makes the same call; it takes a key from `PROPYLON_API_KEY` on its own.
  *
  * @param timeout milliseconds
  */
