@@ -13,9 +13,7 @@ export const credentialsSchema = z.strictObject({
     .string()
     .min(16)
     .optional()
-    .describe(
-      "Bearer token that grants full access. At least 16 characters.",
-    ),
+    .describe("Bearer token that grants full access. At least 16 characters."),
   keys: z
     .record(
       z.string().regex(/^[A-Za-z0-9_.-]{1,64}$/),

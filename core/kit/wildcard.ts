@@ -9,8 +9,8 @@ export function matchesWildcard(pattern: string, text: string): boolean {
 }
 
 /**
- * Whether a text consists of literals in order with anything in between. Linear: each literal is searched once from where the one
- * before ended, so no pattern can be made to backtrack.
+ * Whether a text consists of literals in order with anything in between. Linear: each literal is searched once from the end
+ * of the previous one, so no pattern can be made to backtrack.
  *
  * @param literals at least one
  *

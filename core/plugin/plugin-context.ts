@@ -19,7 +19,7 @@ import type { Inject, Injected } from "../kit/service.ts";
 import type { Stage } from "../call/stages.ts";
 
 /**
- * What a plugin's `setup` receives. Everything registered here is data of the plugin's scope and leaves with it: there is nothing
+ * What a plugin's `setup` receives. Everything registered here belongs to the plugin's scope and leaves with it: there is nothing
  * to unregister, and nothing leaves alone. What clients keep a list of (tools, resources, prompts) gives a
  * {@link Handle}, to tell them of a change; the rest gives nothing back.
  *

@@ -147,7 +147,7 @@ export class Primary {
   #join(worker: WorkerProcess): Orders {
     const { store } = this.#options;
     worker.hasJoined = true;
-    // Not before it asks: until then it may hear nothing.
+    // Not before it asks: until then it cannot receive anything.
     if (this.#isLeaving) worker.channel.tell(WORKER.notice);
     return {
       number: worker.number,

@@ -131,7 +131,7 @@ Creates a gateway: config, a plugin, a test, and the files to deploy it.
   -h, --help              show this help
   -v, --version           show the version
 
-Without a terminal, and where CI is set, nothing is asked.
+Without a terminal, and where CI is set, nothing is prompted.
 To create in one go: create-gateway my-gateway --yes --template minimal
 Behind npm, options come after two hyphens: npm create gateway@latest my-gateway -- --yes
 `;

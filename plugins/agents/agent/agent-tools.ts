@@ -56,7 +56,7 @@ export class AgentTools {
     this.#toolOf = toolOf;
   }
 
-  /** The tools on offer now: of servers that are there, neither left out nor disabled. */
+  /** The tools that are available now: of servers that are there, neither left out nor disabled. */
   tools(): UsableTool[] {
     const { servers, agents } = this.#options;
     return [...servers, ...agents].flatMap((server) => {

@@ -176,7 +176,7 @@ async function openWire(
   return config.transport === "sse" ? SseWire.open(common, signal) : new HttpWire(common);
 }
 
-/** Callers may hear of it: which file it is, the config said when it was read. */
+/** Callers can learn of it: which file it is, the config said when it was read. */
 function secureContextOf(
   name: string,
   config: HttpServerConfig,
