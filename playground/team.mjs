@@ -13,6 +13,10 @@ if (process.env.MODEL_URL === undefined) {
     "A scripted model answers: it calls the tools that a message names, and says what they answered.",
   );
 }
+const port = process.env.ORCHESTRATOR_PORT ?? 23033;
+console.log(`Once the gateway is ready, ask the team in a second terminal:
+  npx propylon call orchestrator --target http://127.0.0.1:${port}/mcp \\
+    message="Let research read_graph and engineering list_allowed_directories."`);
 // The memory server takes a relative path for one beside its own code, and npx runs in the folder of the workspace.
 process.env.MEMORY_FILE ??= join(tmpdir(), "propylon-team-memory.jsonl");
 process.env.FOLDER ??= join(root, "playground/team/files");
