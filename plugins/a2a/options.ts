@@ -102,7 +102,7 @@ const skillsSchema = z
     }
   })
   .describe(
-    "What this runtime can do; the first one is the default. Without any there is no runtime, only servers of type a2a.",
+    "Skills of this runtime; the first one is the default. Without any there is no runtime, only servers of type a2a.",
   );
 
 const listenerSchema = z
@@ -262,7 +262,7 @@ export const optionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe("What the runtime is good for; default: made of its skills."),
+    .describe("Description of the runtime; default: made of its skills."),
   version: z.string().min(1).default("1.0.0").describe("Version in the card and the manifest."),
   provider: z
     .strictObject({

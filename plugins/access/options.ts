@@ -29,7 +29,7 @@ const whoSchema = z
     service: listSchema(idSchema)
       .optional()
       .describe(
-        "Services of these names; * stands for any text. What plugins call on their own is called by the service gateway.",
+        "Services of these names; * stands for any text. Calls that plugins make on their own come from the service gateway.",
       ),
     role: z
       .enum(ROLES)

@@ -85,7 +85,9 @@ const agentSchema = z
         z.strictObject({ file: z.string().describe("Text file, relative to the config.") }),
       ])
       .optional()
-      .describe("What the model is told before every conversation: a text, or { file: ./x.md }."),
+      .describe(
+        "Instructions for the model, sent before every conversation: a text, or { file: ./x.md }.",
+      ),
     file: z
       .string()
       .optional()
@@ -148,7 +150,7 @@ const agentSchema = z
         max_output_tokens: z.int().optional().describe("Tokens; the model is asked for no more."),
       })
       .optional()
-      .describe("What its model can do; published by the registry when it is there."),
+      .describe("Capabilities of its model, which the plugin registry publishes."),
     registry: z
       .strictObject({
         schema: z.boolean().optional().describe("false leaves $schema out of its entry."),

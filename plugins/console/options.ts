@@ -31,7 +31,7 @@ export const optionsSchema = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe(
-      "Host names, addresses and networks besides public ones that a registry and its agents may have, e.g. 10.1.0.0/16.",
+      "Host names, addresses and networks that a registry and its agents may have, besides public ones, e.g. 10.1.0.0/16.",
     ),
   registryTimeout: durationSchema()
     .default(5_000)

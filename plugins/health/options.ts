@@ -20,7 +20,7 @@ export const optionsSchema = z.strictObject({
   allDown: z
     .enum(["error", "degraded"])
     .default("error")
-    .describe("What an agent is when none of its servers can be reached."),
+    .describe("State of an agent when none of its servers can be reached."),
   path: z.string().startsWith("/").default("/healthz").describe("Path of the public page."),
   access: z
     .enum(["public", "viewer"])

@@ -16,7 +16,7 @@ export const optionsSchema = z.strictObject({
     .min(1)
     .default(50)
     .describe(
-      "Agents that run at the same time; further ones are ready and wait. One that was stopped keeps its place until its request to the model ends.",
+      "Maximum number of agents that run at the same time; further agents wait. A stopped agent keeps its place until its request to the model ends.",
     ),
   maxWaiting: z
     .int()

@@ -22,7 +22,7 @@ export const optionsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Listener of GET /metrics, e.g. one that only the scraper reaches. Default: the first.",
+      "Listener of GET /metrics, e.g. a port that only the scraper can reach. Default: the first.",
     ),
   buckets: z
     .array(z.number().positive())

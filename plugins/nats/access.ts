@@ -29,7 +29,7 @@ export const natsAccess = {
     .enum(["create", "verify"])
     .default("create")
     .describe(
-      "Whether missing streams and consumers are created, or are an error. What is there is never changed.",
+      "Whether to create missing streams and consumers, or to report an error. Existing ones are never changed.",
     ),
   replicas: z.int().min(1).max(5).default(1).describe("Copies of each stream that is created."),
 };

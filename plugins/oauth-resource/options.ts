@@ -97,7 +97,7 @@ export const optionsSchema = z.strictObject({
     .array(z.string().min(1))
     .default([])
     .describe(
-      "Hosts, addresses and networks besides public ones that metadata of an issuer may name; its own host always.",
+      "Hosts, addresses and networks that metadata of an issuer may name, besides public ones; its own host is always allowed.",
     ),
   timeout: durationSchema()
     .refine((ms) => ms > 0, "expected more than zero")

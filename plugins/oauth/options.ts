@@ -97,7 +97,7 @@ const registrationSchema = z
       .max(100_000)
       .default(10_000)
       .describe(
-        "Registrations that are kept; the oldest one that nobody logged in with makes room.",
+        "Maximum number of registrations; a new one replaces the oldest that nobody has logged in with.",
       ),
     perAddress: z
       .int()

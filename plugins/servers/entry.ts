@@ -25,7 +25,7 @@ const connectionSchema = z.strictObject({
     .max(10_000)
     .optional()
     .describe(
-      "Most connections of callers at once; one that is idle makes way for another. Default: 16 children, or 64 over HTTP.",
+      "Maximum number of connections of callers; when it is reached, an idle one is closed. Default: 16 children, or 64 over HTTP.",
     ),
   idle: duration()
     .default(30 * 60_000)
@@ -61,7 +61,7 @@ const common = {
   connectTimeout: duration()
     .optional()
     .describe(
-      "Longest handshake; a bare number is seconds. Default: 10 s, and 60 s or more for a child that has never connected. A second process of one that says late that it is modern has it again.",
+      "Longest handshake; a bare number is seconds. Default: 10 s, and 60 s or more for a child that has never connected. A child that turns out to be modern gets the same time for its second process.",
     ),
   ping: duration()
     .default(30_000)

@@ -6,7 +6,7 @@ export const optionsSchema = z.strictObject({
     .enum(["builtin", "undici"])
     .default("builtin")
     .describe(
-      "Which HTTP client asks servers with a `url`: the gateway's own, or undici, which costs more. What has a `proxy` is asked by undici in any case.",
+      "Which HTTP client asks servers with a `url`: the gateway's own, or undici, which costs more. Servers with a `proxy` always use undici.",
     ),
 });
 

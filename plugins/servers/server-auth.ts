@@ -83,7 +83,7 @@ export const serverAuthSchema = z
       .max(10_000)
       .default(64)
       .describe(
-        "Most connections of principals that are open at once; one that is idle makes way for another.",
+        "Maximum number of open connections of principals; when it is reached, an idle one is closed.",
       ),
   })
   .refine(({ grant, per }) => grant !== "client_credentials" || per === "gateway", {

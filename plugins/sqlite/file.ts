@@ -87,6 +87,6 @@ function prepareTables(engine: Engine, path: string, options: SqliteOptions): vo
 function unusable(path: string, reason: string, cause: unknown): GatewayError {
   return new GatewayError("io_error", `The store ${basename(path)} cannot be used (${reason}).`, {
     cause,
-    hint: "Check that its folder is writable, and that the file is one that a gateway made.",
+    hint: "Check that its folder is writable, and that a gateway made the file.",
   });
 }

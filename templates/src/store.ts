@@ -59,7 +59,7 @@ const POSTGRES: Readonly<Record<string, (text: string) => string>> = {
 const LIBSQL = { libsql: "^0.5.29" };
 
 /** The variable in the default makes the password the only secret, and tells a build which store it is. */
-const CONFIG = `# What must survive the process is in PostgreSQL; STORE names another database than that of compose.yaml.
+const CONFIG = `# State that must survive the process is in PostgreSQL; STORE names another database than that of compose.yaml.
 store: "\${STORE:-postgres://gateway:\${POSTGRES_PASSWORD}@127.0.0.1:5432/gateway}"
 `;
 
@@ -83,7 +83,7 @@ const POD = `          env:
 const README = `
 ## The database
 
-What must survive the process is in PostgreSQL, so start that first: \`docker compose up --detach --wait postgres\` starts the one of \`compose.yaml\`, with the password of \`.env\`. \`STORE\` names another, e.g. for Kubernetes: \`postgres://user:password@host:5432/database\`. Back it up while the gateway runs:
+State that must survive the process is in PostgreSQL, so start that first: \`docker compose up --detach --wait postgres\` starts the one of \`compose.yaml\`, with the password of \`.env\`. \`STORE\` names another, e.g. for Kubernetes: \`postgres://user:password@host:5432/database\`. Back it up while the gateway runs:
 
 \`\`\`sh
 docker compose exec -T postgres pg_dump -U gateway gateway > backup.sql

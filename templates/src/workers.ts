@@ -69,5 +69,5 @@ const POD = `  # As many as the pod has cores; each takes about 100 MB of its me
 const README = `
 ## Every core
 
-\`npm start\` and the image run one process per core as one gateway: one port, one log, one \`/metrics\`, sessions at any of them. One that dies is started again. \`WORKERS\` sets another number; a test runs in one process.
+\`npm start\` and the image run one process per core as one gateway: one port, one log, one \`/metrics\`, sessions at any of them. A process that dies is started again. \`WORKERS\` sets another number; a test runs in one process.
 `;

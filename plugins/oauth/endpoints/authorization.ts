@@ -203,7 +203,7 @@ function checkState(state: string): string {
 function wrongRedirect(facts: LogFacts): OauthError {
   return new OauthError(
     "invalid_request",
-    "The redirect_uri is not one that the program named, so nobody is sent there.",
+    "The redirect_uri is not registered for the program, so nobody is sent there.",
     { facts },
   );
 }

@@ -173,7 +173,7 @@ class Draft {
       },
       delete: {
         operationId: this.#takeId("job_cancel"),
-        summary: "Cancel a job, or forget one that ended",
+        summary: "Cancel a job, or forget a finished one",
         ...answers("The job as it was."),
       },
     };

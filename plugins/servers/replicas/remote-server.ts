@@ -214,7 +214,7 @@ export class RemoteServer {
     if (writeJson(question).length > MAX_TEXT)
       throw new GatewayError(
         "too_large",
-        `What is sent to server "${server}" is too large: another replica runs it.`,
+        `The request to server "${server}" is too large: another replica runs it.`,
         { hint: `Send less than ${MAX_TEXT} characters.` },
       );
     let isDone = false;

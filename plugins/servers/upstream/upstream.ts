@@ -379,7 +379,7 @@ export class Upstream implements OwnServer, Watching {
   #excuse(error: GatewayError): string | undefined {
     if (statusOf(error) !== 401 && error.data?.["login"] !== true) return undefined;
     if (this.#listing.isRead) return "";
-    return "What the server offers is known once somebody has logged in there.";
+    return "The tools of the server are known once somebody has logged in there.";
   }
 
   async #dial(options: DialOptions): Promise<Connection> {

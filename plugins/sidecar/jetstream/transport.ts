@@ -331,7 +331,10 @@ function tellEvent(text: string, listener: (event: StreamEvent) => void): void {
 function readTask(id: string, text: string): Task {
   const task = taskSchema.safeParse(jsonOf(text), FIRST_PROBLEM);
   if (task.success) return task.data;
-  const message = { role: "agent" as const, parts: [{ text: "What is stored is not a task." }] };
+  const message = {
+    role: "agent" as const,
+    parts: [{ text: "The stored message is not a task." }],
+  };
   return { id, status: { state: "failed", message } };
 }
 

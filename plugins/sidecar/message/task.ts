@@ -56,7 +56,7 @@ function parseRequest(data: Uint8Array): SendMessageRequest {
   try {
     value = parseExact(new TextDecoder("utf-8", { fatal: true }).decode(data));
   } catch (cause) {
-    throw new Failure("invalid_json", "What was handed in is not JSON.", cause);
+    throw new Failure("invalid_json", "The task is not JSON.", cause);
   }
   const checked = sendMessageRequestSchema.safeParse(value, FIRST_PROBLEM);
   if (checked.success) return checked.data;
@@ -64,7 +64,7 @@ function parseRequest(data: Uint8Array): SendMessageRequest {
   const field = issue?.path.join(".").slice(0, 200) ?? "";
   throw new Failure(
     "invalid_request",
-    `What was handed in is not a SendMessageRequest (${field || "the body"}).`,
+    `The task is not a SendMessageRequest (${field || "the body"}).`,
   );
 }
 

@@ -23,7 +23,7 @@ export const USERS = {
   change: administration({
     method: "PATCH",
     path: "/users/:id",
-    words: "Change a user; all tokens of one that is not active are refused.",
+    words: "Change a user; all tokens of an inactive user are refused.",
     input: z.strictObject({ name: nameSchema.optional(), active: z.boolean().optional() }),
   }),
   disable: administration({
