@@ -89,6 +89,21 @@ const LABELS: readonly Form[] = [
   [/^Read again$/, "Refresh"],
 ];
 
+/** Subjects that leave a reader to guess the noun. Pages for newcomers have none; elsewhere they get fewer, and never more. */
+const CLEFTS: readonly Form[] = [
+  [
+    /(?<!\b(?:the|only|each|every|any|no|another|this|that|last|first|next|new|old|right|wrong) )\bones? that\b/i,
+    "the noun: a task that ...",
+  ],
+  [
+    /(?:^|[.;:] |\| )What (?!to\b)[^.?!\n|:]{3,60}? (?:is|are|was|were|has|goes|stays|stands|comes)\b(?![^.\n]*\?)/m,
+    "the noun, and what happens to it",
+  ],
+];
+
+/** How many clefts there may be. Lower a bound when you rewrite a text, and raise none. */
+const CLEFTS_LEFT = { pages: 30, messages: 20, comments: 880 };
+
 /** Words in one sentence, inline code left out. */
 const LONGEST_SENTENCE = 45;
 /** Words in a sentence of a page, on average. Above about twenty a text counts as hard to read. */
@@ -233,6 +248,39 @@ describe("43: the pages that a newcomer meets first", () => {
   });
 });
 
+describe("43: clefts get fewer", () => {
+  const isForNewcomers = (page: string): boolean =>
+    page in NEWCOMER || /^docs\/(?:learn|recipes)\//.test(page);
+
+  it.each(PAGES.filter((page) => isForNewcomers(page) && !LATER.has(page)))(
+    "%s has none",
+    (page) => {
+      expect(formsIn(readFileSync(page, "utf8"), CLEFTS)).toEqual([]);
+    },
+  );
+
+  it("in pages, messages and comments", () => {
+    const pages = PAGES.filter((page) => !RECORDS.test(page) && !isForNewcomers(page));
+    const comments = COMMENT_FOLDERS.flatMap(sourcesIn).flatMap((source) =>
+      commentsIn(source, readFileSync(source, "utf8")),
+    );
+    const left = {
+      pages: countForms(pages.map((page) => readFileSync(page, "utf8"))),
+      messages: countForms(MESSAGE_FOLDERS.flatMap(messagesIn)),
+      comments: countForms(comments),
+    };
+    expect(left.pages).toBeLessThanOrEqual(CLEFTS_LEFT.pages);
+    expect(left.messages).toBeLessThanOrEqual(CLEFTS_LEFT.messages);
+    expect(left.comments).toBeLessThanOrEqual(CLEFTS_LEFT.comments);
+  });
+
+  it("counts each of them", () => {
+    expect(
+      countForms(["One that ran has failed. What is off is hidden.\nThe one that asks."]),
+    ).toBe(2);
+  });
+});
+
 it("reads comments: not strings, not code in backticks, and what a line break tears apart", () => {
   const source = [
     "/**",
@@ -346,6 +394,14 @@ function formsIn(page: string, forms: readonly Form[] = FORMS): string[] {
     const found = form.exec(text);
     return found ? [`${found[0]}: write ${instead}`] : [];
   });
+}
+
+function countForms(texts: readonly string[]): number {
+  const all = CLEFTS.map(([form]) => new RegExp(form.source, `${form.flags}g`));
+  return texts
+    .map(proseOf)
+    .flatMap((text) => all.map((form) => text.match(form)?.length ?? 0))
+    .reduce((sum, each) => sum + each, 0);
 }
 
 function average(numbers: readonly number[]): number {
