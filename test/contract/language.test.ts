@@ -126,7 +126,7 @@ const NEWCOMER: Readonly<Record<string, number>> = {
   "README.md": 900,
   "docs/guide/start.md": 900,
   "docs/guide/config.md": 1_300,
-  "docs/guide/connect.md": 700,
+  "docs/guide/connect.md": 900,
   "docs/guide/web-interface.md": 850,
   "docs/guide/access.md": 1_700,
   "docs/guide/write-a-plugin.md": 2_800,
