@@ -99,6 +99,7 @@ function registerNewInstance(gateway: Gateway): void {
         route: "POST /api/v1/instances",
         input: registrationSchema,
         submit: "Register",
+        done: "Instance registered.",
       },
     },
   });
@@ -148,6 +149,7 @@ function registerNewWorkspace(gateway: Gateway): void {
         // A form begins with what it needs.
         input: creationSchema.pick({ name: true, id: true }),
         submit: "Create",
+        done: "Workspace created.",
       },
     },
   });

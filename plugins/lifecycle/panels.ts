@@ -66,7 +66,8 @@ export function registerPanels(gateway: Pick<PluginContext, "add">): void {
         input: bodySchemas.create.extend({
           start: z.boolean().default(true).describe("Whether it starts at once."),
         }),
-        submit: "Make it",
+        submit: "Create",
+        done: "Agent created.",
       },
     },
   });

@@ -185,7 +185,14 @@ export type PanelView<Input = ZodType> =
     }
   | { readonly metric: PanelSource & { readonly value: Pointer; readonly unit?: string } }
   | { readonly log: PanelSource & { readonly lines: Pointer } }
-  | { readonly form: PanelRequest & { readonly input: Input; readonly submit: string } };
+  | {
+      readonly form: PanelRequest & {
+        readonly input: Input;
+        readonly submit: string;
+        /** As that of {@link PanelAction}. */
+        readonly done?: PanelText;
+      };
+    };
 
 /**
  * A part of a web interface that a plugin brings with `gateway.add(Panels, panel)`: described, so that the interface draws it, or a module

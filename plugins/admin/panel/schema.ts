@@ -87,7 +87,7 @@ const VIEWS = {
   fields: z.strictObject({ ...source, fields: columns, actions }),
   metric: z.strictObject({ ...source, value: pointer, unit: z.string().max(20).optional() }),
   log: z.strictObject({ ...source, lines: pointer }),
-  form: z.strictObject({ ...request, input: zodSchema, submit: label }),
+  form: z.strictObject({ ...request, input: zodSchema, submit: label, done: text.optional() }),
 };
 
 const view = z

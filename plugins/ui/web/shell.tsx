@@ -139,7 +139,7 @@ function Visitor({ about }: { readonly about: About }): ReactNode {
             tone="quiet"
             confirm="Every browser that signed in with the same key is signed out."
           >
-            Everywhere
+            Sign out everywhere
           </Act>
         </span>
       )}
@@ -150,10 +150,10 @@ function Visitor({ about }: { readonly about: About }): ReactNode {
 function ThemeChoice(): ReactNode {
   const [theme, setTheme] = useState(chosenTheme);
   const names: Readonly<Record<Theme, string>> = {
-    system: "as the system",
-    light: "light",
-    dark: "dark",
-    contrast: "high contrast",
+    system: "System",
+    light: "Light",
+    dark: "Dark",
+    contrast: "High contrast",
   };
   return (
     <label className="row faint">
@@ -192,8 +192,8 @@ function Banner({ about }: { readonly about: About }): ReactNode {
       )}
       {isOpen && (
         <span className="note">
-          <strong>Open.</strong> There is no sign-in: whoever reaches this address can do everything
-          here.
+          <strong>Open.</strong> There is no sign-in: everyone who can reach this address has full
+          access.
         </span>
       )}
       {isNew && (

@@ -38,7 +38,7 @@ it("20: a workspace is made, a team attached and an agent talked to with the key
   await tabTo(/^Name/);
   await page.keyboard.type("Zoo");
   await page.keyboard.press("Enter");
-  await page.getByText("Create: done.").waitFor();
+  await page.getByText("Workspace created.").waitFor();
   await page.goto(`${url}/ui/panels/console/chat`);
   await page.getByLabel("Workspace", { exact: true }).waitFor();
   await tabTo(/^Workspace$/);

@@ -22,7 +22,7 @@ it("T052, T134, T144: the token of a new instance is shown once: not after a rel
   const { page, complaints } = await openPage(`${running.url}/ui/panels/console/new-instance`);
   await page.getByLabel("name", { exact: false }).last().fill("Kottos");
   await page.getByRole("button", { name: "Register" }).click();
-  await page.getByText("Register: done.").waitFor();
+  await page.getByText("Instance registered.").waitFor();
   const { body } = await running.ask<{ instances: InstanceView[] }>("GET", "/instances");
   const { id } = body.instances[0]!;
 
@@ -63,7 +63,7 @@ it("T139, T140: a token is rotated, and an instance and a workspace are made and
   await page.getByLabel("name", { exact: false }).first().fill("Work");
   await page.getByLabel("id", { exact: false }).last().fill("ws_work");
   await page.getByRole("button", { name: "Create" }).click();
-  await page.getByText("Create: done.").waitFor();
+  await page.getByText("Workspace created.").waitFor();
   await running.ask("PUT", `/workspaces/ws_work/teams/${id}`);
   await page.getByRole("link", { name: "Workspaces" }).click();
   await page.getByRole("cell", { name: "Kottos" }).waitFor();

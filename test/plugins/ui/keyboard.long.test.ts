@@ -114,7 +114,7 @@ it("20: a server is found, switched off and removed with the keyboard alone", as
   await page.locator('tr[data-server="shop"]').getByText("switched off").waitFor();
   await tabTo("Remove shop");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByText("taken out of the config file").waitFor();
+  await page.getByRole("dialog").getByText("removed from the config file").waitFor();
   // Escape leaves it, and gives the focus back.
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -131,5 +131,5 @@ it("20: a server is found, switched off and removed with the keyboard alone", as
     .toBe("Remove shop");
   await page.keyboard.press("Enter");
   await expect.poll(() => gateway.servers.has("shop")).toBe(false);
-  await page.getByText("No server fits.").waitFor();
+  await page.getByText("No matching servers.").waitFor();
 });

@@ -44,7 +44,7 @@ export function Asking(props: AskingProps): ReactNode {
   const request = () => ({ params, body: bodyWith(value) });
   const { mutate, error, isPending } = useChange<unknown>(route, request, {
     onSuccess: (answer) => {
-      notify(props.done?.(answer) ?? `${submit}: done.`);
+      notify(props.done?.(answer) ?? `Confirmed: ${submit}.`);
       setFilled(initialOf(form));
       props.onDone?.(answer);
     },

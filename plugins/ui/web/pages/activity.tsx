@@ -36,15 +36,15 @@ export function ActivityPage(): ReactNode {
           value={server}
           onChange={setServer}
           options={[
-            ["", "every server"],
+            ["", "All servers"],
             ...(servers.data?.servers ?? []).map(({ name }) => [name, name] as const),
           ]}
         />
-        <Search value={tool} onChange={setTool} label="Tool, its whole name" />
+        <Search value={tool} onChange={setTool} label="Filter by tool" />
         <input
           data-effect="filter"
           aria-label="Caller"
-          placeholder="Caller, as key:ci"
+          placeholder="Caller, e.g. key:ci"
           value={caller}
           onChange={({ target }) => setCaller(target.value)}
         />
@@ -59,8 +59,8 @@ export function ActivityPage(): ReactNode {
               onOpen={setOpen}
               empty={
                 Object.values(filter).some((value) => value !== "")
-                  ? "No call fits."
-                  : "No call was made yet. Try a tool from the page of its server."
+                  ? "No matching calls."
+                  : "No calls yet. Try a tool on the page of its server."
               }
             />
             <div className="row">
@@ -88,7 +88,7 @@ export function ActivityPage(): ReactNode {
 }
 
 const OUTCOMES = [
-  ["", "every outcome"],
+  ["", "All outcomes"],
   ["ok", "ok"],
   ["failed", "all that failed"],
   ["refused", "refused by the gateway"],
@@ -112,12 +112,12 @@ function Actions({ filter }: { readonly filter: Params }): ReactNode {
       </a>
       <Act
         route="DELETE /_meta/history"
-        what="Forget all calls"
+        what="Clear history"
         tone="danger"
-        confirm="The list of calls is emptied, for everybody and for good."
+        confirm="All recorded calls are deleted, for everyone. You cannot undo this."
         done="The history is empty."
       >
-        Forget all
+        Clear history
       </Act>
     </>
   );

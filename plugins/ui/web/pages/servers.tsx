@@ -25,8 +25,8 @@ export function ServersPage(): ReactNode {
           <Act
             route="POST /_meta/reinit"
             what="Restart all servers"
-            confirm="Every connection is made anew; calls that run through it end."
-            done="All servers are connected anew."
+            confirm="The gateway reconnects to every server. Running calls are cancelled."
+            done="All servers were reconnected."
           >
             Restart all
           </Act>

@@ -80,8 +80,8 @@ export function SignInPage({ about }: { readonly about: About }): ReactNode {
       {error && <Trouble error={error} what="Not signed in" />}
       {hasSessions && (
         <p className="faint">
-          On the machine of the gateway, <code>propylon start</code> prints a link that signs in by
-          itself.
+          On the machine of the gateway, <code>propylon start</code> prints a link that signs you
+          in.
         </p>
       )}
     </main>

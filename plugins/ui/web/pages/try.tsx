@@ -116,7 +116,7 @@ function Workbench(props: {
             data-effect="field"
             min="0.001"
             step="any"
-            placeholder="as the gateway sets it"
+            placeholder="default"
             value={timeout}
             onChange={({ target }) => setTimeout(target.value)}
           />
@@ -162,7 +162,7 @@ function FormArguments(props: {
 }): ReactNode {
   const { form } = props;
   if (form.kind !== "group") return null;
-  if (form.members.length === 0) return <p className="faint">It takes none.</p>;
+  if (form.members.length === 0) return <p className="faint">No arguments.</p>;
   return <Members members={form.members} value={props.value} onChange={props.onChange} />;
 }
 

@@ -97,8 +97,8 @@ function endedBy(answer: unknown, what: string): string | undefined {
   };
   if (!ended) return undefined;
   const { sessions, streams, calls } = ended;
-  if (sessions + streams + calls === 0) return `${what}: done.`;
-  return `${what}: done. It ended ${countOf(sessions, "session")}, ${countOf(streams, "stream")} and ${countOf(calls, "call")}.`;
+  if (sessions + streams + calls === 0) return `Confirmed: ${what}.`;
+  return `Confirmed: ${what}. It ended ${countOf(sessions, "session")}, ${countOf(streams, "stream")} and ${countOf(calls, "call")}.`;
 }
 
 /** Actions that ask nothing first, for a shell. The dialogs of the others copy theirs. */
@@ -172,7 +172,7 @@ function AskedAction({ action, row, request, about, onDone }: DoneRowAction): Re
       confirm={confirm}
       choices={choices}
       about={about}
-      done={(answer) => saidBy(action, answer, row, done) ?? `${submit}: done.`}
+      done={(answer) => saidBy(action, answer, row, done) ?? `Confirmed: ${done}.`}
       onDone={onDone}
     />
   );

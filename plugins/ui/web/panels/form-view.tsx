@@ -1,6 +1,7 @@
 import { useState, type ReactNode } from "react";
 import { type NamedSecret, Secret, secretOf } from "../parts/secret.tsx";
 import { Asking } from "../form/asking.tsx";
+import { fillIn } from "../kit/pointer.ts";
 import { hitsRoute, splitRoute, type Context, type ViewOf } from "./view.ts";
 
 /** A form that makes one request. */
@@ -21,6 +22,7 @@ export function FormView(props: {
         confirm={view.confirm}
         choices={view.choices}
         about={hitsRoute(view.about, { ...context, ...query }, undefined)}
+        done={view.done === undefined ? undefined : (answer) => fillIn(view.done!, answer)}
         onDone={(answer) => setSecret(secretOf(answer, view))}
       />
       {secret && <Secret {...secret} onClose={() => setSecret(undefined)} />}

@@ -44,7 +44,7 @@ export function TableView(props: {
               rows={search ? all.filter(isSought) : all}
               keyOf={key === undefined ? keyOf : (row) => fillIn(key, row)}
               columns={columnsOf(view, context)}
-              empty={all.length > 0 ? "No row fits." : (view.empty ?? "There is nothing yet.")}
+              empty={all.length > 0 ? "No matching rows." : (view.empty ?? "There is nothing yet.")}
             />
           );
         }}

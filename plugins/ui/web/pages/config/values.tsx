@@ -33,7 +33,7 @@ export function ConfigValues(): ReactNode {
           value={from}
           onChange={setFrom}
           options={[
-            ["", "every origin"],
+            ["", "All sources"],
             ["file", "the file"],
             ["default", "defaults"],
             ["plugin", "plugins"],
@@ -92,16 +92,16 @@ function Values(props: {
 }): ReactNode {
   const { values, reason, onChange } = props;
   const columns: readonly Column<ConfigValue>[] = [
-    ["Value", (value) => <Words>{nameOf(value)}</Words>],
+    ["Setting", (value) => <Words>{nameOf(value)}</Words>],
     [
-      "Is",
+      "Value",
       ({ value }) => (
         <code>
           <Words>{JSON.stringify(value)}</Words>
         </code>
       ),
     ],
-    ["From", (value) => <Words>{originOf(value)}</Words>],
+    ["Source", (value) => <Words>{originOf(value)}</Words>],
   ];
   const change: Column<ConfigValue> = [
     "",
@@ -115,7 +115,7 @@ function Values(props: {
       rows={values}
       keyOf={({ path }) => JSON.stringify(path)}
       columns={onChange ? [...columns, change] : columns}
-      empty="No value fits."
+      empty="No matching settings."
     />
   );
 }

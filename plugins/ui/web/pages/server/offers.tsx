@@ -33,7 +33,7 @@ export function Resources({ server }: { readonly server: string }): ReactNode {
               rows={shown}
               keyOf={({ name, uri }) => `${name} ${uri}`}
               columns={RESOURCE_COLUMNS}
-              empty="No resource fits."
+              empty="No matching resources."
             />
           </>
         );
@@ -56,7 +56,7 @@ const RESOURCE_COLUMNS: readonly Column<ResourceView>[] = [
     ),
   ],
   ["Type", ({ mimeType }) => <Words>{mimeType ?? "–"}</Words>],
-  ["What it is", ({ description }) => <Words>{description}</Words>],
+  ["Description", ({ description }) => <Words>{description}</Words>],
 ];
 
 /** The prompts of a server with their arguments. */

@@ -26,7 +26,7 @@ export function ServerActions({ row }: { readonly row: ServerRow }): ReactNode {
           what={`Restart ${row.name}`}
           label={`Restart ${row.name}`}
           tone="quiet"
-          confirm="Its connection is dropped and made anew; calls that run through it end."
+          confirm="The gateway reconnects to this server. Its running calls are cancelled."
         >
           Restart
         </Act>
@@ -38,7 +38,7 @@ export function ServerActions({ row }: { readonly row: ServerRow }): ReactNode {
           what={`Remove ${row.name}`}
           label={`Remove ${row.name}`}
           tone="quiet"
-          confirm={`Its entry is taken out of the config file. ${countOf(row.tools.total, "tool")} will no longer be on offer.`}
+          confirm={`Its entry is removed from the config file. Clients lose ${countOf(row.tools.total, "tool")}.`}
           done={`${row.name} is removed.`}
         >
           Remove

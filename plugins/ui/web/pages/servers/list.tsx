@@ -68,10 +68,10 @@ export function Servers({ rows }: { readonly rows: readonly ServerRow[] }): Reac
           value={state}
           onChange={setState}
           options={[
-            ["", "every state"],
+            ["", "All states"],
             ["ok", "ready"],
             ["degraded", "degraded"],
-            ["error", "in trouble"],
+            ["error", "failing"],
             ["busy", "connecting"],
             ["off", "switched off"],
           ]}
@@ -139,7 +139,7 @@ export function Servers({ rows }: { readonly rows: readonly ServerRow[] }): Reac
       </div>
       {shown.length === 0 && (
         <Empty>
-          No server fits. <Link href="/servers">Show all</Link>
+          No matching servers. <Link href="/servers">Show all</Link>
         </Empty>
       )}
       {traffic && (
