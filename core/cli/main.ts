@@ -23,7 +23,7 @@ export type BundledCommands = Readonly<Record<string, BundledCommand>>;
 
 const GENERAL = { ...SERVING_COMMANDS, ...AUTHORING_COMMANDS };
 
-/** What stands behind `--`: the command of a server to run without a config, or of a runtime; arguments for some commands. */
+/** The words after `--`: the command of a server to run without a config, or of a runtime; arguments for some commands. */
 interface Split {
   readonly own: string[];
   readonly rest: string[] | undefined;

@@ -40,12 +40,12 @@ export async function checkValue(value: GatewayConfigInput): Promise<CheckedConf
 /**
  * The config of a gateway around a single server, for `propylon -- npx some-server`.
  *
- * @throws {GatewayError} `invalid` when nothing stands behind `--`, or a flag is wrong
+ * @throws {GatewayError} `invalid` when nothing follows `--`, or a flag is wrong
  */
 export function commandConfig(words: readonly string[], flags: ServeFlags): GatewayConfigInput {
   const [command, ...args] = words;
   if (command === undefined)
-    throw new GatewayError("invalid", "Nothing stands behind --.", {
+    throw new GatewayError("invalid", "No command follows --.", {
       hint: "Write the command of a server, e.g. propylon -- npx -y @modelcontextprotocol/server-everything.",
     });
   return applyFlags({ servers: { [serverName(words)]: { command, args } } }, flags);

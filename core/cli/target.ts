@@ -87,7 +87,7 @@ function parseTarget(target: string): URL {
   });
 }
 
-/** `localhost:8080`, `[::1]:8080/mcp`: where a gateway is, but for the scheme. */
+/** `localhost:8080`, `[::1]:8080/mcp`: where a gateway is, without the scheme. */
 function isAddress(target: string): boolean {
   return /^(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:\/.*)?$/i.test(target) && !existsSync(target);
 }

@@ -51,7 +51,7 @@ export const STORE_PLUGINS: ReadonlyMap<string, string> = new Map([
 /** The same for entries of `servers` with `auth`. */
 export const LOGIN_PLUGIN = "oauth-client";
 
-/** Whether a plugin comes along with entries of `servers` or a `store`. */
+/** Whether a plugin belongs to entries of `servers` or a `store`. */
 export function comesAlong(key: string): boolean {
   return [...TYPE_PLUGINS.values(), ...STORE_PLUGINS.values(), LOGIN_PLUGIN].includes(key);
 }

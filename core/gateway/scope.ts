@@ -56,7 +56,7 @@ export interface Scope extends Registrations {
   readonly sources: Sources;
   /** Cleanups in the order in which they became due; run in reverse. */
   readonly cleanups: Undo[];
-  /** Absent for a plugin that is there by default: a gateway without any other does not load the library. */
+  /** Absent for a plugin that is on by default: a gateway without any other does not load the library. */
   readonly registry: Registry | undefined;
   readonly log: Logger;
   /** The plugin's own tools, resources and prompts, as a server. */
@@ -142,7 +142,7 @@ export async function ownService(
 ): Promise<unknown> {
   const service = await OWN.get(id)!(scope, host);
   if (service !== undefined || optional) return service;
-  throw new GatewayError("invalid", "A plugin that is there by default has no metrics.", {
+  throw new GatewayError("invalid", "A plugin that is on by default has no metrics of its own.", {
     hint: "Inject optional(Metrics), or count in another plugin.",
   });
 }

@@ -26,7 +26,7 @@ interface RouterInput extends AppInput {
   readonly table: PathTable;
 }
 
-/** What stands behind the paths of one listener. */
+/** The routes, endpoints and documents of one listener, by path. */
 export interface Router extends Pick<ListenerApp, "fetch" | "direct"> {
   readonly admit: SocketDoor["admit"];
 }

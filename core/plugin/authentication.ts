@@ -49,7 +49,7 @@ export interface StandIn {
   readonly expiresAt: number;
   /** Joins the claims of the principal. */
   readonly claims?: Json;
-  /** Called when the authenticators refuse the {@link authorization}: it is good for nothing any more. */
+  /** Called when the authenticators refuse the {@link authorization}: it is of no use any more. */
   refused?(): void;
 }
 

@@ -80,7 +80,7 @@ export interface Files {
 export const Files: Service<Files> = defineService("files");
 
 /**
- * Metrics of the plugin's own, on the metrics page of the gateway and gone with the plugin. A plugin that is there by default has none: it injects `optional(Metrics)`.
+ * Metrics of the plugin's own, on the metrics page of the gateway and gone with the plugin. A plugin that is on by default has none: it injects `optional(Metrics)`.
  *
  * @example
  * definePlugin({ name: "builds", inject: { metrics: Metrics }, setup });

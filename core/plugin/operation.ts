@@ -31,7 +31,7 @@ export interface OperationDefinition<I extends z.ZodObject> {
 }
 
 /**
- * An operation of the administration of a plugin, with what is there by default.
+ * An operation of the administration of a plugin, with its defaults filled in.
  *
  * @example const routes = operations.map(({ method, path }: Operation) => `${method} ${path}`);
  */

@@ -21,7 +21,7 @@ export interface PluginDefinition<C = unknown, I extends Inject = Inject, P = un
   readonly config?: ZodType<C>;
   /**
    * A key at the top of the config where the plugin's options stand, as if they stood in `plugins`; with `option` where one of them
-   * stands. A config with it uses the plugin, if that comes along with Propylon or is in `plugins`. Keys of the core and of
+   * stands. A config with it uses the plugin, if that is included in Propylon or is in `plugins`. Keys of the core and of
    * other plugins cannot be had.
    * @example section: "rooms"
    */

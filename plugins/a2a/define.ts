@@ -50,7 +50,7 @@ export interface SkillTask {
 
 /** A skill written in TypeScript; see {@link defineSkill}. */
 export interface SkillCode {
-  /** What it is good for, where the config does not say. */
+  /** What it can do, where the config does not say. */
   readonly description?: string;
   /**
    * Works on one message. Text or parts that it returns are its answer; nothing, when it wrote or asked already. A throw fails the

@@ -24,7 +24,7 @@ export const skillOptionsSchema = z
       .string()
       .min(1)
       .optional()
-      .describe("What it is good for; default: what its agent or tool says of itself."),
+      .describe("What the skill can do. Default: the description of its agent or tool."),
     tags: z.array(z.string()).default([]).describe("Keywords for the card."),
     examples: z.array(z.string()).optional().describe("Messages that it can work on."),
     inputModes: modes

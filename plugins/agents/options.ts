@@ -55,7 +55,7 @@ const agentSchema = z
     description: z
       .string()
       .optional()
-      .describe("What it is good for: models and clients choose by it."),
+      .describe("What the agent can do. Models and clients choose an agent by this text."),
     version: z.string().optional().describe("Its version, for the registry."),
     icons: z
       .array(z.looseObject({ src: z.string().describe("URL, absolute or relative.") }))

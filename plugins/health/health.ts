@@ -128,7 +128,7 @@ export class GatewayHealth implements HealthService {
       failed: "transport",
       checkedAt: new Date().toISOString(),
     });
-    if (!gateway.info.servers.has(server)) return down("is not part of the gateway");
+    if (!gateway.info.servers.has(server)) return down("was removed from the gateway");
     if (!servers.isEnabled(server)) return down("is switched off");
     return servers.of(server) ?? down(this.#noAnswer);
   }

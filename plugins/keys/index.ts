@@ -14,7 +14,7 @@ export {
   PUBLIC_KEY_ALGORITHMS,
 } from "./token-rules.ts";
 
-/** Lets in who has a key or a signed token of the config's `auth`. There by default. */
+/** Lets in who has a key or a signed token of the config's `auth`. On by default. */
 export default definePlugin({
   name: "keys",
   config: optionsSchema,

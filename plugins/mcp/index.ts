@@ -2,7 +2,7 @@ import { definePlugin } from "propylon";
 import { EndpointHost, EndpointServers } from "propylon/internal";
 import { Endpoints } from "./endpoints.ts";
 
-/** MCP endpoints for clients of both protocol eras. There by default. */
+/** MCP endpoints for clients of both protocol eras. On by default. */
 export default definePlugin({
   name: "mcp",
   inject: { host: EndpointHost },

@@ -177,7 +177,7 @@ export class Bucket {
     signal: AbortSignal,
   ): Promise<T | undefined> {
     const url = this.#urlOf(name);
-    // Signed again each time: a signature is good for 15 minutes.
+    // Signed again each time: a signature is valid for 15 minutes.
     const signed = await signHeaders(this.#options, { method, url }, digest);
     const headers = { ...signed, ...(body && { "content-type": "application/gzip" }) };
     const reply = await this.#http.send(url, { method, headers, body, signal });

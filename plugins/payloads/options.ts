@@ -49,7 +49,7 @@ const bucketSchema = z
       .refine((ttl) => ttl >= 1_000 && ttl <= 3_600_000, "expected 1s to 1h")
       .optional()
       .describe(
-        "Sends owners of large payloads to the bucket, by a URL that is good for this time; a bare number is seconds. Default: off, the gateway sends the bytes.",
+        "Sends owners of large payloads to the bucket, by a URL that is valid for this time; a bare number is seconds. Default: off, the gateway sends the bytes.",
       ),
   })
   .refine(({ endpoint, pathStyle }) => pathStyle || !hasAddress(endpoint), {

@@ -15,7 +15,7 @@ import { commonOptions, Upstream } from "./upstream/upstream.ts";
 
 export * from "./service.ts";
 
-/** MCP servers behind the gateway: the entries of `servers` with a `command` or a `url`. There by default. */
+/** MCP servers behind the gateway: the entries of `servers` with a `command` or a `url`. On by default. */
 export default definePlugin({
   name: "servers",
   config: optionsSchema,

@@ -2,7 +2,7 @@ import { GatewayError } from "propylon";
 import type { Credentials } from "propylon/kit";
 import { isOwn, plainCookie, SECURE_COOKIE } from "./origin.ts";
 
-/** Routes that a cookie is good for, by the path they are registered with: those that web interfaces ask. */
+/** Routes that accept a cookie, by the path they are registered with: those that web interfaces ask. */
 const ROUTES = /^\/(?:_meta|ui|api)(?:\/|$)/;
 
 /** A cookie of ours as a request brings it. */
@@ -53,7 +53,7 @@ function checkRequest(
   const { origin, "content-type": type = "", "sec-fetch-site": site = "same-origin" } = headers;
   const isForeign = typeof origin === "string" && !isOwn(origin, host, publicUrl);
   if (isForeign || (site !== "same-origin" && site !== "none"))
-    throw new GatewayError("forbidden", "A session is good for pages of this gateway alone.");
+    throw new GatewayError("forbidden", "A session is only valid for pages of this gateway.");
   if (method === "GET" || method === "HEAD") return;
   if (typeof origin !== "string" || !/^application\/json\s*(?:;|$)/i.test(String(type)))
     throw new GatewayError("forbidden", "A change by session needs an Origin and JSON.", {

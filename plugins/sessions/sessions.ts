@@ -4,7 +4,7 @@ import { createSecret, hasChecksum, PERSON_ROLES } from "propylon/internal";
 import type { SessionsOptions } from "./options.ts";
 import type { NewSession } from "./service.ts";
 
-/** How long a code is good for, and how many may be. */
+/** How long a code is valid, and how many codes there may be. */
 const CODE_MS = 60_000;
 const MAX_CODES = 10;
 

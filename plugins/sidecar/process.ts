@@ -25,7 +25,7 @@ export async function sidecar(
 
 function configOf(flags: SidecarFlags, command: readonly string[] | undefined): Json {
   if (command?.length === 0)
-    throw new GatewayError("invalid", "Nothing stands behind --.", {
+    throw new GatewayError("invalid", "No command follows --.", {
       hint: "Write the command of the runtime, e.g. propylon sidecar -- node runtime.js.",
     });
   const { host, port, apiKey, logLevel } = flags;

@@ -8,7 +8,7 @@ export { answerOfEnd, toEnd, type TaskEnd } from "./end.ts";
 export * from "./jobs/index.ts";
 export * from "./service.ts";
 
-/** Keeps what runs beyond its connection: jobs of HTTP tools, tasks of MCP clients. There by default. */
+/** Keeps what runs beyond its connection: jobs of HTTP tools, tasks of MCP clients. On by default. */
 export default definePlugin({
   name: "tasks",
   config: optionsSchema,

@@ -24,7 +24,7 @@ export type RefusalReason = keyof typeof MESSAGES;
 /** Every reason. */
 export const REASONS = Object.keys(MESSAGES) as readonly RefusalReason[];
 
-/** Why a bearer is refused that was good once, or is good for something else: nobody comes by one by guessing. */
+/** Why a bearer is refused that was valid once, or is valid for something else: nobody finds one by guessing. */
 const PROVEN: ReadonlySet<RefusalReason> = new Set<RefusalReason>([
   "token_expired",
   "user_disabled",

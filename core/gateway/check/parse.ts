@@ -88,7 +88,7 @@ interface ReadEntries {
 }
 
 /**
- * The types that the plugins of a config bring, and those that come along with its entries. A plugin that does not load brings none:
+ * The types that the plugins of a config bring, and those that belong to its entries. A plugin that does not load brings none:
  * `check` tells of it.
  */
 async function entryTypes(config: unknown, resolver: PluginResolver): Promise<EntryTypes> {
@@ -108,7 +108,7 @@ async function entryTypes(config: unknown, resolver: PluginResolver): Promise<En
   return types;
 }
 
-/** The plugins that come along with types of servers, which no plugin brings and the config does not name. */
+/** The plugins that belong to types of servers, which no plugin brings and the config does not name. */
 export function pluginsOf(
   types: readonly string[],
   brought: ReadonlySet<string>,

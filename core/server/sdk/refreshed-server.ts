@@ -22,7 +22,7 @@ export interface RefreshedServerOptions extends Omit<
   readonly log: Logger;
 }
 
-/** What was read: the lists to show, and what stands behind each tool. */
+/** What was read: the lists to show, and the tool of the server behind each name. */
 interface Described {
   readonly catalogue: Catalogue;
   /** By name, as the catalogue has it. */

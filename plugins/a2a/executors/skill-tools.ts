@@ -12,7 +12,7 @@ import { Work } from "../tasks/task/work.ts";
 
 /** Does the work on a message; a throw fails the task with the words of a GatewayError. */
 export interface AgentExecutor {
-  /** What it is good for, where the config does not say. */
+  /** What it can do, where the config does not say. */
   readonly description: string;
   run(work: Work, call: Call): Promise<void>;
 }

@@ -186,7 +186,7 @@ export class PendingLogins {
     state: string,
   ): Promise<ConsentOutcome> {
     const found = this.#find(consent.server, consent.ref);
-    if (!found) return { isDone: false, reason: "The server is not part of the gateway any more." };
+    if (!found) return { isDone: false, reason: "The server was removed from the gateway." };
     const { server, account } = found;
     const { request, verifier, redirect } = consent;
     try {

@@ -159,7 +159,7 @@ export class Supervision {
     this.#endWait();
     const error = new GatewayError(
       "upstream_error",
-      `Server "${this.#options.name}" is not part of the gateway any more.`,
+      `Server "${this.#options.name}" was removed from the gateway.`,
     );
     if (this.#attempt && !this.connection) this.#attempt.abort.abort(error);
     const live = [this.connection, ...this.#retired].filter((each) => each !== undefined);

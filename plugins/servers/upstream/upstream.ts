@@ -269,7 +269,7 @@ export class Upstream implements OwnServer, Watching {
     await Promise.all([
       this.#probe.close(),
       this.#supervision.close(left),
-      this.#own.close("is not part of the gateway any more", left, true),
+      this.#own.close("was removed from the gateway", left, true),
     ]);
     this.#subscriptions.suspend();
   }

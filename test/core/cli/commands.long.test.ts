@@ -56,7 +56,7 @@ describe("usage", () => {
       [["start", "nowhere.yaml"], "does not exist"],
       [["start", "--listener", "other", "--port", "0"], 'There is no listener "other".'],
       [["call", "x", "--target", "http://127.0.0.1:9", "--timeout", "soon"], "not a duration"],
-      [["--"], "Nothing stands behind --."],
+      [["--"], "No command follows --."],
     ] as const;
     const told = await propylonEach(
       lines.map(([words]) => words),

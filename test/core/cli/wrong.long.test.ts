@@ -81,7 +81,7 @@ const WRONG: Record<string, readonly (readonly [words: readonly string[], says: 
     [["--host", "a b", "--port", "0"], "without authentication"],
     [["--api-key", KEY], "no header can hold"],
     [["--log-level", "loud"], "Allowed choices"],
-    [["--port", "0", "--"], "Nothing stands behind --"],
+    [["--port", "0", "--"], "No command follows --"],
   ],
   check: [
     [["nowhere.yaml"], "does not exist"],

@@ -21,7 +21,7 @@ export interface Skill {
   isThere(principal: Principal): boolean;
   /** Whether it is among those that a principal is told of. */
   isShown(principal: Principal): boolean;
-  /** What it is good for, as things are now. */
+  /** What it can do, as things are now. */
   description(): string;
   /**
    * The call that does the work: every skill is a tool of a server, so that all rules of the pipeline hold for it.
