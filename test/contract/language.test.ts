@@ -133,10 +133,10 @@ const RECORDS = /^docs\/(?:decisions\/|reliability\.md|benchmarks\.md)/;
 
 /** The pages that a newcomer meets first, and how many words each has at most, counted as `wc -w` does. */
 const NEWCOMER: Readonly<Record<string, number>> = {
-  "README.md": 900,
+  "README.md": 960,
   "docs/guide/start.md": 900,
   "docs/guide/config.md": 1_300,
-  "docs/guide/connect.md": 900,
+  "docs/guide/connect.md": 1_000,
   "docs/guide/web-interface.md": 850,
   "docs/guide/access.md": 1_700,
   "docs/guide/write-a-plugin.md": 2_800,
