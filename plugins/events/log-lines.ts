@@ -1,4 +1,4 @@
-import { boundedRecord } from "propylon/kit";
+import { boundedRecord, FIRST_PROBLEM } from "propylon/kit";
 import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import { LEVELS } from "./event.ts";
@@ -48,7 +48,7 @@ export class LogLines {
     if (!this.#store.shared) return () => {};
     const tail = this.#tail;
     const end = await this.#store.answer(TOPIC, async function* (question) {
-      yield await Promise.resolve({ lines: tail.read(logQuerySchema.parse(question)) });
+      yield await Promise.resolve({ lines: tail.read(logQuerySchema.parse(question, FIRST_PROBLEM)) });
     });
     return () => void end();
   }

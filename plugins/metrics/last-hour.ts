@@ -1,4 +1,4 @@
-import { isFailure, type CallOutcome } from "propylon/kit";
+import { isFailure, setTimer, type CallOutcome } from "propylon/kit";
 import { OTHER, type CallCounts } from "./counts.ts";
 import type { HourFigures, ToolTimes } from "./hour-figures.ts";
 
@@ -41,7 +41,7 @@ export class LastHour {
   watch(): () => void {
     let timer: NodeJS.Timeout;
     const wait = (): void => {
-      timer = setTimeout(
+      timer = setTimer(
         () => {
           this.mark();
           wait();

@@ -2,7 +2,7 @@ import { useMemo, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { BusyTool, HourView } from "propylon/plugins/metrics";
 import { rightTo, useAbout } from "../../about.tsx";
-import { Chart } from "../../parts/chart.tsx";
+import { Chart } from "./chart.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Section } from "../../parts/page.tsx";
 import { Words } from "../../parts/text.tsx";
