@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { connectClient, freePort } from "../../core/testing/index.ts";
 import { cleanEnvironment, run as runProgram } from "../create-gateway/creator.ts";
 import { PATIENCE } from "../fixtures/ci.ts";
 import { openCheckout, type Checkout } from "../fixtures/checkout.ts";
-import { startRegistry, type Registry } from "../fixtures/registry.ts";
+import { keepOnlyPropylon, startRegistry, type Registry } from "../fixtures/registry.ts";
 
 /** `npm run campaign -- release` does all of it; a run of every commit leaves out what only a release has. */
 const ALL = process.env["RELEASE_ALL"] === "1";
@@ -156,19 +156,6 @@ describe("the release workflow, in a clean clone and without a network", () => {
     },
   );
 });
-
-/** The rest comes from other people's packages, which this registry does not have. */
-function keepOnlyPropylon(file: string): void {
-  const { devDependencies, ...manifest } = readJson(file) as {
-    devDependencies: Record<string, string>;
-  };
-  const { propylon } = devDependencies;
-  expect(propylon).toMatch(/^file:[\w.-]+\.tgz$/);
-  writeFileSync(
-    file,
-    JSON.stringify({ ...manifest, dependencies: {}, devDependencies: { propylon } }),
-  );
-}
 
 async function greet(project: string, npm: Readonly<Record<string, string>>): Promise<string> {
   const port = String(await freePort());
