@@ -116,7 +116,7 @@ export const optionsSchema = z.strictObject({
     .partialRecord(roleName, ruleSchema)
     .refine((roles) => Object.keys(roles).length > 0, "expected at least one role")
     .describe(
-      "Who may come in, and as what: for each role `everyone` who can log in at the provider, or claims with values of which one is enough, e.g. `caller: { groups: [staff] }`.",
+      "Who may come in, and as what: for each role `everyone` who can log in at the provider, or claims with values of which one is enough, e.g. `caller: { groups: [staff] }`. A name with dots is a path: `realm_access.roles`. A value of `email` counts only where the provider has verified it.",
     ),
   name: issuerNameSchema()
     .default("login")

@@ -10,13 +10,22 @@ export function refusalFacts({ code, message, cause, facts }: OauthError): LogFa
   return { code, told: message, ...whyOf(cause), ...facts };
 }
 
+/** How a provider tells an error (RFC 6749 section 5.2). */
+interface ToldError {
+  readonly error?: unknown;
+  readonly error_description?: unknown;
+}
+
+/** The same in the header of a 401, where a client that the provider does not believe is told it. */
+function challengeOf({ cause }: Error): ToldError | undefined {
+  const first: unknown = Array.isArray(cause) ? cause[0] : undefined;
+  return isObject(first) && isObject(first["parameters"]) ? first["parameters"] : undefined;
+}
+
 /** The words of the library that checks the provider's answers, the claim that it stopped at, and the error that the provider tells. */
 function whyOf(cause: unknown): LogFacts {
   if (!(cause instanceof Error)) return {};
-  const { error, error_description: said } = cause as {
-    error?: unknown;
-    error_description?: unknown;
-  };
+  const { error, error_description: said } = challengeOf(cause) ?? (cause as ToldError);
   return {
     why: cause.message,
     ...(typeof error === "string" && { error, said }),

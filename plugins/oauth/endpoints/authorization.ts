@@ -7,6 +7,7 @@ import { readForm, readParameters, required, type Parameters } from "../tokens/f
 import { isOwnAnswer, type Login } from "../people/login.ts";
 import { consentPage } from "./page.ts";
 import { grantScopes, type LoggedIn } from "../people/person.ts";
+import type { ProviderClaims } from "../people/provider.ts";
 import { isOwnerless, matchesRedirect, redirectTo } from "../redirects.ts";
 import type { ServerParts } from "./parts.ts";
 
@@ -69,7 +70,7 @@ export class Authorization {
       const answer = new URL(`${this.#parts.issuer()}/${event.url.search}`);
       const claims = await provider.finish(answer, { ...login, state: login.id });
       const person = rules.identify(claims);
-      const scopes = this.#scopesFor(person, login, rules.explain(claims));
+      const scopes = this.#scopesFor(person, login, claims);
       const client = await clients.find(login.client, this.#parts.addressOf(event));
       const { redirect, resource } = login;
       const question = { person, client, redirect, resource, scopes };
@@ -140,15 +141,18 @@ export class Authorization {
   }
 
   /** @throws {OauthError} `access_denied` for somebody who may not come in, or may nothing of what was asked for */
-  #scopesFor(person: LoggedIn, { scopes }: Login, facts: LogFacts = {}): readonly string[] {
-    const roles = this.#parts.rules.rolesOf(person);
-    const granted =
-      roles.size === 0 ? undefined : grantScopes(scopes, this.#parts.resource.scopes, roles);
+  #scopesFor(person: LoggedIn, { scopes }: Login, claims?: ProviderClaims): readonly string[] {
+    const { rules, resource } = this.#parts;
+    const roles = rules.rolesOf(person);
+    const granted = roles.size === 0 ? undefined : grantScopes(scopes, resource.scopes, roles);
     if (granted) return granted;
+    const leftOut = claims && rules.leftOut(claims);
     throw new OauthError(
       "access_denied",
-      "The person may not use this gateway, or not with these rights.",
-      { status: 403, facts },
+      leftOut === undefined
+        ? "The person may not use this gateway, or not with these rights."
+        : `The login provider left out ${leftOut}, because the person is in too many of them.`,
+      { status: 403, facts: claims ? rules.explain(claims) : {} },
     );
   }
 

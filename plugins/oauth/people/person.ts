@@ -1,4 +1,4 @@
-import { boundedRecord, admits } from "propylon/kit";
+import { boundedRecord, admits, isObject } from "propylon/kit";
 import type { Access, Role } from "propylon";
 import { z } from "zod";
 import { claimValues } from "./claim-values.ts";
@@ -34,9 +34,7 @@ export class PersonRules {
   /** @throws {OauthError} `access_denied` for somebody who cannot be known by the claim that is set */
   identify(claims: ProviderClaims): LoggedIn {
     const subject = claims[this.#subject];
-    // An address that anybody may enter is nobody's name.
-    const isProven = this.#subject !== "email" || claims["email_verified"] === true;
-    if (typeof subject !== "string" || !SUBJECT.test(subject) || !isProven)
+    if (typeof subject !== "string" || !SUBJECT.test(subject) || !isProven(claims, this.#subject))
       throw new OauthError(
         "access_denied",
         `The login provider does not say who this is: the claim ${this.#subject} is missing, or not verified.`,
@@ -49,10 +47,14 @@ export class PersonRules {
 
   /** What the rules ask for, and which claims came: names alone, for the log. */
   explain(claims: ProviderClaims): { readonly expected: string[]; readonly got: string[] } {
-    const asked = Object.values(this.#rules).flatMap((rule) =>
-      rule === "everyone" ? [] : Object.keys(rule),
-    );
-    return { expected: [...new Set(asked)], got: Object.keys(claims) };
+    return { expected: this.#asked(), got: Object.keys(claims) };
+  }
+
+  /** A claim of the rules that the provider keeps elsewhere (OpenID Connect Core section 5.6.2), as Entra does with many groups. */
+  leftOut(claims: ProviderClaims): string | undefined {
+    const elsewhere = claims["_claim_names"];
+    if (!isObject(elsewhere)) return undefined;
+    return this.#asked().find((name) => Object.hasOwn(elsewhere, name));
   }
 
   /** What a person may; empty for somebody who may not come in. By the rules of now, whenever the person logged in. */
@@ -67,17 +69,29 @@ export class PersonRules {
     return new Set(roles.map(([role]) => role as Role));
   }
 
+  #asked(): string[] {
+    const asked = Object.values(this.#rules).flatMap((rule) =>
+      rule === "everyone" ? [] : Object.keys(rule),
+    );
+    return [...new Set(asked)];
+  }
+
   #named(claims: ProviderClaims): LoggedIn["claims"] {
     const named = new Map<string, Set<string | boolean>>();
     for (const rule of Object.values(this.#rules)) {
       if (rule === "everyone") continue;
       for (const [claim, values] of Object.entries(rule))
         for (const value of values)
-          if (claimValues(claims, claim).has(value))
+          if (isProven(claims, claim) && claimValues(claims, claim).has(value))
             named.set(claim, (named.get(claim) ?? new Set()).add(value));
     }
     return Object.fromEntries([...named].map(([claim, values]) => [claim, [...values]]));
   }
+}
+
+/** An address that anybody may enter names nobody, and makes nobody an operator. */
+function isProven(claims: ProviderClaims, claim: string): boolean {
+  return claim !== "email" || claims["email_verified"] === true;
 }
 
 /** What a gateway knows as scopes, and the role that each of them gives. */
