@@ -15,7 +15,7 @@ export const COMMANDS: BundledCommands = {
   },
   "client-config": {
     description:
-      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, inspector or generic.",
+      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, windsurf, open-webui, n8n, langchain, inspector or generic.",
     usage: "[options] <client> [target]",
     load: async () => (await import("./client/commands.ts")).commands["client-config"],
   },

@@ -1,6 +1,7 @@
 import { GatewayError } from "propylon";
 import { choose, type DescribedTarget, describeTarget } from "propylon/cli";
-import { type Client, CLIENTS, offersLogin } from "./client-files.ts";
+import { type Client, CLIENTS } from "./client-files.ts";
+import { offersLogin } from "./client-guides.ts";
 
 /** How the snippet is made. */
 interface ClientConfigFlags {
@@ -35,7 +36,7 @@ export async function clientConfig(
   console.log(`${introduction(known, name, url, key)}\n`);
   console.log(snippet);
   const last =
-    key === undefined ? loginWords(hasLogin || options.login) : keyWords(client, known, key);
+    key === undefined ? loginWords(known, hasLogin || options.login) : keyWords(client, known, key);
   if (last !== undefined) console.log(`\n${last}`);
 }
 
@@ -65,8 +66,8 @@ function introduction(
   return file === undefined ? `Enter this in ${steps}:` : `Put this into ${file}:`;
 }
 
-function loginWords(hasLogin: boolean | undefined): string | undefined {
-  return hasLogin ? "The client opens a browser, where you log in." : undefined;
+function loginWords({ login }: Client, hasLogin: boolean | undefined): string | undefined {
+  return hasLogin ? (login ?? "The client opens a browser, where you log in.") : undefined;
 }
 
 function keyWords(client: string, { holdsKey }: Client, key: string): string | undefined {

@@ -1,4 +1,4 @@
-import { claudeCommand, shellWord } from "propylon/cli";
+import { claudeCommand } from "propylon/cli";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
@@ -12,6 +12,8 @@ export interface Client {
   readonly takesKey: boolean;
   /** Whether the key is put into the file itself, as the client reads no variables and does not ask. */
   readonly holdsKey?: boolean;
+  /** How its person logs in, where it does not open a browser by itself. */
+  readonly login?: string;
   /**
    * Command that does the same, if the client has one.
    *
@@ -20,6 +22,9 @@ export interface Client {
   readonly command?: (name: string, url: string, key: string | undefined) => string;
   snippet(name: string, url: string, key: string | undefined): object;
 }
+
+/** Stands where a person writes the key. */
+const KEY = "<the key>";
 
 const claudeCode: Client = {
   title: "Claude Code",
@@ -51,9 +56,10 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
             "-y",
             "mcp-remote",
             url,
+            ...(isPlainHttp(url) ? ["--allow-http"] : []),
             ...(key === undefined ? [] : ["--header", "Authorization:${AUTH_HEADER}"]),
           ],
-          ...(key !== undefined && { env: { AUTH_HEADER: "Bearer <the key>" } }),
+          ...(key !== undefined && { env: { AUTH_HEADER: `Bearer ${KEY}` } }),
         },
       },
     }),
@@ -104,6 +110,55 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
       },
     }),
   },
+  windsurf: {
+    title: "Windsurf",
+    file: "~/.codeium/windsurf/mcp_config.json",
+    takesKey: true,
+    snippet: (name, url, key) => ({
+      mcpServers: {
+        [name]: { serverUrl: url, ...(key !== undefined && authorization(`\${env:${key}}`)) },
+      },
+    }),
+  },
+  "open-webui": {
+    title: "Open WebUI",
+    steps: "Admin Settings, External Tools, Add Server",
+    takesKey: true,
+    holdsKey: true,
+    login: "With a login: choose OAuth 2.1 as auth, and press Register Client.",
+    snippet: (name, url, key) => ({
+      type: "MCP (Streamable HTTP)",
+      url,
+      name,
+      ...(key !== undefined && { auth: "Bearer", key: KEY }),
+    }),
+  },
+  n8n: {
+    title: "n8n",
+    steps: "the node MCP Client Tool",
+    takesKey: true,
+    holdsKey: true,
+    login: "With a login: choose MCP OAuth2 as authentication, and press Connect.",
+    snippet: (_name, url, key) => ({
+      "Server Transport": "HTTP Streamable",
+      "MCP Endpoint URL": url,
+      ...(key !== undefined && { Authentication: "Bearer Auth", "Bearer Token": KEY }),
+    }),
+  },
+  langchain: {
+    title: "LangChain",
+    file: "your program, as the argument of MultiServerMCPClient (langchain-mcp-adapters)",
+    takesKey: true,
+    holdsKey: true,
+    login: "With a login: add auth, an OAuthClientProvider of the MCP SDK for Python.",
+    snippet: (name, url, key) => ({
+      [name]: {
+        transport: "streamable_http",
+        url,
+        ...(key !== undefined && authorization(KEY)),
+      },
+    }),
+  },
   inspector: {
     title: "MCP Inspector",
     file: "mcp.json, for npx @modelcontextprotocol/inspector --config mcp.json",
@@ -114,7 +169,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
         [name]: {
           type: "streamable-http",
           url,
-          ...(key !== undefined && authorization("<the key>")),
+          ...(key !== undefined && authorization(KEY)),
         },
       },
     }),
@@ -126,7 +181,7 @@ export const CLIENTS: Readonly<Record<string, Client>> = {
     holdsKey: true,
     snippet: (name, url, key) => ({
       mcpServers: {
-        [name]: { type: "http", url, ...(key !== undefined && authorization("<the key>")) },
+        [name]: { type: "http", url, ...(key !== undefined && authorization(KEY)) },
       },
     }),
   },
@@ -136,70 +191,8 @@ function authorization(key: string): object {
   return { headers: { Authorization: `Bearer ${key}` } };
 }
 
-/** Plugins that let people in who log in. */
-const LOGINS = ["oauth", "oauth-resource"];
-
-/**
- * Whether people log in at a gateway with these plugins; clients do that on their own, without a key.
- *
- * @example const isLogin = offersLogin(["oauth", "mcp"]);
- */
-export function offersLogin(plugins: readonly string[]): boolean {
-  return plugins.some((name) => LOGINS.includes(name));
-}
-
-/**
- * How one client is set up: a text to copy, and where it goes.
- *
- * @example const titles = clientGuides("gateway", url, undefined).map(({ title }: ClientGuide) => title);
- */
-export interface ClientGuide {
-  readonly title: string;
-  /** A file, a shell, or a page of the client. */
-  readonly where: string;
-  readonly text: string;
-}
-
-/**
- * How every client is set up that can use a gateway this way.
- *
- * @param name of the gateway; as `clientName` makes it
- * @param url of its endpoint
- * @param key variable that clients take the key from; without it they send none, and log in where they have to
- * @example const guides = clientGuides("gateway", "http://127.0.0.1:8080/mcp", "PROPYLON_API_KEY");
- */
-export function clientGuides(
-  name: string,
-  url: string,
-  key: string | undefined,
-): readonly ClientGuide[] {
-  const clients = [...new Set(Object.values(CLIENTS))].filter(
-    ({ takesKey }) => takesKey || key === undefined,
-  );
-  const shell = `npx propylon tools ${shellWord(url)}`;
-  return [
-    ...clients.flatMap((client) => guidesTo(client, name, url, key)),
-    {
-      title: "A shell",
-      where: `The tools of the endpoint${key === undefined ? "" : `; the key is taken from ${key}`}`,
-      text: shell,
-    },
-  ];
-}
-
-function guidesTo(
-  client: Client,
-  name: string,
-  url: string,
-  key: string | undefined,
-): readonly ClientGuide[] {
-  const { title, file, steps, holdsKey } = client;
-  const words = client.command?.(name, url, key);
-  const byHand = holdsKey && key !== undefined ? "; write the key in place of <the key>" : "";
-  const where = file === undefined ? steps! : `In ${file}${byHand}`;
-  const text = JSON.stringify(client.snippet(name, url, key), null, 2);
-  return [
-    ...(words === undefined ? [] : [{ title, where: "In a shell", text: words }]),
-    { title, where, text },
-  ];
+/** Whether mcp-remote refuses a URL unless it is told to take it: without TLS, and not of this machine as it knows it. */
+function isPlainHttp(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === "http:" && hostname !== "localhost" && hostname !== "127.0.0.1";
 }

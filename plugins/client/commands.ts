@@ -35,7 +35,7 @@ export const commands = {
   },
   "client-config": {
     description:
-      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, inspector or generic.",
+      "Print what to put into a client to use the gateway: claude-code, claude-desktop, claude-web, chatgpt, cursor, vscode, windsurf, open-webui, n8n, langchain, inspector or generic.",
     arguments: "<client> [target]",
     flags: [
       {
