@@ -16,9 +16,13 @@ export const SIDEBAR: DefaultTheme.SidebarItem[] = [
       group(
         "Run",
         "guide/config",
+        "guide/connect",
         "guide/access",
+        "guide/single-sign-on",
         "guide/server-logins",
         "guide/deploy",
+        "guide/docker",
+        "guide/secrets",
         "guide/survive",
         "guide/replicas",
         "guide/web-interface",
