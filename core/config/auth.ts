@@ -47,7 +47,12 @@ export const credentialsSchema = z.strictObject({
       rsaAlgorithm: rsaAlgorithmSchema(),
       issuer: z.string().optional().describe("Required `iss`."),
       audience: z.string().optional().describe("Required `aud`."),
-      roleClaim: z.string().default("role").describe("Claim that holds the role or roles."),
+      roleClaim: z
+        .string()
+        .default("role")
+        .describe(
+          "Claim that holds the role or roles. A name with dots is a path: `realm_access.roles`.",
+        ),
       qualify: z
         .boolean()
         .optional()

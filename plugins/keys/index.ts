@@ -4,6 +4,7 @@ import { createAuthenticators } from "./authenticators.ts";
 import { commands } from "./commands.ts";
 import { optionsSchema } from "./options.ts";
 
+export { claimAt } from "./claim-at.ts";
 export { KeySet } from "./key-set.ts";
 export { isCrowded, isJwtQualified, qualifiedId } from "./people.ts";
 export { TokenMemory } from "./token-memory.ts";

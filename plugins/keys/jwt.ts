@@ -3,6 +3,7 @@ import type { JWTPayload, JWTVerifyGetKey, JWTVerifyOptions } from "jose";
 import { GatewayError, type Principal, type Role } from "propylon";
 import { createPrincipal, asProven, digestOf, Recent, ROLES } from "propylon/kit";
 import { JWT, ProviderHttp, readUnprovenClaims } from "propylon/internal";
+import { claimAt } from "./claim-at.ts";
 import { KeySet } from "./key-set.ts";
 import type { KeysOptions } from "./options.ts";
 import { qualifiedId } from "./people.ts";
@@ -165,7 +166,7 @@ function toPrincipal(
   isQualified: boolean,
 ): Principal {
   if (typeof sub !== "string" || sub === "") throw refused("The token names no subject.");
-  const named = Object.hasOwn(claims, roleClaim) ? [claims[roleClaim]].flat() : [];
+  const named = [claimAt(claims, roleClaim)].flat();
   const roles = named.filter((role): role is Role => ROLES.includes(role as Role));
   return createPrincipal({
     id: isQualified ? qualifiedId(JWT, sub) : sub,

@@ -1,4 +1,4 @@
-import { isObject } from "propylon/kit";
+import { claimAt } from "propylon/plugins/keys";
 import type { ProviderClaims } from "./provider.ts";
 
 /** Of a list of groups no more is looked at. */
@@ -11,23 +11,11 @@ const GROUPS = /(?:group|role|permission|entitlement)s?$/i;
  * text with a list: as JSON, or with commas as Cognito writes them. Keycloak puts a slash in front of each.
  */
 export function claimValues(claims: ProviderClaims, name: string): ReadonlySet<unknown> {
-  const found = findClaim(claims, name.split("."));
+  const found = claimAt(claims, name);
   if (found === undefined) return new Set();
   if (!GROUPS.test(name)) return new Set([found].flat().slice(0, MAX_VALUES));
   const all = (typeof found === "string" ? partsOf(found) : [found].flat()).slice(0, MAX_VALUES);
   return new Set(all.flatMap((value) => [value, ...withoutSlash(value)]));
-}
-
-/** The longest name that is there wins, so a claim whose own name has dots comes first. */
-function findClaim(claims: ProviderClaims, names: readonly string[]): unknown {
-  for (let count = names.length; count > 0; count--) {
-    const name = names.slice(0, count).join(".");
-    const value = Object.hasOwn(claims, name) ? claims[name] : undefined;
-    if (count === names.length && value !== undefined) return value;
-    const inner = isObject(value) ? findClaim(value, names.slice(count)) : undefined;
-    if (inner !== undefined) return inner;
-  }
-  return undefined;
 }
 
 /** The text itself, and what it lists. */

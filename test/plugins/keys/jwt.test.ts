@@ -60,6 +60,14 @@ describe("a token", () => {
       expect(await roles(none), `role ${JSON.stringify(none)}`).toEqual([]);
     const other = verifier({ secret: SECRET, roleClaim: "groups" });
     expect([...(await other(await sign({ groups: ["caller"] }))).roles]).toEqual(["caller"]);
+    const nested = verifier({ secret: SECRET, roleClaim: "realm_access.roles" });
+    const inside = async (claims: object) => [...(await nested(await sign(claims))).roles];
+    expect(await inside({ realm_access: { roles: ["operator", "offline"] } })).toEqual([
+      "operator",
+    ]);
+    expect(await inside({ "realm_access.roles": ["viewer"] })).toEqual(["viewer"]);
+    for (const none of ["operator", ["operator"], { roles: { operator: true } }, null])
+      expect(await inside({ realm_access: none, roles: ["operator"] })).toEqual([]);
     const proto = verifier({ secret: SECRET, roleClaim: "constructor" });
     expect([...(await proto(await sign())).roles]).toEqual([]);
   });
