@@ -12,7 +12,7 @@ export interface Client {
   readonly takesKey: boolean;
   /** Whether the key is put into the file itself, as the client reads no variables and does not ask. */
   readonly holdsKey?: boolean;
-  /** How its person logs in, where it does not open a browser by itself. */
+  /** How its person logs in, where it does not open a browser itself. */
   readonly login?: string;
   /**
    * Command that does the same, if the client has one.

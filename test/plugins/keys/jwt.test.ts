@@ -61,7 +61,9 @@ describe("a token", () => {
     const other = verifier({ secret: SECRET, roleClaim: "groups" });
     expect([...(await other(await sign({ groups: ["caller"] }))).roles]).toEqual(["caller"]);
     const nested = verifier({ secret: SECRET, roleClaim: "realm_access.roles" });
-    const inside = async (claims: object) => [...(await nested(await sign(claims))).roles];
+    const inside = async (claims: Record<string, unknown>) => [
+      ...(await nested(await sign(claims))).roles,
+    ];
     expect(await inside({ realm_access: { roles: ["operator", "offline"] } })).toEqual([
       "operator",
     ]);
