@@ -8,21 +8,28 @@ const DOCS = fileURLToPath(new URL("..", import.meta.url));
 export const SIDEBAR: DefaultTheme.SidebarItem[] = [
   {
     text: "Learn",
-    items: pages("guide/start", "learn/gateway", "learn/plugin", "learn/team", "learn/team-auth"),
+    items: pages(
+      "guide/start",
+      "guide/connect",
+      "learn/gateway",
+      "learn/plugin",
+      "learn/team",
+      "learn/team-auth",
+    ),
   },
+  { text: "Recipes", items: pages(...pagesIn("recipes")) },
   {
     text: "Guides",
     items: [
       group(
         "Run",
         "guide/config",
-        "guide/connect",
         "guide/access",
         "guide/single-sign-on",
         "guide/server-logins",
-        "guide/deploy",
         "guide/docker",
         "guide/secrets",
+        "guide/deploy",
         "guide/survive",
         "guide/replicas",
         "guide/web-interface",

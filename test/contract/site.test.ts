@@ -21,6 +21,7 @@ it("the sidebar of the site names every page once", () => {
 it("each person has a group in the sidebar", () => {
   expect(SIDEBAR.map(({ text }) => text)).toEqual([
     "Learn",
+    "Recipes",
     "Guides",
     "Plugins",
     "Reference",
