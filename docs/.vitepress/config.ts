@@ -1,7 +1,12 @@
+import { relative } from "node:path";
 import { defineConfig } from "vitepress";
 import { anchorOf } from "./anchor.ts";
 import { extendMarkdown } from "./markdown.ts";
+import { SEARCH } from "./search.ts";
 import { SIDEBAR } from "./sidebar.ts";
+
+/** Pages without a list of their headings beside them: the first one, and those with tables of many columns. */
+const WITHOUT_ASIDE = /^(?:index|reliability|benchmarks)\.md$/;
 
 /** `npm run docs`: the Markdown of this folder as a site that needs no server of its own and no network. */
 export default defineConfig({
@@ -16,12 +21,18 @@ export default defineConfig({
     languageAlias: { caddyfile: "txt" },
     config: extendMarkdown,
   },
+  transformPageData: ({ relativePath }) =>
+    WITHOUT_ASIDE.test(relativePath) ? { frontmatter: { aside: false, pageClass: "figures" } } : {},
+  buildEnd: ({ outDir }) => {
+    const folder = relative(process.cwd(), outDir);
+    process.stdout.write(`The site is in ${folder}: open index.html, or serve it.\n`);
+  },
   // The index of the search is one chunk.
   vite: { build: { chunkSizeWarningLimit: 4_000 } },
   themeConfig: {
     sidebar: SIDEBAR,
     outline: [2, 3],
-    search: { provider: "local" },
+    search: { provider: "local", options: SEARCH },
     socialLinks: [{ icon: "github", link: "https://github.com/propylon/propylon" }],
   },
 });
