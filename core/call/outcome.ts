@@ -34,25 +34,26 @@ export function outcomeOf(end: Answer | Error): Outcome {
 }
 
 /**
- * Every way in which a call ends, in one word each.
+ * Every way in which a call ends: the only words for it, in the log, metrics, history, pages and commands.
  *
  * @example const outcomeSchema = z.enum(CALL_OUTCOMES);
  */
 export const CALL_OUTCOMES = [
   "ok",
+  "tool_error",
   "refused",
   "cancelled",
-  "transport_error",
-  "rpc_error",
-  "tool_error",
+  "timed_out",
+  "unreachable",
 ] as const;
 
 /**
- * How a call ended in one word, and in which layer when it failed: a "success" that hides an `isError` result helps nobody.
- * `refused`: the gateway said no before anything went to the server. `cancelled`: the caller, an operator or a shutdown ended it.
- * Neither says anything about the server; see {@link isFailure}.
+ * How a call ended, in one word.
+ * `tool_error`: the answer is an error; the code says whose: `null` is the tool's own (`isError`), a number is JSON-RPC, a word is the
+ * gateway's. `refused`: the gateway said no before anything went to the server. `cancelled`: the caller, an operator or a shutdown
+ * ended it. `timed_out`: there was no answer in time. `unreachable`: the server was not reached, broke off, or its circuit is open.
  *
- * @example const isBad = (outcome: CallOutcome): boolean => outcome === "transport_error" || outcome === "rpc_error";
+ * @example const isServersFault = (outcome: CallOutcome): boolean => outcome === "timed_out" || outcome === "unreachable";
  */
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
@@ -87,14 +88,24 @@ const TOOL_FAILED: CallEnd = { outcome: "tool_error", code: null };
 export function endOf(end: Answer | Error): CallEnd {
   const { transport, rpc, tool } = outcomeOf(end);
   if (transport !== "ok") return { outcome: outcomeOfCode(transport), code: transport };
-  if (rpc !== "ok") return { outcome: "rpc_error", code: String(rpc) };
+  if (rpc !== "ok") return { outcome: "tool_error", code: String(rpc) };
   return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
 }
 
-/** `refused` is what the caller can mend, and a gateway that is closing; an open circuit stands for a server that fails. */
+/** Codes that are no refusal and yet no error of what was called. */
+const ENDS: Partial<Record<ErrorCode, CallOutcome>> = {
+  cancelled: "cancelled",
+  draining: "refused",
+  timeout: "timed_out",
+  upstream_error: "unreachable",
+  unavailable: "unreachable",
+  // It stands for a server that fails.
+  circuit_open: "unreachable",
+};
+
+/** What the caller can fix is refused; what is left was reached and failed there. */
 function outcomeOfCode(code: ErrorCode): CallOutcome {
-  if (code === "cancelled") return "cancelled";
-  return code === "draining" || ERROR_STATUS[code] < 500 ? "refused" : "transport_error";
+  return ENDS[code] ?? (ERROR_STATUS[code] < 500 ? "refused" : "tool_error");
 }
 
 /** The fields of a call's line in the log: those that every log of a call has (`ts` and `level` are the logger's) and who, where, which. */

@@ -1,5 +1,5 @@
-import type { Call } from "propylon";
-import { type CallEnd, FIRST_PROBLEM } from "propylon/kit";
+import { type Call, type ErrorCode, GatewayError } from "propylon";
+import { type CallEnd, type CallOutcome, endOf, FIRST_PROBLEM } from "propylon/kit";
 import { z } from "zod";
 
 /** What is written down of a call besides its arguments and its result. */
@@ -92,7 +92,32 @@ export function writeHead(head: Head): string {
 /** Reads what {@link writeHead} wrote. */
 export function readHead(line: string): Head {
   const values = JSON.parse(line) as unknown[];
-  return Object.fromEntries(MEMBERS.map((name, at) => [name, values[at]])) as unknown as Head;
+  const head = Object.fromEntries(MEMBERS.map((name, at) => [name, values[at]])) as unknown as Head;
+  const outcome = nowOf(head);
+  return outcome === head.outcome ? head : { ...head, outcome };
+}
+
+/** Outcomes that earlier versions wrote, and still do beside this one while a fleet is upgraded. */
+export const EARLIER_OUTCOMES = ["transport_error", "rpc_error"] as const;
+
+const IS_RPC_CODE = /^-?\d/;
+
+/** Whether an entry would have had an outcome of earlier versions: scripts of before still ask for these. */
+export function wasOnce(
+  { outcome, code }: CallEnd,
+  earlier: (typeof EARLIER_OUTCOMES)[number],
+): boolean {
+  if (outcome === "unreachable" || outcome === "timed_out") return earlier === "transport_error";
+  if (outcome !== "tool_error" || code === null) return false;
+  return earlier === (IS_RPC_CODE.test(code) ? "rpc_error" : "transport_error");
+}
+
+/** The outcome in today's word. */
+function nowOf({ outcome, code }: CallEnd): CallOutcome {
+  const written: string = outcome;
+  if (written === "rpc_error") return "tool_error";
+  if (written !== "transport_error") return outcome;
+  return endOf(new GatewayError(code as ErrorCode, "")).outcome;
 }
 
 const text = z.string();

@@ -1,7 +1,7 @@
-import { CALL_OUTCOMES, isFailure } from "propylon/kit";
+import { CALL_OUTCOMES, type CallEnd, isFailure } from "propylon/kit";
 import { z } from "zod";
 import { Entry } from "./entry.ts";
-import { beginningOf } from "./head.ts";
+import { beginningOf, EARLIER_OUTCOMES, wasOnce } from "./head.ts";
 import type { Ring } from "./ring.ts";
 
 /** Pages of what several replicas share begin behind a call: numbers are each replica's own. */
@@ -12,8 +12,8 @@ export const filterSchema = z.strictObject({
   server: z.string().optional(),
   tool: z.string().optional(),
   principal: z.string().optional(),
-  /** `failed` is everything but `ok` and `cancelled`. */
-  outcome: z.enum([...CALL_OUTCOMES, "failed"]).optional(),
+  /** `failed` is everything but `ok` and `cancelled`. The names of earlier versions find what they found. */
+  outcome: z.enum([...CALL_OUTCOMES, "failed", ...EARLIER_OUTCOMES]).optional(),
   /** ISO 8601. */
   since: z.iso.datetime({ offset: true }).transform(Date.parse).optional(),
 });
@@ -53,9 +53,14 @@ export function isWanted(
     (tool === undefined || head.tool === tool) &&
     (principal === undefined || head.principal === principal) &&
     (since === undefined || head.at >= since) &&
-    (outcome === undefined ||
-      (outcome === "failed" ? isFailure(head.outcome) : head.outcome === outcome))
+    (outcome === undefined || hasEnded(head, outcome))
   );
+}
+
+function hasEnded(end: CallEnd, outcome: NonNullable<Filter["outcome"]>): boolean {
+  if (outcome === "failed") return isFailure(end.outcome);
+  if (outcome === "transport_error" || outcome === "rpc_error") return wasOnce(end, outcome);
+  return end.outcome === outcome;
 }
 
 /** One page of what a query asks for. Reads no more than it takes to fill it. */

@@ -7,6 +7,7 @@ export const OTHER = "other";
 
 /** A server may answer with any number as its JSON-RPC code; each would be a series. */
 const MAX_RPC_CODES = 50;
+const IS_NUMBER = /^-?\d/;
 
 /** Labels of the OpenTelemetry conventions for MCP in Prometheus spelling, behind the name the server has here. */
 const CONVENTIONAL = [
@@ -130,7 +131,7 @@ export class CallCounts {
   #codeOf({ outcome, code }: CallEnd): string {
     if (outcome === "ok") return "";
     if (code === null) return outcome;
-    if (outcome !== "rpc_error" || this.#rpcCodes.has(code)) return code;
+    if (outcome !== "tool_error" || this.#rpcCodes.has(code) || !IS_NUMBER.test(code)) return code;
     if (this.#rpcCodes.size >= MAX_RPC_CODES) return OTHER;
     this.#rpcCodes.add(code);
     return code;

@@ -35,9 +35,9 @@ export const OUTCOMES = {
   ok: { tone: "ok", word: "ok" },
   refused: { tone: "degraded", word: "refused" },
   cancelled: { tone: "off", word: "cancelled" },
-  transport_error: { tone: "error", word: "not reached" },
-  rpc_error: { tone: "error", word: "protocol error" },
-  tool_error: { tone: "error", word: "tool failed" },
+  tool_error: { tone: "error", word: "tool error" },
+  timed_out: { tone: "error", word: "timed out" },
+  unreachable: { tone: "error", word: "unreachable" },
 } as const satisfies Readonly<
   Record<CallRow["outcome"], { readonly tone: Tone; readonly word: string }>
 >;

@@ -71,7 +71,7 @@ describe("the log of calls", () => {
     expect(calls()[0]!["duration_ms"]).toBeGreaterThan(0);
   });
 
-  it("M110: the outcome names the layer that failed, also for what a gate refused", async () => {
+  it("M110: outcome and code name the layer that failed, also for what a gate refused", async () => {
     const { gateway, calls } = await capture();
     const call = (name: string, args = {}, rest = {}): Promise<unknown> =>
       gateway.call({ server: "p", name, args, ...rest }).catch(() => {});
@@ -84,7 +84,7 @@ describe("the log of calls", () => {
     expect(calls().map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
       ["ok", null],
       ["tool_error", null],
-      ["rpc_error", "-32050"],
+      ["tool_error", "-32050"],
       ["refused", "forbidden"],
       ["cancelled", "cancelled"],
       ["refused", "not_found"],

@@ -108,8 +108,8 @@ describe("what is remembered", () => {
     expect(entries.map(({ tool, outcome, code }) => [tool, outcome, code])).toEqual([
       ["nothing", "refused", "not_found"],
       ["note", "refused", "disabled"],
-      ["hang", "transport_error", "timeout"],
-      ["error", "rpc_error", "-32001"],
+      ["hang", "timed_out", "timeout"],
+      ["error", "tool_error", "-32001"],
       ["tool-error", "tool_error", null],
       ["echo", "ok", null],
     ]);
@@ -305,7 +305,9 @@ describe("the API", () => {
     expect(await count("?tool=note")).toBe(9);
     expect(await count("?tool=note&outcome=ok")).toBe(7);
     expect(await count("?outcome=failed")).toBe(2);
+    expect(await count("?outcome=tool_error")).toBe(1);
     expect(await count("?outcome=rpc_error")).toBe(1);
+    expect(await count("?outcome=transport_error")).toBe(0);
     expect(await count("?server=other")).toBe(0);
     expect(await count("?principal=service:gateway")).toBe(10);
     expect(await count(`?since=${new Date(Date.now() + 60_000).toISOString()}`)).toBe(0);
@@ -373,7 +375,7 @@ describe("the API", () => {
     expect(await refused.json()).toMatchObject({ error: { code: "disabled" } });
     expect(await (await request("POST", `/${rpc!.id}/replay`)).json()).toMatchObject({
       ok: true,
-      outcome: "rpc_error",
+      outcome: "tool_error",
       code: "-32050",
       error: { code: -32050, message: "no" },
     });

@@ -77,6 +77,45 @@ describe("history of several gateways", () => {
     expect(await one.json()).toMatchObject({ entry: { id: newest!.id } });
   });
 
+  it("calls that an earlier version wrote have today's outcomes, and are found by both names", async () => {
+    const kept = new KeptStore({ shared: true });
+    const first = await start(kept);
+    await call(first.gateway, 0);
+    await first.gateway.close();
+    const earlier = [
+      ["a", "transport_error", "timeout", "timed_out"],
+      ["b", "transport_error", "upstream_error", "unreachable"],
+      ["c", "transport_error", "circuit_open", "unreachable"],
+      ["d", "transport_error", "cancelled", "cancelled"],
+      ["e", "transport_error", "internal", "tool_error"],
+      ["f", "rpc_error", "-32602", "tool_error"],
+    ] as const;
+    const [{ value } = { value: "" }] = await stored(kept);
+    const [head, ...rest] = (JSON.parse(value.slice("1:".length)) as string).split("\n");
+    const members = JSON.parse(head!) as unknown[];
+    const records = earlier.map(([id, outcome, code]) => {
+      const written = JSON.stringify(members.with(0, id).with(7, outcome).with(8, code));
+      return `1:${JSON.stringify([written, ...rest].join("\n"))}`;
+    });
+    await kept.driver.append("history/calls", records);
+    const { list } = await start(kept);
+    const found = async (query: string): Promise<string> =>
+      (await list(query))
+        .map(({ id }) => id)
+        .filter((id) => id.length === 1)
+        .toReversed()
+        .join("");
+    const shown = (await list()) as unknown as { id: string; outcome: string; code: string }[];
+    const ends = shown.map(({ id, outcome, code }) => [id, outcome, code]);
+    for (const [id, , code, now] of earlier) expect(ends).toContainEqual([id, now, code]);
+    expect(await found("?outcome=timed_out")).toBe("a");
+    expect(await found("?outcome=unreachable")).toBe("bc");
+    expect(await found("?outcome=tool_error")).toBe("ef");
+    expect(await found("?outcome=failed")).toBe("abcef");
+    expect(await found("?outcome=transport_error")).toBe("abce");
+    expect(await found("?outcome=rpc_error")).toBe("f");
+  });
+
   it("what one forgets nobody shows any more; while the store is away each shows its own", async () => {
     const kept = new KeptStore({ shared: true });
     const [here, there] = [await start(kept), await start(kept)];

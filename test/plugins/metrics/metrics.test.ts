@@ -118,9 +118,9 @@ describe("figures about calls", () => {
       "s echo ok": 40,
       "s echo refused": 4,
       "s tool-error tool_error": 7,
-      "s error rpc_error": 5,
-      "s hang transport_error": 3,
-      "s other rpc_error": 2,
+      "s error tool_error": 5,
+      "s hang timed_out": 3,
+      "s other tool_error": 2,
       "other other refused": 1,
       "gate local ok": 1,
     };
@@ -180,7 +180,7 @@ describe("figures about calls", () => {
       "s echo ok": 1,
       "s facts ok": 1,
       "s other ok": 2,
-      "s other rpc_error": 1,
+      "s other tool_error": 1,
       "other other refused": 1,
     });
   });

@@ -93,9 +93,9 @@ const OUTCOMES = [
   ["failed", "all that failed"],
   ["refused", "refused by the gateway"],
   ["cancelled", "cancelled"],
-  ["transport_error", "server not reached"],
-  ["rpc_error", "protocol error"],
-  ["tool_error", "tool failed"],
+  ["tool_error", "tool error"],
+  ["timed_out", "timed out"],
+  ["unreachable", "unreachable"],
 ] as const;
 
 /** What can be done with the whole history. */
