@@ -15,7 +15,7 @@ export {
 } from "./plugin/endpoint-server.ts";
 export { endpointSchema } from "./config/schema.ts";
 export { WITHDRAWN } from "./plugin/leases.ts";
-export { StandIns } from "./plugin/kernel-points.ts";
+export { SignInLinks, StandIns } from "./plugin/kernel-points.ts";
 export type { StandIn } from "./plugin/authentication.ts";
 export type { ComposedGateway, Contribution } from "./plugin/point.ts";
 export type { DeclaredEventKind, PluginEvent } from "./plugin/plugin-event.ts";

@@ -2,7 +2,7 @@ import { sweepTemporary } from "../kit/replace-file.ts";
 import { issueText } from "../config/issue.ts";
 import { reload } from "../gateway/management/config-changes.ts";
 import type { Gateway } from "../gateway/gateway.ts";
-import { createLogger } from "../config/log.ts";
+import { createLogger, holdNews } from "../config/log.ts";
 import { isWorker, workerCount } from "../workers/role.ts";
 import {
   keyOf,
@@ -13,6 +13,7 @@ import {
   type StartOptions,
 } from "./open-gateway.ts";
 import { endWhileStarting, runProcess } from "./run-process.ts";
+import { linkOnEnter, signInLink } from "./sign-in.ts";
 import { checkValue } from "./source.ts";
 import { summarise, tellReload, whenSettled, writeSummary } from "./summary.ts";
 
@@ -28,11 +29,13 @@ export async function start(options: StartOptions): Promise<void> {
   const { file, checked, cwd, warnings } = loaded;
   const { config } = checked;
   const log = await createLogger(config.values.log);
+  // Who asks for more than the news wants all of it in its order.
+  const release = config.values.log.level === "info" ? holdNews(log) : () => {};
   for (const warning of warnings) log.warn(issueText(warning));
   if (file) await sweepTemporary(file.path);
   if (workerCount(config.values.workers) > 1) {
     const { startPrimary } = await import("./start-primary.ts");
-    return startPrimary(loaded, { options, log, isStarted });
+    return startPrimary(loaded, { options, log, isStarted }).finally(release);
   }
   const gateway = await openGateway(checked, { cwd, log, ...(file && { file }) });
   gateway.hook("reload:done", (report) => tellReload(report, log));
@@ -40,7 +43,10 @@ export async function start(options: StartOptions): Promise<void> {
   isStarted();
   if (file && options.watch) await gateway.watch();
   await whenSettled(gateway, SETTLE_MS);
-  writeSummary(summarise(gateway), config.values.log, log, keyOf(options, config));
+  const { log: format } = config.values;
+  writeSummary(summarise(gateway), format, log, keyOf(options, config), signInLink(gateway));
+  release();
+  linkOnEnter(gateway);
 }
 
 /**

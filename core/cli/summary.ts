@@ -37,16 +37,18 @@ export function summarise(gateway: Gateway): Summary {
  * Tells once what runs: text for a person, one JSON line for a log.
  *
  * @param key variable that clients take the key from
+ * @param link signs a person in, who reads along
  */
 export function writeSummary(
   summary: Summary,
   { format, level }: GatewayConfig["log"],
   log: Logger,
   key: string,
+  link?: string,
 ): void {
   if (level === "silent") return;
   const readable = format === "pretty" || (format === "auto" && isatty(1));
-  if (readable) process.stdout.write(summaryText(summary, key));
+  if (readable) process.stdout.write(summaryText(summary, key, link));
   else log.info({ version: VERSION, ...summaryData(summary) }, "gateway ready");
 }
 
@@ -94,7 +96,7 @@ function summaryData({ name, endpoints, servers, routes, warnings, workers }: Su
 }
 
 /** The summary as a person reads it. */
-export function summaryText(summary: Summary, key: string): string {
+export function summaryText(summary: Summary, key: string, link?: string): string {
   const { name, endpoints, servers, routes, warnings, workers } = summary;
   const lines = ["", `  Propylon ${VERSION}${name === "propylon" ? "" : ` (${name})`}`, ""];
   const section = (title: string, rows: readonly (readonly string[])[]): void => {
@@ -118,9 +120,9 @@ export function summaryText(summary: Summary, key: string): string {
   );
   section("Routes", routeRows(routes));
   if (workers) section("Workers", [[`${workers.all.length} processes on the same listeners`]]);
-  section("Web interface", interfaceRows(summary));
+  section("Web interface", [...interfaceRows(summary), ...linkRows(link)]);
   section(
-    "Mind",
+    "Warnings",
     warnings.map(({ message, hint }) => [`${message} ${hint}`]),
   );
   const [first] = endpoints;
@@ -137,7 +139,7 @@ export function summaryText(summary: Summary, key: string): string {
 /** Where a server runs that one replica runs for all. */
 function placeOf({ status: { placement } }: DescribedServer): string {
   if (!placement) return "";
-  const moved = placement.moves > 0 ? `, moved ${placement.moves} times` : "";
+  const moved = placement.moves > 0 ? `, moved ${counted(placement.moves, "time")}` : "";
   if (placement.here) return `, runs here for all replicas${moved}`;
   return `, ${placement.host === null ? "at no replica" : `runs at ${placement.host}`}${moved}`;
 }
@@ -149,6 +151,11 @@ function interfaceRows({ listeners, routes }: GatewayDescription): string[][] {
   return listener ? [[`${listener.url}/ui/`]] : [];
 }
 
+function linkRows(link: string | undefined): string[][] {
+  if (link === undefined) return [];
+  return [[`Sign in: ${link}`], ["The link works once, within 60 s. Press Enter for another."]];
+}
+
 /** Routes one by one, those of the management API in one line: they are many, and it lists them itself. */
 function routeRows(routes: GatewayDescription["routes"]): string[][] {
   const doorOf = (open: boolean): string => (open ? "no authentication" : "bearer token");
@@ -157,22 +164,26 @@ function routeRows(routes: GatewayDescription["routes"]): string[][] {
   const rows = others.map(({ method, path, plugin, open }) => [method, path, plugin, doorOf(open)]);
   if (management.length === 0) return rows;
   const isOpen = management.some(({ open }) => open);
-  return [...rows, ["*", "/_meta ...", `${management.length} of management`, doorOf(isOpen)]];
+  return [
+    ...rows,
+    ["*", "/_meta ...", counted(management.length, "management route"), doorOf(isOpen)],
+  ];
 }
 
 function countsOf({ status, tools, resources, prompts }: DescribedServer): string {
-  const count = (number: number, noun: string): string =>
-    `${number} ${noun}${number === 1 ? "" : "s"}`;
   const parts = [
-    count(tools, "tool"),
-    ...(resources > 0 ? [count(resources, "resource")] : []),
-    ...(prompts > 0 ? [count(prompts, "prompt")] : []),
+    counted(tools, "tool"),
+    ...(resources > 0 ? [counted(resources, "resource")] : []),
+    ...(prompts > 0 ? [counted(prompts, "prompt")] : []),
   ];
   if (status.state === "ready") return parts.join(", ");
   const reason = status.reason ?? "";
   // What it offered before is still known when a server is lost; nothing is known before its first answer.
   return tools + resources + prompts === 0 ? reason : `${parts.join(", ")}: ${reason}`;
 }
+
+const counted = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];

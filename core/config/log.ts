@@ -2,6 +2,7 @@ import { isatty } from "node:tty";
 import { pino, symbols, type DestinationStream, type Logger } from "pino";
 import type { GatewayConfig } from "./schema.ts";
 import { StandardOutput } from "../kit/standard-output.ts";
+import type { TerminalLog } from "./terminal-log.ts";
 
 /** Keys that never reach a log, at the top level and one level down. */
 const SECRETS = [
@@ -31,7 +32,7 @@ export async function createLogger(
   const pretty =
     config.format === "pretty" ||
     (config.format === "auto" && destination === undefined && isatty(1));
-  const stream = destination ?? (pretty ? await prettyStream() : jsonStream());
+  const stream = destination ?? (pretty ? await terminalStream() : jsonStream());
   return pino(
     {
       level: config.level,
@@ -75,7 +76,7 @@ export function tapLog(
   onLine: (line: string) => void,
 ): () => void {
   // Not a stream around it: pino leaves notes for some streams on the object itself.
-  const stream = (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym];
+  const stream = streamOf(log);
   if (!stream) return () => {};
   // eslint-disable-next-line typescript/unbound-method -- called with its stream, and put back as it was
   const write = stream.write;
@@ -99,9 +100,13 @@ export function tapLog(
   };
 }
 
+function streamOf(log: Logger): DestinationStream | undefined {
+  return (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym];
+}
+
 /** Writes lines that another process made to where this logger writes its own. */
 export function writeLines(log: Logger, lines: string): void {
-  (log as { [symbols.streamSym]?: DestinationStream })[symbols.streamSym]?.write(lines);
+  streamOf(log)?.write(lines);
 }
 
 /** There is one, however many loggers write to it. */
@@ -123,37 +128,19 @@ function lostLines(lost: number): string {
   return `${JSON.stringify({ level: "warn", ts, lost, msg })}\n`;
 }
 
-/** Imported only where a person reads along: it costs start-up time, and a transport thread would not bundle. */
-async function prettyStream(): Promise<DestinationStream> {
-  const { default: pretty } = await import("pino-pretty");
-  const terminal = pretty({
-    sync: true,
-    destination: 1,
-    timestampKey: "ts",
-    levelKey: "level",
-    ignore: "pid,hostname",
-    singleLine: true,
-    // A line that begins at the margin is always one of the log.
-    messageFormat: ({ msg }) => (typeof msg === "string" ? msg.replaceAll("\n", "\n    ") : ""),
-  });
-  return { write: (line) => void terminal.write(showControls(line)) };
+/** Imported only where a person reads along: it costs start-up time. */
+async function terminalStream(): Promise<DestinationStream> {
+  const { TerminalLog } = await import("./terminal-log.ts");
+  return new TerminalLog(process.stdout);
 }
 
-/** An escape of JSON; a control character, or a mark that changes the direction of text. */
-const HIDDEN =
-  /\\(?:u00([01][\da-f])|[^])|[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-const SHORT: Readonly<Record<string, string>> = {
-  "\\b": "[U+0008]",
-  "\\f": "[U+000C]",
-  "\\r": "[U+000D]",
-};
-
-/** Words of strangers stand in errors: in a terminal, an escape sequence could clear it, or write another line of the log. */
-function showControls(line: string): string {
-  return line.replace(HIDDEN, (found, hex?: string) => {
-    if (hex !== undefined) return `[U+00${hex.toUpperCase()}]`;
-    if (found.startsWith("\\")) return SHORT[found] ?? found;
-    return `[U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`;
-  });
+/**
+ * For a start that ends with a summary: until then the log of a terminal shows only problems. What else came is shown afterwards.
+ *
+ * @returns ends it
+ */
+export function holdNews(log: Logger): () => void {
+  const stream = streamOf(log) as Partial<TerminalLog> | undefined;
+  stream?.hold?.();
+  return () => stream?.release?.();
 }

@@ -96,6 +96,11 @@ export class StandardOutput {
   }
 }
 
+/** Writes a text for a person at once, who reads nothing else meanwhile. Given up as {@link StandardOutput} does. */
+export function writeNow(text: string): void {
+  writeAll(Buffer.from(text));
+}
+
 const countLines = (text: string): number => text.split("\n").length - 1;
 
 function writeAll(bytes: Buffer): void {

@@ -97,6 +97,20 @@ export const StandIns: Point<FindCredential, FindCredential> = definePoint("stan
 });
 
 /**
+ * Makes a link that signs in the person who opens it; `undefined` where nobody has to sign in. The terminal of a gateway shows one below
+ * its web interface, and another for each Enter. One at most.
+ *
+ * @example gateway.add(SignInLinks, () => `${url}/ui/#code=${createCode()}`);
+ */
+export const SignInLinks: Point<() => string | undefined, () => string | undefined> = definePoint(
+  "sign-in-links",
+  {
+    only: (one, other) => `Plugins "${one}" and "${other}" both make links that sign in.`,
+    read: (added) => functionOf(added, "what makes a link"),
+  },
+);
+
+/**
  * What answers browsers that open an MCP endpoint of the first listener (`GET` with `text/html`), or its root where no route is. MCP
  * clients notice nothing. One at most. Asked before anybody is known, so that people without credentials can be led to where they
  * sign in. Redirect by a relative path: a proxy may have taken a prefix off.

@@ -1,7 +1,7 @@
 import { definePlugin } from "propylon";
 import { Management, Audit, perGeneration, setTicker } from "propylon/kit";
-import { StandIns } from "propylon/internal";
-import { printLink } from "./link.ts";
+import { SignInLinks, StandIns } from "propylon/internal";
+import { makeLink } from "./link.ts";
 import { optionsSchema } from "./options.ts";
 import { openSession, registerRoutes } from "./routes.ts";
 import { type NewSession, Sessions, type SessionsService } from "./service.ts";
@@ -37,7 +37,7 @@ export default definePlugin({
     gateway.add(StandIns, (credentials, route) => findStandIn(parts, config, credentials, route));
     registerRoutes(gateway, parts);
     const createCode = (): string => sessions.createCode();
-    gateway.hook("gateway:ready", () => printLink(info, createCode, publicUrl()));
+    gateway.add(SignInLinks, () => makeLink(info, createCode, publicUrl()));
     gateway.onStart(() => {
       const timer = setTicker(() => sessions.sweep(config.idleTimeout), SWEEP_MS).unref();
       return () => clearInterval(timer);

@@ -118,7 +118,7 @@ export class BrowserSessions {
     this.#codes.delete(key);
     if (performance.now() < until) return STARTER;
     throw new GatewayError("unauthorized", "The link was used already, or is older than 60 s.", {
-      hint: "Start the gateway again for a new one, or sign in with a key.",
+      hint: "Press Enter in the terminal of the gateway for a new link, or sign in with a key.",
     });
   }
 

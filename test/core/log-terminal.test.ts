@@ -31,3 +31,42 @@ it.each([
   expect(text).not.toMatch(/^\[12:00:00/m);
   expect(text.match(/^\S/gm)).toHaveLength(1);
 });
+
+/** A call as the gateway logs it. */
+const CALL = `{ action: "tools/call", server: "shop", tool: "find", duration_ms: 8.6, outcome: "ok", error_code: null,
+  endpoint: "mcp", principal: "key:ci", call: "abc" }`;
+
+it.each([
+  ["", "find shop ok 9 ms key:ci"],
+  [`outcome: "tool_error"`, "find shop tool error 9 ms key:ci"],
+  [`outcome: "refused", error_code: "forbidden"`, "find shop refused 9 ms forbidden key:ci"],
+  [`outcome: "cancelled", duration_ms: 1234`, "find shop cancelled 1.2 s key:ci"],
+  [`outcome: "timed_out", error_code: "timeout"`, "find shop timed out 9 ms key:ci"],
+  [
+    `outcome: "unreachable", error_code: "circuit_open", principal: "anonymous:local"`,
+    "find shop unreachable 9 ms circuit open",
+  ],
+  [`tool: "a\\u001b[2J\\nb"`, "a[U+001B][2J[U+000A]b shop ok 9 ms key:ci"],
+  [`action: "resources/read", tool: "shop://a"`, "read shop://a shop ok 9 ms key:ci"],
+])("43: a call is one line in the words of its outcome: %s", async (members, words) => {
+  const text = await shown(`log.info({ ...${CALL}, ${members} }, "call");`);
+  expect(text).toMatch(/^\d\d:\d\d:\d\d {2}[^\n]+\n$/);
+  expect(text.trim().split(/ +/).slice(1).join(" ")).toBe(words);
+});
+
+it("43: an error says where in the reader's own files it was thrown, once, without a stack", async () => {
+  const text = await shown(`
+    const err = new Error("boom");
+    err.stack = "Error: boom\\n    at setup (" + process.cwd() + "/plugins/glossary.ts:17:11)\\n    at run (node:internal/x:1:1)";
+    log.error({ err, reason: "boom" }, "Plugin 'glossary' could not be set up: boom");`);
+  expect(text.slice(10)).toBe(
+    "error  gateway       Plugin 'glossary' could not be set up: boom (plugins/glossary.ts:17:11)\n",
+  );
+  const other = await shown(`
+    const err = new Error("boom");
+    err.stack = "Error: boom\\n    at setup (" + process.cwd() + "/plugins/glossary.ts:17:11)";
+    log.error({ err, plugin: "glossary" }, "A hook failed");`);
+  expect(other.slice(10)).toBe(
+    "error  glossary      A hook failed: boom (plugins/glossary.ts:17:11)\n",
+  );
+});

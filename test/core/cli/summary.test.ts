@@ -26,7 +26,7 @@ it("M005: the summary shows endpoints, servers with their tools, who may use wha
   expect(text).toMatch(/shop +ready +1 tool\n/);
   expect(text).toMatch(/\/open +shop +no authentication/);
   expect(text).toMatch(/\/closed +shop +bearer token/);
-  expect(text).toMatch(/\/_meta \.\.\. +2 of management +bearer token/);
+  expect(text).toMatch(/\/_meta \.\.\. +2 management routes +bearer token/);
   expect(text).not.toContain("/_meta/stock");
   expect(text).toContain(
     `claude mcp add --transport http propylon ${url} --header "Authorization: Bearer $GATEWAY_KEY"`,

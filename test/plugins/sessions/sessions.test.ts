@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { testPlugin } from "../../../core/testing/index.ts";
 import sessions, { Sessions } from "../../../plugins/sessions/index.ts";
-import { printLink } from "../../../plugins/sessions/link.ts";
+import { makeLink } from "../../../plugins/sessions/link.ts";
 import { optionsSchema } from "../../../plugins/sessions/options.ts";
 import { isOwn, ownOriginOf } from "../../../plugins/sessions/origin.ts";
 import { BrowserSessions } from "../../../plugins/sessions/sessions.ts";
@@ -287,37 +287,24 @@ describe("the link of a terminal", () => {
     }
   });
 
-  it("is printed on a terminal alone, and only where there is a page and a sign-in", () => {
+  it("is there only where there is a page and a sign-in", () => {
     const description = {
       plugins: [{ name: "ui" }],
       authenticators: [{ name: "keys" }],
       listeners: [{ url: "http://127.0.0.1:8080" }],
     };
-    const print = (
-      isTTY: boolean,
-      more: object = {},
-      dryRun = false,
-      publicUrl?: string,
-    ): string => {
-      let text = "";
-      const screen = { isTTY, write: (part: string) => (text += part) };
-      const info = { dryRun, describe: () => ({ ...description, ...more }) } as never;
-      printLink(info, () => "the-code", publicUrl, screen);
-      return text;
-    };
-    expect(print(true)).toBe(
-      "\nSign in (once, within 60 s): http://127.0.0.1:8080/ui/#code=the-code\n",
+    const make = (more: object = {}, publicUrl?: string): string | undefined =>
+      makeLink(
+        { describe: () => ({ ...description, ...more }) } as never,
+        () => "the-code",
+        publicUrl,
+      );
+    expect(make()).toBe("http://127.0.0.1:8080/ui/#code=the-code");
+    expect(make({}, "https://tools.example/gateway/")).toBe(
+      "https://tools.example/gateway/ui/#code=the-code",
     );
-    expect(print(true, {}, false, "https://tools.example/gateway/")).toContain(
-      ": https://tools.example/gateway/ui/#code=the-code\n",
-    );
-    for (const text of [
-      print(false),
-      print(true, { plugins: [] }),
-      print(true, { authenticators: [] }),
-      print(true, {}, true),
-    ])
-      expect(text).toBe("");
+    expect(make({ plugins: [] })).toBeUndefined();
+    expect(make({ authenticators: [] })).toBeUndefined();
   });
 });
 

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import { definePlugin } from "../../../core/index.ts";
 import { Sessions } from "../../../plugins/sessions/service.ts";
-import { printLink } from "../../../plugins/sessions/link.ts";
+import { makeLink } from "../../../plugins/sessions/link.ts";
 import { makeAuthority } from "../../fixtures/certificate.ts";
 import { FULL, openPage, startGateway } from "./kit.ts";
 import { startShop } from "./pages.ts";
@@ -34,9 +34,8 @@ it("9, 16: behind TLS and a path the link of the terminal and a key sign in, and
     inject: { sessions: Sessions },
     setup(gateway) {
       const { info, services } = gateway;
-      const screen = { isTTY: true, write: (text: string) => printed.push(text) };
       const createCode = (): string => services.sessions.createCode();
-      gateway.hook("gateway:ready", () => printLink(info, createCode, way.url, screen));
+      gateway.hook("gateway:ready", () => printed.push(makeLink(info, createCode, way.url)!));
     },
   });
   const key = createKey("admin");
