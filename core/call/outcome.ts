@@ -50,7 +50,7 @@ export const CALL_OUTCOMES = [
 /**
  * How a call ended, in one word.
  * `tool_error`: the answer is an error; the code says whose: `null` is the tool's own (`isError`), a number is JSON-RPC, a word is the
- * gateway's. `refused`: the gateway said no before anything went to the server. `cancelled`: the caller, an operator or a shutdown
+ * gateway's. `refused`: the gateway rejected the call before anything went to the server. `cancelled`: the caller, an operator or a shutdown
  * ended it. `timed_out`: there was no answer in time. `unreachable`: the server was not reached, broke off, or its circuit is open.
  *
  * @example const isServersFault = (outcome: CallOutcome): boolean => outcome === "timed_out" || outcome === "unreachable";
@@ -92,7 +92,7 @@ export function endOf(end: Answer | Error): CallEnd {
   return tool === "ok" ? ENDED_WELL : TOOL_FAILED;
 }
 
-/** Codes that are no refusal and yet no error of what was called. */
+/** Codes that are neither a refusal nor an error of what was called. */
 const ENDS: Partial<Record<ErrorCode, CallOutcome>> = {
   cancelled: "cancelled",
   draining: "refused",

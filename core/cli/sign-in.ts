@@ -7,12 +7,12 @@ import { SignInLinks } from "../plugin/kernel-points.ts";
 /** How long a system may take to say who has the terminal, in milliseconds. */
 const ASKING_MS = 1_000;
 
-/** A link that signs in whoever opens it, for a terminal alone: a log is read by others, and kept. */
+/** A link that signs in the person who opens it. Only a terminal shows it: others read a log, and it is kept. */
 export function signInLink(gateway: Pick<Gateway, "point">): string | undefined {
   return isatty(1) ? gateway.point(SignInLinks)[0]?.() : undefined;
 }
 
-/** Prints a new link each time that somebody at the terminal presses Enter. Keeps nothing from ending. */
+/** Prints a new link each time that somebody at the terminal presses Enter. Does not keep the process alive. */
 export function linkOnEnter(gateway: Pick<Gateway, "point">): void {
   if (!isatty(0) || !isatty(1)) return;
   const { stdin } = process;

@@ -1,6 +1,5 @@
 import { sep } from "node:path";
 import { isObject } from "../kit/json.ts";
-import type { CallOutcome } from "../call/outcome.ts";
 
 /** What a name may take of a line, in characters. */
 const MAX_NAME = 48;
@@ -28,7 +27,8 @@ const LEVEL_COLOURS: Readonly<Record<string, number>> = {
   fatal: RED,
 };
 
-const OUTCOME_COLOURS: Readonly<Record<CallOutcome, number>> = {
+/** By the outcome of a call, as the log names it. */
+const OUTCOME_COLOURS: Readonly<Record<string, number>> = {
   ok: GREEN,
   tool_error: RED,
   refused: YELLOW,
@@ -53,7 +53,7 @@ export class LogText {
     this.#hasColours = hasColours;
   }
 
-  /** @param json one or more lines of JSON as the logger writes them; what is none is shown as it is */
+  /** @param json one or more lines of JSON as the logger writes them; any other text is shown as it is */
   toText(json: string): string {
     const lines = json.split("\n").filter((line) => line !== "");
     return lines.map((line) => `${this.#line(line)}\n`).join("");
@@ -71,7 +71,7 @@ export class LogText {
       this.#time(line),
       this.#column("what", `${VERBS[action] ?? ""}${tool}`),
       this.#column("server", server),
-      this.#paint(wordsOfCode(outcome).padEnd("unreachable".length), OUTCOME_COLOURS[outcome]),
+      this.#paint(wordsOfCode(outcome).padEnd("unreachable".length), OUTCOME_COLOURS[outcome]!),
       durationText(ms).padStart("100 ms".length),
       codeOfCall(line),
       isSomebody(principal) ? this.#paint(nameOf(principal), DIM) : "",
@@ -113,7 +113,7 @@ export class LogText {
   }
 }
 
-/** What a call is to do, where it is no tool. */
+/** What a call does, where it does not call a tool. */
 const VERBS: Readonly<Record<string, string>> = {
   "resources/read": "read ",
   "prompts/get": "prompt ",
@@ -124,7 +124,7 @@ interface CallLine extends Line {
   readonly action: string;
   readonly tool: string;
   readonly server: string;
-  readonly outcome: CallOutcome;
+  readonly outcome: string;
   readonly duration_ms: number;
   readonly error_code: string | null;
   readonly principal: string;

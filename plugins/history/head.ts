@@ -102,7 +102,7 @@ export const EARLIER_OUTCOMES = ["transport_error", "rpc_error"] as const;
 
 const IS_RPC_CODE = /^-?\d/;
 
-/** Whether an entry would have had an outcome of earlier versions: scripts of before still ask for these. */
+/** Whether an entry would have had this outcome in earlier versions. Scripts that were written for those still ask for it. */
 export function wasOnce(
   { outcome, code }: CallEnd,
   earlier: (typeof EARLIER_OUTCOMES)[number],

@@ -102,6 +102,8 @@ it("nothing else starts a process", async () => {
     }),
   );
   expect(starting.flat().toSorted()).toEqual([
+    // Asks `ps` who has the terminal, where there is no /proc.
+    "core/cli/sign-in.ts",
     "core/kit/process/child.ts",
     "core/kit/process/launch.ts",
     "core/kit/process/reaper.ts",

@@ -161,9 +161,6 @@ const HARDER: Readonly<Record<string, number>> = {
   "docs/reference/compatibility.md": 8.7,
 };
 
-/** The six outcomes of a call are rewritten on another branch, comments with them. Delete this list when that is merged. */
-const LATER = new Set(["core/call/outcome.ts"]);
-
 /** Sources whose texts people read: errors, hints, logs, options, questions of the scaffolder. */
 const MESSAGE_FOLDERS = ["core", "plugins", "templates/src"];
 
@@ -203,7 +200,7 @@ it.each(MESSAGE_FOLDERS)("messages of %s: plain English", (folder) => {
 });
 
 it.each(COMMENT_FOLDERS)("comments of %s: plain English", (folder) => {
-  const sources = sourcesIn(folder).filter((source) => !LATER.has(source));
+  const sources = sourcesIn(folder);
   const found = sources.flatMap((source) =>
     commentsIn(source, readFileSync(source, "utf8")).flatMap((comment) => placed(source, comment)),
   );
