@@ -80,12 +80,12 @@ export class LogText {
   }
 
   #other(line: Line): string {
-    const level = String(line["level"] ?? "");
+    const level = textOf(line["level"]);
     const details = detailsOf(line).join(", ");
     const parts = [
       this.#time(line),
       this.#paint(nameOf(level).padEnd("error".length), LEVEL_COLOURS[level] ?? DIM),
-      this.#column("what", String(line["server"] ?? line["plugin"] ?? "gateway"), CYAN),
+      this.#column("what", textOf(line["server"]) || textOf(line["plugin"]) || "gateway", CYAN),
       sentenceOf(line),
       details === "" ? "" : this.#paint(details, DIM),
     ];
@@ -191,7 +191,8 @@ const endOf = (words: string, mark: string): string => (/[.!?:]$/.test(words) ? 
 
 function whereOf({ file, line, column, path }: Line): string {
   if (typeof file !== "string") return "";
-  if (typeof line === "number") return `${fromHere(file)}:${line}:${String(column ?? 1)}`;
+  if (typeof line === "number")
+    return `${fromHere(file)}:${line}:${typeof column === "number" ? column : 1}`;
   return typeof path === "string" ? `${fromHere(file)} (${path})` : fromHere(file);
 }
 

@@ -48,7 +48,9 @@ export class LogLines {
     if (!this.#store.shared) return () => {};
     const tail = this.#tail;
     const end = await this.#store.answer(TOPIC, async function* (question) {
-      yield await Promise.resolve({ lines: tail.read(logQuerySchema.parse(question, FIRST_PROBLEM)) });
+      yield await Promise.resolve({
+        lines: tail.read(logQuerySchema.parse(question, FIRST_PROBLEM)),
+      });
     });
     return () => void end();
   }

@@ -97,7 +97,7 @@ export function readHead(line: string): Head {
   return outcome === head.outcome ? head : { ...head, outcome };
 }
 
-/** Outcomes that earlier versions wrote, and still do beside this one while a fleet is upgraded. */
+/** Outcomes that earlier versions wrote, and replicas of an earlier version still write during an upgrade. */
 export const EARLIER_OUTCOMES = ["transport_error", "rpc_error"] as const;
 
 const IS_RPC_CODE = /^-?\d/;

@@ -1,10 +1,8 @@
-import { createHash } from "node:crypto";
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { main, workFolder } from "./build.ts";
 import { KEYS, openTerminal } from "../create-gateway/terminal.ts";
-import { createKey } from "../../plugins/keys/key.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -14,12 +12,11 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** Starts a gateway with a web interface and a key in a terminal. */
 async function openGateway() {
-  const hash = `sha256:${createHash("sha256").update(createKey("admin")).digest("hex")}`;
   const file = join(folder, "gateway.json");
   const config = {
     listeners: { main: { port: 0 } },
     plugins: { gating: {}, admin: {}, sessions: {}, ui: {} },
-    auth: { keys: { ops: { role: "admin", hash } } },
+    auth: { apiKey: "a-key-of-this-test-0123456789" },
   };
   const write = (more: object = {}): Promise<void> =>
     writeFile(file, JSON.stringify({ ...config, ...more }));
@@ -41,36 +38,36 @@ async function signIn({ url, code }: ReturnType<typeof lastLink>): Promise<numbe
 }
 
 it("43: the sign-in link stands below the web interface, and Enter prints another that works", async () => {
-  const { press, see, output, ended } = await openGateway();
-  await see("Web interface");
-  await see("Sign in: http");
-  await see("Press Enter for another.");
-  await see("Point a client at it");
-  const first = lastLink(output());
+  const terminal = await openGateway();
+  await terminal.see("Web interface");
+  await terminal.see("Sign in: http");
+  await terminal.see("Press Enter for another.");
+  await terminal.see("Point a client at it");
+  const first = lastLink(terminal.output());
   expect(await signIn(first)).toBe(201);
   expect(await signIn(first)).toBe(401);
 
-  press(KEYS.enter);
-  await see("Sign in (once, within 60 s): http");
-  await see("\n");
-  const second = lastLink(output());
+  terminal.press(KEYS.enter);
+  await terminal.see("Sign in (once, within 60 s): http");
+  await terminal.see("\n");
+  const second = lastLink(terminal.output());
   expect(second.code).not.toBe(first.code);
   expect(await signIn(second)).toBe(201);
-  press(KEYS.ctrlC);
-  expect(await ended).toBe(0);
+  terminal.press(KEYS.ctrlC);
+  expect(await terminal.ended).toBe(0);
 });
 
 it("43: a reload that fails is told once, in a sentence with its place", async () => {
-  const { press, see, output, write, ended } = await openGateway();
-  await see("Point a client at it");
-  const before = output().length;
-  await write({ servers: { shop: { comand: "node" } } });
-  await see("error  ");
-  await write();
-  await see("reloaded");
-  press(KEYS.ctrlC);
-  await ended;
-  const told = output().slice(before);
+  const terminal = await openGateway();
+  await terminal.see("Point a client at it");
+  const before = terminal.output().length;
+  await terminal.write({ servers: { shop: { comand: "node" } } });
+  await terminal.see("error  ");
+  await terminal.write();
+  await terminal.see("reloaded");
+  terminal.press(KEYS.ctrlC);
+  await terminal.ended;
+  const told = terminal.output().slice(before);
   expect(told.match(/neither a command nor a url/g)).toHaveLength(1);
   expect(told).not.toMatch(/\n\s+at /);
   expect(told).not.toContain('{"');

@@ -50,11 +50,11 @@ export class PersonRules {
     return { expected: this.#asked(), got: Object.keys(claims) };
   }
 
-  /** A claim of the rules that the provider keeps elsewhere (OpenID Connect Core section 5.6.2), as Entra does with many groups. */
+  /** A claim of the rules that the provider keeps at another place (OpenID Connect Core section 5.6.2), as Entra does with many groups. */
   leftOut(claims: ProviderClaims): string | undefined {
-    const elsewhere = claims["_claim_names"];
-    if (!isObject(elsewhere)) return undefined;
-    return this.#asked().find((name) => Object.hasOwn(elsewhere, name));
+    const distributed = claims["_claim_names"];
+    if (!isObject(distributed)) return undefined;
+    return this.#asked().find((name) => Object.hasOwn(distributed, name));
   }
 
   /** What a person may; empty for somebody who may not come in. By the rules of now, whenever the person logged in. */

@@ -182,7 +182,7 @@ describe("history in a durable store", () => {
     const first = await start(kept);
     await calls(first.gateway, 0, 150);
     await first.gateway.close();
-    const gate = deferred<void>();
+    const gate = deferred();
     const read = kept.driver.read.bind(kept.driver);
     kept.driver.read = async (...asked) => {
       if (asked[0] === "history/calls") await gate.promise;
