@@ -1,4 +1,5 @@
 import { claudeCommand } from "propylon/cli";
+import { isLoopback } from "propylon/kit";
 
 /** Where a client keeps its servers, and how it writes one. */
 export interface Client {
@@ -191,11 +192,9 @@ function authorization(key: string): object {
   return { headers: { Authorization: `Bearer ${key}` } };
 }
 
-/** Hosts of this machine to mcp-remote, which does not count `[::1]` among them. */
-const PLAIN_HOSTS: ReadonlySet<string> = new Set(["localhost", "127.0.0.1"]);
-
 /** Whether mcp-remote refuses a URL unless it is told to take it: without TLS, and not of this machine as it knows it. */
 function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
-  return protocol === "http:" && !PLAIN_HOSTS.has(hostname);
+  // It does not know the one of IPv6.
+  return protocol === "http:" && (!isLoopback(hostname) || hostname.startsWith("["));
 }
