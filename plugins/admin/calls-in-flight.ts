@@ -2,6 +2,13 @@ import { type Management, FIRST_PROBLEM, LookupQuota, type RunningCall } from "p
 import { ASK_TIMEOUTS, askOnce, type Store } from "propylon/store";
 import { z } from "zod";
 import type { AdminContext } from "./administration.ts";
+import {
+  answerSchema,
+  type AnswerVerdict,
+  type CallerAnswer,
+  type CallQuestions,
+  verdictSchema,
+} from "./call-questions.ts";
 
 const TOPIC = "calls";
 
@@ -15,6 +22,8 @@ const questionSchema = z.object({
   viewer: viewerSchema,
   query: querySchema.optional(),
   cancel: z.string().optional(),
+  question: z.string().optional(),
+  answer: answerSchema.optional(),
 });
 
 /** A call of one replica or another. */
@@ -60,19 +69,21 @@ interface CallsPage extends ReplicaPage {
 export class CallsInFlight {
   readonly #management: Management;
   readonly #store: Store;
+  readonly #questions: CallQuestions;
   readonly #lookups = new LookupQuota("calls of other replicas");
 
-  constructor({ management, store }: AdminContext["services"]) {
+  constructor({ management, store }: AdminContext["services"], questions: CallQuestions) {
     this.#management = management;
     this.#store = store;
+    this.#questions = questions;
   }
 
   /** Tells other replicas of the calls here. @returns ends that */
   async serve(): Promise<() => void> {
     if (!this.#store.shared) return () => {};
-    const answer = (body: unknown): unknown => this.#answer(body);
+    const answer = (body: unknown): Promise<unknown> => this.#answer(body);
     const end = await this.#store.answer(TOPIC, async function* (body) {
-      yield await Promise.resolve(answer(body));
+      yield await answer(body);
     });
     return () => void end();
   }
@@ -103,8 +114,23 @@ export class CallsInFlight {
     return others?.answers.find((answer) => answer !== null) ?? undefined;
   }
 
-  #answer(body: unknown): unknown {
-    const { viewer, query, cancel } = questionSchema.parse(body, FIRST_PROBLEM);
+  /** Answers what the tool of a call asks, wherever it runs; `undefined` when nobody asked the viewer such a question. */
+  async answer(
+    viewer: Viewer,
+    question: string,
+    answer: CallerAnswer,
+  ): Promise<AnswerVerdict | undefined> {
+    const own = await this.#questions.answer(viewer.ref, question, answer);
+    if (own) return own;
+    const asked = { viewer, question, answer };
+    const others = await this.#askAll(asked, verdictSchema.nullable());
+    return others?.answers.find((verdict) => verdict !== null) ?? undefined;
+  }
+
+  async #answer(body: unknown): Promise<unknown> {
+    const { viewer, query, cancel, question, answer } = questionSchema.parse(body, FIRST_PROBLEM);
+    if (question !== undefined && answer !== undefined)
+      return (await this.#questions.answer(viewer.ref, question, answer)) ?? null;
     if (cancel !== undefined) return this.#cancel(viewer, cancel) ?? null;
     return this.#page(viewer, query!);
   }

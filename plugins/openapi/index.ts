@@ -9,6 +9,8 @@ import { optionsSchema } from "./options.ts";
 import { registerRoutes } from "./routes.ts";
 import { timeStages } from "./call/timing.ts";
 
+export { findProblems } from "./check/check.ts";
+
 /** Every tool as an HTTP endpoint, and OpenAPI documents that describe them. */
 export default definePlugin({
   name: "openapi",

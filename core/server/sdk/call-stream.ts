@@ -6,6 +6,8 @@ import { SseBody, sseFrame } from "../../kit/sse-body.ts";
 
 /** Unread bytes beyond which only the latest progress is kept. */
 const HIGH_WATER = 64 * 1024;
+/** Unread bytes beyond which nothing more is told but the end. */
+const MAX_UNREAD = 4 * 1024 * 1024;
 
 /**
  * The answer of one call as server-sent events: `progress` as often as the tool reports and the client reads, then one
@@ -38,6 +40,14 @@ export class CallStream {
     else this.#body.write(frame);
   }
 
+  /** Sends another event, which nothing supersedes; `false`: too much is unread, and it was not sent. */
+  tell(event: string, body: string): boolean {
+    if (this.#body.unsent >= MAX_UNREAD) return false;
+    this.#flush();
+    this.#body.write(sseFrame(body, event));
+    return true;
+  }
+
   /** Ends it with the same JSON that the unary answer has. */
   end(event: "result" | "error", body: string): void {
     this.#flush();
@@ -56,15 +66,21 @@ export class CallStream {
  * Answers with the events of one call.
  *
  * @param onGone called when the client went away before the end
- * @param run makes the call; what it throws is the event `error`
+ * @param run makes the call, and may tell of more than its progress; what it throws is the event `error`
  * @example return streamAnswer(leave, (progress) => gateway.call({ ...input, progress }));
  */
 export function streamAnswer(
   onGone: () => void,
-  run: (progress: (report: Progress) => void) => Promise<Answer>,
+  run: (
+    progress: (report: Progress) => void,
+    tell: (event: string, body: string) => boolean,
+  ) => Promise<Answer>,
 ): Response {
   const stream = new CallStream(onGone);
-  run((report) => stream.progress(report))
+  run(
+    (report) => stream.progress(report),
+    (event, body) => stream.tell(event, body),
+  )
     .then((answer) => stream.end("result", writeJson({ result: resultOf(answer) })))
     .catch((thrown: unknown) => stream.end("error", writeJson(toEnvelope(toGatewayError(thrown)))));
   return stream.response;

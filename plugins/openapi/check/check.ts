@@ -33,6 +33,7 @@ const KEYWORDS: ReadonlyMap<string, Keyword> = new Map(
  * can interrupt it here. So is the rest of a schema that takes too much work, e.g. a circle of references.
  *
  * @returns nothing for a value that matches, or may match
+ * @example const [first] = findProblems(tool.inputSchema, args); // { path: "count", message: "It must be at least 1." }
  */
 export function findProblems(schema: Json, value: unknown): readonly Problem[] {
   const walk = new SchemaWalk(schema);

@@ -28,6 +28,7 @@ export const ROUTE_INPUTS: readonly Input<Place>[] = [
   request("POST", "/good/invoke", { tool: "echo", arguments: { text: "x" } }),
   request("POST", "/foe/echo", { rows: [1], map: { a: 1 } }),
   request("POST", "/_meta/calls", { server: "good", tool: "echo", arguments: { text: "x" } }),
+  request("POST", "/_meta/questions/x", { action: "accept", content: { a: 1 }, text: "x" }),
   request("POST", "/_meta/config/check", {
     edits: [{ path: ["plugins", "gating"], value: { off: ["x"], map: { a: 1 } } }],
   }),

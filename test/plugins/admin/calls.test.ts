@@ -1,12 +1,20 @@
 import { digestOf } from "propylon/kit";
 import { expect, it } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
-import { definePlugin, type Call, type PluginContext } from "../../../core/index.ts";
+import {
+  definePlugin,
+  type Call,
+  type GatewayError,
+  type Json,
+  type PluginContext,
+} from "../../../core/index.ts";
 import { connectClient, setupGateway } from "../../../core/testing/index.ts";
 import admin from "../../../plugins/admin/index.ts";
 import gating from "../../../plugins/gating/index.ts";
 import history from "../../../plugins/history/index.ts";
+import nats from "../../../plugins/nats/index.ts";
 import { until } from "../../kit/until.ts";
+import { useServer } from "../nats/kit.ts";
 
 const ROLES = ["viewer", "caller", "operator"] as const;
 const KEYS = Object.fromEntries(
@@ -32,6 +40,18 @@ class Desk {
             this.calls.set(String(name), { call, end: () => resolve(`done ${String(name)}`) });
           }),
       });
+      gateway.tool("ask", {
+        description: "Asks who calls it, and says what was answered, or why nothing was.",
+        input: { type: "object" },
+        run: async ({ method, params, times = 1 }, call) => {
+          const asked = Array.from({ length: Number(times) }, () =>
+            call.peer
+              .ask(String(method), params as Json)
+              .catch(({ code, message }: GatewayError) => ({ code, message })),
+          );
+          return JSON.stringify(await Promise.all(asked));
+        },
+      });
       gateway.tool("fail", {
         description: "Fails.",
         run: () => ({ isError: true, content: [{ type: "text", text: "no" }] }),
@@ -40,12 +60,13 @@ class Desk {
   });
 }
 
-async function start(management: object = { mutations: true }) {
+async function start(management: object = { mutations: true }, store?: string) {
   const desk = new Desk();
   const made = await setupGateway({
-    plugins: [[gating, { state: false }], admin, history, desk.plugin],
+    plugins: [[gating, { state: false }], admin, history, desk.plugin, ...(store ? [nats] : [])],
     client: false,
     config: {
+      ...(store && { store }),
       management,
       auth: {
         keys: Object.fromEntries(
@@ -204,4 +225,181 @@ it("a call by hand answers as JSON or as events, and ends with its reader", asyn
   await until(() => desk.calls.has("left"));
   abort.abort();
   await until(() => desk.calls.get("left")!.call.signal.aborted);
+});
+
+/** Reads the events of a call one by one. */
+async function* eventsOf(response: Response): AsyncGenerator<{ event: string; data: string }> {
+  let rest = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of response.body!) {
+    rest += decoder.decode(bytes as Uint8Array, { stream: true });
+    for (let end = rest.indexOf("\n\n"); end >= 0; end = rest.indexOf("\n\n")) {
+      const [, event, data] = /^event: (\w+)\ndata: (.*)$/.exec(rest.slice(0, end)) ?? [];
+      rest = rest.slice(end + 2);
+      if (event !== undefined) yield { event, data: data! };
+    }
+  }
+}
+
+async function startAsking(args: object, interactive = true, store?: string) {
+  const started = await start(undefined, store);
+  const { url } = started;
+  const abort = new AbortController();
+  const response = await fetch(`${url}/_meta/calls`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${KEYS["caller"]}`,
+      "content-type": "application/json",
+      accept: "text/event-stream",
+    },
+    body: JSON.stringify({ server: "desk", tool: "ask", arguments: args, interactive }),
+    signal: abort.signal,
+  });
+  const events = eventsOf(response);
+  // eslint-disable-next-line typescript/no-explicit-any -- bodies of all shapes
+  const next = async (): Promise<{ event: string; data: any }> => {
+    const { value } = await events.next();
+    return { event: value!.event, data: JSON.parse(value!.data) };
+  };
+  /** What the tool was answered. */
+  // eslint-disable-next-line typescript/no-explicit-any -- bodies of all shapes
+  const end = async (): Promise<any> => {
+    for (;;) {
+      const { event, data } = await next();
+      if (event === "result") return JSON.parse(data.result.content[0].text);
+      if (event !== "closed" && event !== "question") throw new Error(`${event}: ${data}`);
+    }
+  };
+  const reply = (who: string, id: string, answer: object) =>
+    started.ask(who, "POST", `/questions/${id}`, answer);
+  return { ...started, next, end, reply, abort };
+}
+
+const FORM = {
+  message: "Who?",
+  requestedSchema: {
+    type: "object",
+    properties: { name: { type: "string", minLength: 2 }, age: { type: "integer" } },
+    required: ["name"],
+  },
+};
+
+it("who calls by hand is asked by the tool; nobody else can answer, and what does not fit is said by its field", async () => {
+  const { next, end, reply } = await startAsking({ method: "elicitation/create", params: FORM });
+  const { event, data } = await next();
+  expect([event, data]).toEqual([
+    "question",
+    { id: data.id, method: "elicitation/create", params: FORM },
+  ]);
+  const good = { action: "accept", content: { name: "Ada" } };
+  expect((await reply("other", data.id, good)).status).toBe(404);
+  expect((await reply("operator", data.id, good)).status).toBe(404);
+  expect((await reply("viewer", data.id, good)).status).toBe(403);
+  const wrong = await reply("caller", data.id, {
+    action: "accept",
+    content: { name: "A", age: "x" },
+  });
+  expect(wrong.status).toBe(422);
+  expect(wrong.body.error).toMatchObject({ code: "invalid", data: { path: "name" } });
+  expect(wrong.body.error.data.problems.map(({ path }: { path: string }) => path)).toEqual([
+    "name",
+    "age",
+  ]);
+  expect(await reply("caller", data.id, good)).toEqual({
+    status: 200,
+    body: { ok: true, id: data.id },
+  });
+  expect((await reply("caller", data.id, good)).status).toBe(404);
+  expect(await end()).toEqual([good]);
+});
+
+it.each([
+  [
+    "a form that is declined",
+    "elicitation/create",
+    FORM,
+    { action: "decline" },
+    { action: "decline" },
+  ],
+  [
+    "a form that is put away",
+    "elicitation/create",
+    FORM,
+    { action: "cancel" },
+    { action: "cancel" },
+  ],
+  [
+    "a page that was visited",
+    "elicitation/create",
+    { mode: "url", url: "https://example.com/", message: "Go", elicitationId: "e" },
+    { action: "accept" },
+    { action: "accept" },
+  ],
+  [
+    "a message of a model",
+    "sampling/createMessage",
+    { messages: [], maxTokens: 10 },
+    { action: "accept", text: "Hello" },
+    {
+      role: "assistant",
+      content: { type: "text", text: "Hello" },
+      model: "person",
+      stopReason: "endTurn",
+    },
+  ],
+  [
+    "a message that is refused",
+    "sampling/createMessage",
+    { messages: [], maxTokens: 10 },
+    { action: "decline" },
+    { code: "upstream_error", message: "The person refused to answer." },
+  ],
+])("a tool gets %s as MCP writes it", async (_, method, params, answer, got) => {
+  const { next, end, reply } = await startAsking({ method, params });
+  const { data } = await next();
+  expect((await reply("caller", data.id, answer)).status).toBe(200);
+  expect(await end()).toEqual([got]);
+});
+
+it("a tool asks only those who said that they answer, only what a person can be asked, and not without end", async () => {
+  const silent = await startAsking({ method: "elicitation/create", params: FORM }, false);
+  expect(await silent.end()).toMatchObject([{ code: "invalid" }]);
+  for (const method of ["roots/list", "tools/call"]) {
+    const odd = await startAsking({ method, params: {} });
+    expect(await odd.end()).toMatchObject([{ code: "invalid" }]);
+  }
+  const large = await startAsking({
+    method: "elicitation/create",
+    params: { ...FORM, message: "x".repeat(1_100_000) },
+  });
+  expect(await large.end()).toMatchObject([{ code: "too_large" }]);
+  const many = await startAsking({ method: "elicitation/create", params: FORM, times: 101 });
+  const asked = [];
+  for (let index = 0; index < 100; index++) asked.push((await many.next()).data.id);
+  await Promise.all(asked.map((id) => many.reply("caller", id, { action: "cancel" })));
+  const answers: { code?: string; action?: string }[] = await many.end();
+  expect(answers.filter(({ action }) => action === "cancel")).toHaveLength(100);
+  expect(answers.filter(({ code }) => code === "rate_limited")).toHaveLength(1);
+  const left = await startAsking({ method: "elicitation/create", params: FORM });
+  const { id } = (await left.next()).data;
+  left.abort.abort();
+  await until(async () => (await left.reply("caller", id, { action: "accept" })).status === 404);
+});
+
+it("a question is answered at another replica, by its own caller alone", async () => {
+  const { url } = await useServer();
+  const other = await start(undefined, url);
+  const asking = await startAsking({ method: "elicitation/create", params: FORM }, true, url);
+  const { id } = (await asking.next()).data;
+  const reply = (who: string, content: object) =>
+    other.ask(who, "POST", `/questions/${id}`, { action: "accept", content });
+  expect((await reply("other", { name: "Ada" })).status).toBe(404);
+  // A replica hears of another one a little after it started.
+  const wrong = await until(async () => {
+    const answered = await reply("caller", { name: "A" });
+    return answered.status !== 404 && answered;
+  });
+  expect(wrong).toMatchObject({ status: 422, body: { error: { data: { path: "name" } } } });
+  expect((await reply("caller", { name: "Ada" })).status).toBe(200);
+  expect(await asking.end()).toEqual([{ action: "accept", content: { name: "Ada" } }]);
 });

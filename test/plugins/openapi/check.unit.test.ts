@@ -2,7 +2,7 @@ import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import type { Json } from "propylon";
 import { describe, expect, it } from "vitest";
-import { findProblems } from "../../../plugins/openapi/check/check.ts";
+import { findProblems } from "propylon/plugins/openapi";
 import { PATIENCE, rounds } from "../../fixtures/ci.ts";
 
 const names = fc.constantFrom("a", "b", "c");

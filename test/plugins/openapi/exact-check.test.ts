@@ -1,7 +1,7 @@
 import { parseExact } from "propylon/kit";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../../core/index.ts";
-import { findProblems } from "../../../plugins/openapi/check/check.ts";
+import { findProblems } from "propylon/plugins/openapi";
 
 /** Whether a schema takes a number; both as JSON text. */
 function takes(schema: string, value: string): boolean {
