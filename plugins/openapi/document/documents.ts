@@ -10,7 +10,7 @@ import type { OpenapiOptions } from "../options.ts";
 
 /** A document as it is sent. */
 export interface Rendered {
-  readonly bytes: Buffer;
+  readonly bytes: Buffer<ArrayBuffer>;
   /** RFC 9110 section 8.8.3, quotes included. */
   readonly etag: string;
 }

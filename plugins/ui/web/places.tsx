@@ -38,6 +38,18 @@ export const PLACES: readonly Place[] = [
     needs: { routes: ["POST /_meta/calls"], plugins: ["admin"] },
   },
   {
+    path: "/read/:server",
+    title: "Read a resource",
+    page: TryPage,
+    needs: { routes: ["POST /_meta/calls"], plugins: ["admin"] },
+  },
+  {
+    path: "/prompts/:server/:prompt",
+    title: "Get a prompt",
+    page: TryPage,
+    needs: { routes: ["POST /_meta/calls"], plugins: ["admin"] },
+  },
+  {
     path: "/activity",
     title: "Activity",
     page: ActivityPage,

@@ -11,6 +11,7 @@ import { useChange } from "../query.ts";
 import type { Params, Route } from "../request.ts";
 import { useChosen, withoutStale } from "./choices.ts";
 import { Members } from "./fields.tsx";
+import { ProblemsContext, useProblems } from "./problems.ts";
 import { initialOf, toForm, toValue, withoutPasswords } from "./schema.ts";
 
 /** What is asked for, and the request that is made with it. */
@@ -49,6 +50,7 @@ export function Asking(props: AskingProps): ReactNode {
       props.onDone?.(answer);
     },
   });
+  const problems = useProblems(error);
   const value = toValue(form, filled, true) as Readonly<Record<string, unknown>>;
   const shown = withoutPasswords(form, value);
   const bodyWith = (given: unknown): object => ({
@@ -70,7 +72,9 @@ export function Asking(props: AskingProps): ReactNode {
     return <p className="note">There is no form for what it takes; ask {route} by hand.</p>;
   return (
     <form className="fields" onSubmit={onSubmit}>
-      <Members members={form.members} value={filled} onChange={change} answers={answers} />
+      <ProblemsContext value={problems}>
+        <Members members={form.members} value={filled} onChange={change} answers={answers} />
+      </ProblemsContext>
       {hits.content}
       {right.reason !== undefined && <p className="note">{right.reason}</p>}
       {error && <Trouble error={error} what={submit} />}

@@ -1,9 +1,10 @@
-import { useId, type ReactNode } from "react";
+import { useId, type FormEvent, type ReactNode } from "react";
 import { writeJson } from "../kit/json.ts";
 import { Loaded } from "../parts/loaded.tsx";
 import { Words } from "../parts/text.tsx";
 import { toLabel, visible } from "../kit/words.ts";
 import { Input, type FieldProps, type Of } from "./inputs.tsx";
+import { useProblem } from "./problems.ts";
 import { isObject, type FormMember } from "./schema.ts";
 
 /** The field or fields for a schema. */
@@ -33,8 +34,12 @@ function Single(props: FieldProps): ReactNode {
   const { field, label, isRequired } = props;
   const id = useId();
   const about = visible(field.description ?? "");
+  const { problem, say, forget } = useProblem(props.path ?? label);
+  const describedBy = [about !== "" && `${id}-about`, problem !== "" && `${id}-problem`]
+    .filter(Boolean)
+    .join(" ");
   return (
-    <div className="field">
+    <div className="field" onInvalidCapture={(event) => say(takeProblem(event))} onInput={forget}>
       <label htmlFor={id}>
         <Words>{field.title ?? label}</Words>
         {field.title !== undefined && field.title !== label && (
@@ -44,11 +49,32 @@ function Single(props: FieldProps): ReactNode {
         )}
         {!isRequired && <span className="faint">optional</span>}
       </label>
-      <Input {...props} id={id} {...(about !== "" && { describedBy: `${id}-about` })} />
+      <Input
+        {...props}
+        id={id}
+        aria={{
+          ...(describedBy !== "" && { "aria-describedby": describedBy }),
+          ...(problem !== "" && { "aria-invalid": true }),
+        }}
+      />
+      {problem !== "" && (
+        <small id={`${id}-problem`} className="problem">
+          <Words>{problem}</Words>
+        </small>
+      )}
       {about !== "" && <small id={`${id}-about`}>{about}</small>}
       {isUnsettled(props.answer) && <Waiting {...props} />}
     </div>
   );
+}
+
+/** What the browser says of a field, which stands at the field and stays there; the first wrong one has the focus. */
+function takeProblem(event: FormEvent): string {
+  event.preventDefault();
+  const control = event.target as HTMLInputElement;
+  const first = control.form?.querySelector(":is(input, select, textarea):invalid");
+  if (first === control) control.focus();
+  return control.validationMessage;
 }
 
 /** The frame of fields that belong together. */
@@ -56,10 +82,12 @@ function Fieldset({
   field,
   label,
   isRequired,
+  path,
   children,
-}: Pick<FieldProps, "field" | "label" | "isRequired"> & {
+}: Pick<FieldProps, "field" | "label" | "isRequired" | "path"> & {
   readonly children: ReactNode;
 }): ReactNode {
+  const { problem } = useProblem(path ?? label);
   return (
     <fieldset className="group">
       <legend>
@@ -71,6 +99,11 @@ function Fieldset({
           <Words>{field.description}</Words>
         </small>
       )}
+      {problem !== "" && (
+        <small className="problem">
+          <Words>{problem}</Words>
+        </small>
+      )}
       {children}
     </fieldset>
   );
@@ -80,7 +113,12 @@ function Group(props: FieldProps<Of<"group">>): ReactNode {
   const { field, value, onChange } = props;
   return (
     <Fieldset {...props}>
-      <Members members={field.members} value={value} onChange={onChange} />
+      <Members
+        members={field.members}
+        value={value}
+        onChange={onChange}
+        path={props.path ?? props.label}
+      />
     </Fieldset>
   );
 }
@@ -91,14 +129,17 @@ export function Members(props: {
   readonly value: unknown;
   readonly onChange: (value: unknown) => void;
   readonly answers?: Readonly<Record<string, FieldProps["answer"]>>;
+  /** Where the object stands in the form; absent for the form itself. */
+  readonly path?: string;
 }): ReactNode {
-  const { members, value, onChange, answers } = props;
+  const { members, value, onChange, answers, path } = props;
   const given = isObject(value) ? value : {};
   return members.map(({ name, field, isRequired }) => (
     <Field
       key={name}
       field={field}
       label={name}
+      path={path === undefined ? name : `${path}.${name}`}
       isRequired={isRequired}
       value={given[name]}
       answer={answers?.[name]}
@@ -120,6 +161,7 @@ function List(props: FieldProps<Of<"list">>): ReactNode {
           <Field
             field={field.item}
             label={`${label} ${index + 1}`}
+            path={`${props.path ?? label}.${index}`}
             isRequired
             value={item}
             onChange={(part) => change(items.with(index, part))}

@@ -16,7 +16,15 @@ export type FormField = {
       readonly kind: "text";
       readonly minLength: number | undefined;
       readonly maxLength: number | undefined;
-      readonly input: "text" | "date" | "email" | "url" | "password" | "multiline";
+      readonly input:
+        | "text"
+        | "date"
+        | "datetime-local"
+        | "email"
+        | "url"
+        | "password"
+        | "file"
+        | "multiline";
     }
   | {
       readonly kind: "number";
@@ -69,7 +77,7 @@ function toField(given: unknown, root: Schema, depth: number): FormField {
         kind: "text",
         minLength: countOf(schema["minLength"]),
         maxLength: countOf(schema["maxLength"]),
-        input: inputOf(schema["format"], countOf(schema["maxLength"])),
+        input: isBase64(schema) ? "file" : inputOf(schema["format"], countOf(schema["maxLength"])),
       };
     case "number":
     case "integer":
@@ -199,12 +207,18 @@ function rangeOf(schema: Schema): {
   return { isInteger, minimum: number("minimum"), maximum: number("maximum") };
 }
 
+/** Whether a text holds bytes: as JSON Schema says it, or as OpenAPI 3.0 does. */
+function isBase64(schema: Schema): boolean {
+  return schema["contentEncoding"] === "base64" || schema["format"] === "byte";
+}
+
 /** A long text without a bound gets a field of several lines. */
 function inputOf(
   format: unknown,
   maxLength: number | undefined,
 ): Extract<FormField, { kind: "text" }>["input"] {
   if (format === "date" || format === "email" || format === "password") return format;
+  if (format === "date-time") return "datetime-local";
   if (format === "uri" || format === "url") return "url";
   return format === undefined && (maxLength === undefined || maxLength > 200)
     ? "multiline"

@@ -14,11 +14,20 @@ import { formatJson } from "../kit/words.ts";
 import { CALL } from "./try/call.ts";
 import { CopyAs } from "./try/copy-as.tsx";
 import { Outcome } from "./try/outcome.tsx";
+import { PromptPage, ResourcePage } from "./try/reading.tsx";
 import { useRun } from "./try/run.ts";
 
-/** One tool with a form for its arguments, and what it answers. */
+/** A tool, a prompt or a resource of a server, and what it answers. */
 export default function TryPage(): ReactNode {
-  const { server = "", tool: name = "" } = useParams();
+  const { server = "", tool, prompt } = useParams();
+  if (tool !== undefined) return <ToolPage server={server} name={tool} />;
+  if (prompt !== undefined) return <PromptPage server={server} name={prompt} />;
+  return <ResourcePage server={server} />;
+}
+
+/** One tool with a form for its arguments, and what it answers. */
+function ToolPage(props: { readonly server: string; readonly name: string }): ReactNode {
+  const { server, name } = props;
   const query = useAsk<{ tools: readonly ToolRow[] }>("GET /_meta/servers/:server/tools", {
     server,
   });

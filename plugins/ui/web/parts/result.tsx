@@ -16,7 +16,7 @@ const MAX_COLUMNS = 12;
 /** What a tool answered: its pieces as what they are, or all of it as JSON. */
 export function Result({ result }: { readonly result: ToolResult }): ReactNode {
   const [isJson, setJson] = useState(false);
-  const blocks = result.content ?? [];
+  const blocks = blocksOf(result);
   const { structuredContent } = result;
   const json = formatJson(result);
   return (
@@ -40,7 +40,11 @@ export function Result({ result }: { readonly result: ToolResult }): ReactNode {
           {structuredContent !== undefined && <Value value={structuredContent} />}
           {blocks.slice(0, MAX_BLOCKS).map((block, index) => (
             // A result is never changed, so a place in it is an identity.
-            <Piece key={`${index} ${block.type}`} block={block} />
+            <Piece
+              key={`${index} ${block.type}`}
+              block={block}
+              label={blocks.length === 1 ? "Text" : `Text ${index + 1}`}
+            />
           ))}
           {blocks.length > MAX_BLOCKS && (
             <p className="faint">{blocks.length - MAX_BLOCKS} more pieces: see the JSON.</p>
@@ -54,12 +58,28 @@ export function Result({ result }: { readonly result: ToolResult }): ReactNode {
   );
 }
 
+/** The pieces of a tool's answer, the contents of a resource, or what is said in the messages of a prompt. */
+function blocksOf({ content, contents, messages }: ToolResult): readonly Block[] {
+  if (contents) return contents.map((resource) => ({ type: "resource", resource }));
+  if (!messages) return content ?? [];
+  return messages.flatMap(({ role, content: said }) => [
+    { type: "role", text: `${role ?? "user"}:` },
+    ...(said ? [said] : []),
+  ]);
+}
+
 /** Only these can be shown from data without being able to do anything. */
 const IMAGES = /^image\/(?:png|jpeg|gif|webp|avif|bmp)$/;
 
-function Piece({ block }: { readonly block: Block }): ReactNode {
+function Piece({ block, label }: { readonly block: Block; readonly label: string }): ReactNode {
   const { type, data = "", mimeType = "", text, resource } = block;
-  if (type === "text") return <TextPiece text={text ?? ""} />;
+  if (type === "text") return <TextPiece text={text ?? ""} label={label} />;
+  if (type === "role")
+    return (
+      <p className="faint">
+        <Words>{text}</Words>
+      </p>
+    );
   if (type === "image" && IMAGES.test(mimeType))
     return <img src={`data:${mimeType};base64,${data}`} alt="Sent by the tool" />;
   if (type === "resource_link")
@@ -80,7 +100,7 @@ function Piece({ block }: { readonly block: Block }): ReactNode {
         {resource?.text === undefined ? (
           <Bytes mimeType={resource?.mimeType} base64={resource?.blob} />
         ) : (
-          <TextPiece text={resource.text} />
+          <TextPiece text={resource.text} label={label} />
         )}
       </div>
     );
@@ -100,9 +120,10 @@ function Bytes(props: {
 }
 
 /** Text that is JSON of rows is a table; other text stays text. */
-function TextPiece({ text }: { readonly text: string }): ReactNode {
+function TextPiece(props: { readonly text: string; readonly label: string }): ReactNode {
+  const { text, label } = props;
   const value = text.length < 1_048_576 && /^\s*[[{]/.test(text) ? parsed(text) : undefined;
-  return value === undefined ? <Passage text={text} label="Text" /> : <Value value={value} />;
+  return value === undefined ? <Passage text={text} label={label} /> : <Value value={value} />;
 }
 
 function parsed(text: string): unknown {

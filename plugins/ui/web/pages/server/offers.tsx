@@ -1,5 +1,7 @@
 import type { PromptView, ResourceView } from "propylon/plugins/admin";
 import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { rightTo, useAbout } from "../../about.tsx";
 import { matches } from "../../model.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Empty } from "../../parts/page.tsx";
@@ -18,6 +20,7 @@ export const PROMPTS: Route = "GET /_meta/servers/:server/prompts";
 export function Resources({ server }: { readonly server: string }): ReactNode {
   const query = useAsk<{ resources: readonly ResourceView[] }>(RESOURCES, { server });
   const [search, setSearch] = useUrlState("q");
+  const canCall = rightTo(useAbout(), "POST /_meta/calls").isThere;
   return (
     <Loaded query={query} what="The list of resources">
       {({ resources }) => {
@@ -32,7 +35,7 @@ export function Resources({ server }: { readonly server: string }): ReactNode {
               label="Resources"
               rows={shown}
               keyOf={({ name, uri }) => `${name} ${uri}`}
-              columns={RESOURCE_COLUMNS}
+              columns={canCall ? [...RESOURCE_COLUMNS, readColumn(server)] : RESOURCE_COLUMNS}
               empty="No matching resources."
             />
           </>
@@ -59,9 +62,25 @@ const RESOURCE_COLUMNS: readonly Column<ResourceView>[] = [
   ["Description", ({ description }) => <Words>{description}</Words>],
 ];
 
+function readColumn(server: string): Column<ResourceView> {
+  return [
+    "",
+    ({ uri, title, name }) => (
+      <Link
+        className="button"
+        href={`/read/${encodeURIComponent(server)}?uri=${encodeURIComponent(uri)}`}
+        aria-label={`Read ${title ?? name}`}
+      >
+        Read
+      </Link>
+    ),
+  ];
+}
+
 /** The prompts of a server with their arguments. */
 export function Prompts({ server }: { readonly server: string }): ReactNode {
   const query = useAsk<{ prompts: readonly PromptView[] }>(PROMPTS, { server });
+  const canCall = rightTo(useAbout(), "POST /_meta/calls").isThere;
   return (
     <Loaded query={query} what="The list of prompts">
       {({ prompts }) =>
@@ -71,9 +90,20 @@ export function Prompts({ server }: { readonly server: string }): ReactNode {
           <ul className="cards">
             {prompts.map((prompt) => (
               <li key={prompt.name} className="card">
-                <h2>
-                  <Words>{prompt.name}</Words>
-                </h2>
+                <header className="row between">
+                  <h2>
+                    <Words>{prompt.name}</Words>
+                  </h2>
+                  {canCall && (
+                    <Link
+                      className="button"
+                      href={`/prompts/${encodeURIComponent(server)}/${encodeURIComponent(prompt.name)}`}
+                      aria-label={`Get ${prompt.name}`}
+                    >
+                      Get
+                    </Link>
+                  )}
+                </header>
                 <p className="about">
                   <Words>{prompt.description}</Words>
                 </p>

@@ -7,7 +7,24 @@ import { failureFrom, RequestFailure, send, type Route } from "../../request.ts"
 export const CALL: Route = "POST /_meta/calls";
 
 /** Body of {@link CALL}; the arguments are whatever was typed. */
-export type CallBody = Omit<ManualCall, "arguments"> & { readonly arguments: unknown };
+export type CallBody = Omit<ManualCall, "arguments" | "interactive"> & {
+  readonly arguments?: unknown;
+};
+
+/** What a tool asks while it runs: anything may stand in `params`. */
+export interface Question {
+  readonly id: string;
+  readonly method: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** What is heard of a call before its end. */
+export interface CallListener {
+  readonly onReport: (report: Report) => void;
+  readonly onQuestion: (question: Question) => void;
+  /** Nobody waits for an answer to this question any more. */
+  readonly onClosed: (id: string) => void;
+}
 
 /** What a tool reports while it runs. */
 export interface Report {
@@ -16,11 +33,13 @@ export interface Report {
   readonly message?: string | null;
 }
 
-/** What a tool answered (MCP, CallToolResult). */
+/** What a tool answered (MCP, CallToolResult), what is in a resource, or the messages of a prompt. */
 export interface ToolResult {
   readonly content?: readonly Block[];
   readonly structuredContent?: unknown;
   readonly isError?: boolean;
+  readonly contents?: readonly NonNullable<Block["resource"]>[];
+  readonly messages?: readonly { readonly role?: string; readonly content?: Block }[];
 }
 
 /** A piece of a result. */
@@ -43,19 +62,22 @@ export interface Block {
 const MAX_RESULT = 64 * 1024 * 1024;
 
 /**
- * Calls a tool.
+ * Calls a tool, reads a resource or gets a prompt.
  *
  * @throws {RequestFailure} as the gateway refused it, or when the stream ended without an answer
  */
 export async function callTool(
   body: CallBody,
-  onReport: (report: Report) => void,
+  { onReport, onQuestion, onClosed }: CallListener,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const headers = { accept: "text/event-stream" };
-  const answer = await send(CALL, { body, headers, signal });
+  const interactive = { ...body, interactive: true };
+  const answer = await send(CALL, { body: interactive, headers, signal });
   for await (const { event, data } of readEvents(limited(answer.body!))) {
     if (event === "progress") onReport(JSON.parse(data) as Report);
+    else if (event === "question") onQuestion(parseExact(data) as Question);
+    else if (event === "closed") onClosed((JSON.parse(data) as Question).id);
     else if (event === "error") throw failureFrom(data, 502);
     else if (event === "result") return (parseExact(data) as { result: ToolResult }).result;
   }

@@ -8,8 +8,10 @@ import { useAsk } from "../../query.ts";
 import { CALL, type CallBody } from "./call.ts";
 import { cliCommand, mcpCommand } from "./commands.ts";
 
+type ToolCall = CallBody & { readonly tool: string };
+
 /** The same call for a shell: of the management, of an MCP client, of the command line. */
-export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
+export function CopyAs({ body }: { readonly body: ToolCall }): ReactNode {
   const { server, tool } = body;
   const query = useAsk<{ endpoints: readonly ToolNameView[] }>(
     "GET /_meta/servers/:server/tools/:tool/names",
@@ -34,7 +36,7 @@ export function CopyAs({ body }: { readonly body: CallBody }): ReactNode {
   );
 }
 
-function CopyFor(props: { readonly endpoint: ToolNameView; readonly body: CallBody }): ReactNode {
+function CopyFor(props: { readonly endpoint: ToolNameView; readonly body: ToolCall }): ReactNode {
   const { path, tool, open } = props.endpoint;
   const { arguments: args, timeout } = props.body;
   const url = new URL(path.replace(/^\//, ""), GATEWAY).href;

@@ -5,6 +5,7 @@ import { Result } from "../../parts/result.tsx";
 import { Words } from "../../parts/text.tsx";
 import { Trouble } from "../../parts/trouble.tsx";
 import { formatSpan } from "../../kit/words.ts";
+import { QuestionForm } from "./question-form.tsx";
 import type { Run } from "./run.ts";
 
 /** What a call came to so far. */
@@ -40,7 +41,7 @@ export function Outcome({ run }: { readonly run: Run }): ReactNode {
 
 function Running({ run }: { readonly run: Extract<Run, { state: "running" }> }): ReactNode {
   const now = useNow();
-  const { report } = run;
+  const { report, questions } = run;
   const total = report?.total ?? undefined;
   return (
     <div className="progress">
@@ -60,6 +61,9 @@ function Running({ run }: { readonly run: Extract<Run, { state: "running" }> }):
           {total !== undefined && ` of ${total}`}
         </p>
       )}
+      {questions.map((question) => (
+        <QuestionForm key={question.id} question={question} />
+      ))}
     </div>
   );
 }

@@ -1,13 +1,21 @@
 import { useEffect, useRef, useState } from "react";
 import { RequestFailure } from "../../request.ts";
-import { callTool, type Report, type ToolResult } from "./call.ts";
+import { callTool, type Question, type Report, type ToolResult } from "./call.ts";
 
 /** What a call came to. */
 export type Run =
-  | { readonly state: "running"; readonly began: number; readonly report: Report | undefined }
+  | {
+      readonly state: "running";
+      readonly began: number;
+      readonly report: Report | undefined;
+      /** What waits for an answer. */
+      readonly questions: readonly Question[];
+    }
   | { readonly state: "answered"; readonly ms: number; readonly result: ToolResult }
   | { readonly state: "failed"; readonly ms: number; readonly error: RequestFailure }
   | { readonly state: "cancelled"; readonly ms: number };
+
+type Running = Extract<Run, { state: "running" }>;
 
 /** One call at a time; leaving the page cancels it. */
 export function useRun(): {
@@ -22,16 +30,22 @@ export function useRun(): {
     const control = (abort.current = new AbortController());
     const began = performance.now();
     const ms = (): number => performance.now() - began;
-    setRun({ state: "running", began: Date.now(), report: undefined });
+    setRun({ state: "running", began: Date.now(), report: undefined, questions: [] });
     const show = (next: Run): void => {
       if (abort.current === control) setRun(next);
     };
+    const change = (next: (now: Running) => Partial<Running>): void =>
+      setRun((now) =>
+        now?.state === "running" && abort.current === control ? { ...now, ...next(now) } : now,
+      );
     void callTool(
       body,
-      (report) =>
-        setRun((now) =>
-          now?.state === "running" && abort.current === control ? { ...now, report } : now,
-        ),
+      {
+        onReport: (report) => change(() => ({ report })),
+        onQuestion: (one) => change(({ questions }) => ({ questions: [...questions, one] })),
+        onClosed: (id) =>
+          change(({ questions }) => ({ questions: questions.filter((one) => one.id !== id) })),
+      },
       control.signal,
     ).then(
       (result) => show({ state: "answered", ms: ms(), result }),
