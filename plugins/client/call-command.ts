@@ -2,6 +2,8 @@ import { type ErrorCode, GatewayError, type Json, type Progress, type Tool } fro
 import { type ClientFlags, EXIT, nearest } from "propylon/cli";
 import { isObject, parseJson, writeJson } from "propylon/kit";
 import { DEEPEST, ERROR_STATUS, type RpcError } from "propylon/internal";
+import { answeringPeer } from "./answers.ts";
+import { askTerminal } from "./terminal-questions.ts";
 import { type GatewayClient, withClient } from "./mcp-client.ts";
 
 /** What `call` was called with. */
@@ -9,6 +11,8 @@ export interface ToolCallOptions extends ClientFlags {
   readonly tool: string;
   /** One JSON object, or `key=value` words. */
   readonly words: readonly string[];
+  /** Answers to what the tool asks, in this order. */
+  readonly answer?: readonly string[];
 }
 
 /** Calls a tool and prints its answer; progress goes to standard error. Returns the exit code. */
@@ -17,13 +21,24 @@ export async function call(options: ToolCallOptions): Promise<number> {
     const { tool: name } = options;
     const listed = client.catalogue.tools.find((known) => known.name === name);
     const args = parseArguments(options.words, listed);
-    const answer = await client.call({ name, args, progress: writeProgress });
+    const peer = answeringPeer(options.answer ?? [], isTerminal() ? askTerminal : undefined);
+    const answer = await client.call({
+      name,
+      args,
+      progress: writeProgress,
+      ...(peer && { peer }),
+    });
     if (answer.error)
       throw callFailed(answer.error, listed ? undefined : unknownTool(client, name));
     const result = answer.result ?? {};
     console.log(options.json ? writeJson(result, 2) : resultText(result));
     return answer.isError ? EXIT.toolError : EXIT.ok;
   });
+}
+
+/** Whether a person can be asked: the questions go to standard error. */
+function isTerminal(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
 }
 
 /**

@@ -27,7 +27,16 @@ export const commands = {
       "Call a tool of a running gateway. Arguments: JSON, or key=value ... What begins with - stands behind --.",
     arguments: "<tool> [arguments...]",
     dashes: "arguments",
-    flags: [...ASKING, { flag: "--target <url|config>", description: "gateway to call" }],
+    flags: [
+      ...ASKING,
+      { flag: "--target <url|config>", description: "gateway to call" },
+      {
+        flag: "--answer <answer>",
+        description:
+          "answer to the next question of the tool: JSON for a form, text for a model, accept, decline or cancel (repeatable)",
+        repeatable: true,
+      },
+    ],
     async run({ arguments: [tool, ...words], flags }) {
       const { call } = await import("./call-command.ts");
       return call({ ...flags, tool: tool!, words });

@@ -21,7 +21,7 @@ export interface Terminal {
 
 /** Runs create-gateway in a real terminal, which `script` (bsdutils) makes. */
 export function openTerminal(
-  { program }: Creator,
+  { program }: Pick<Creator, "program">,
   cwd: string,
   words: readonly string[] = [],
   environment: Readonly<Record<string, string>> = {},
