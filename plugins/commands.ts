@@ -9,7 +9,7 @@ export const COMMANDS: BundledCommands = {
   },
   call: {
     description:
-      "Call a tool of a running gateway. Arguments: JSON, or key=value ... What begins with - stands behind --.",
+      "Call a tool of a running gateway. Arguments: JSON, or key=value ... Put arguments that begin with - after --.",
     usage: "[options] <tool> [arguments...]",
     load: async () => (await import("./client/commands.ts")).commands.call,
   },

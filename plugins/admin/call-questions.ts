@@ -12,6 +12,8 @@ const MAX_OPEN_TEXT = 1_000_000;
 const MAX_TEXT = 100_000;
 /** Questions of one call: a server that asks and takes back without end must not fill the page. */
 const MAX_QUESTIONS = 100;
+/** Calls that somebody answers for at a time, of one caller and of all. */
+const MAX_CALLS = { each: 50, all: 1_000 } as const;
 /** What can be asked; a person has no `roots/list`, and no server has a method of its own. */
 const METHODS: ReadonlySet<string> = new Set(["elicitation/create", "sampling/createMessage"]);
 /** Length of the key of a call, which is how the ids of its questions begin. */
@@ -42,8 +44,13 @@ type Tell = (event: string, body: string) => boolean;
 export class CallQuestions {
   readonly #peers = new Map<string, CallerPeer>();
 
-  /** @param owner ref of the caller */
+  /** @param owner ref of the caller @throws {GatewayError} `rate_limited` when too many calls have somebody who answers */
   begin(owner: string, tell: Tell): CallerPeer {
+    const own = [...this.#peers.values()].filter((peer) => peer.owner === owner).length;
+    if (own >= MAX_CALLS.each || this.#peers.size >= MAX_CALLS.all)
+      throw new GatewayError("rate_limited", "Too many interactive calls are running.", {
+        hint: "Wait until one ends, or call without interactive.",
+      });
     const peer = new CallerPeer(owner, tell, () => this.#peers.delete(peer.key));
     this.#peers.set(peer.key, peer);
     return peer;

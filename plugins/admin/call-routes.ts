@@ -104,7 +104,7 @@ async function makeCall(
   const input = { ...targetOf(body), principal, source: "http" as const, cancellation };
   const leave = (): void => cancellation.abort(clientGone());
   if (prefersEvents(event.req.headers.get("accept")))
-    return streamAnswer(leave, (progress, tell) => {
+    return streamAnswer(leave, async (progress, tell) => {
       if (!body.interactive) return gateway.call({ ...input, progress });
       const peer = questions.begin(principal.ref, tell);
       return gateway.call({ ...input, progress, peer }).finally(() => peer.end());

@@ -24,7 +24,7 @@ export const commands = {
   },
   call: {
     description:
-      "Call a tool of a running gateway. Arguments: JSON, or key=value ... What begins with - stands behind --.",
+      "Call a tool of a running gateway. Arguments: JSON, or key=value ... Put arguments that begin with - after --.",
     arguments: "<tool> [arguments...]",
     dashes: "arguments",
     flags: [

@@ -1,5 +1,5 @@
 import { digestOf } from "propylon/kit";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { createKey } from "../../../plugins/keys/key.ts";
 import {
   definePlugin,
@@ -283,6 +283,33 @@ const FORM = {
     required: ["name"],
   },
 };
+
+it("a caller answers for 50 calls at a time, and another one when one of them is over", async () => {
+  const args = { method: "elicitation/create", params: FORM };
+  const { url, next, abort } = await startAsking(args);
+  expect((await next()).event).toBe("question");
+  const others = new AbortController();
+  onTestFinished(() => others.abort());
+  const first = async (): Promise<string> => {
+    const response = await fetch(`${url}/_meta/calls`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${KEYS["caller"]}`,
+        "content-type": "application/json",
+        accept: "text/event-stream",
+      },
+      body: JSON.stringify({ server: "desk", tool: "ask", arguments: args, interactive: true }),
+      signal: others.signal,
+    });
+    const { value } = await eventsOf(response).next();
+    return value!.event === "error" ? value!.data : value!.event;
+  };
+  const told = await Promise.all(Array.from({ length: 49 }, first));
+  expect(new Set(told)).toEqual(new Set(["question"]));
+  expect(await first()).toContain("rate_limited");
+  abort.abort();
+  await until(async () => (await first()) === "question");
+});
 
 it("who calls by hand is asked by the tool; nobody else can answer, and what does not fit is said by its field", async () => {
   const { next, end, reply } = await startAsking({ method: "elicitation/create", params: FORM });
