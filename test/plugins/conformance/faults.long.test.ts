@@ -28,7 +28,7 @@ it("a runtime that dies during the checks is said to have, and the checks go on"
   const left = temporaries();
   const report = await check({ command: runtimeThat("process.exit(3);") });
   expect(report.levels?.reached).toBe(0);
-  const dead = "failed: There was no answer: its process ended by itself with code 3.";
+  const dead = "failed: There was no answer: its process ended on its own with code 3.";
   expect(troubleIn(report)).toMatchObject({ R063: dead, R027: dead, R028: dead });
   expect(left()).toEqual([]);
 });
@@ -52,7 +52,7 @@ it("a runtime that does not start a second time loses nothing of what was found 
   const report = await check({ command, level: 2, probes: { ...ORDERS } });
   expect(troubleIn(report)).toEqual({
     R057: expect.stringMatching(
-      /^failed: The runtime at .* cannot be reached: its process ended by itself with code 1\./,
+      /^failed: The runtime at .* cannot be reached: its process ended on its own with code 1\./,
     ),
   });
 });

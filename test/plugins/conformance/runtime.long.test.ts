@@ -208,7 +208,7 @@ it("tells that a runtime cannot be reached: nobody there, a command that ends, o
     /^The runtime at http:\/\/127\.0\.0\.1:9\/ cannot be reached: connect ECONNREFUSED/,
   );
   await expect(check({ command: [process.execPath, "-e", "0"] })).rejects.toThrow(
-    /cannot be reached: its process ended by itself with code 0\.$/,
+    /cannot be reached: its process ended on its own with code 0\.$/,
   );
   const idle = [process.execPath, "-e", "setInterval(() => {}, 1000)"];
   await expect(check({ command: idle, startup: 300 })).rejects.toMatchObject({
