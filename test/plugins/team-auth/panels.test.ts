@@ -115,7 +115,7 @@ it("19: a form says what a form has to say, and not what the help of its command
     user: undefined,
     name: "What it is for: a laptop, a program.",
     libraries: "Those that the user owns or manages. The first is preferred.",
-    expires_at: "As 2030-01-31T00:00:00Z. Without it, it does not end by itself.",
+    expires_at: "As 2030-01-31T00:00:00Z. Without it, it does not expire.",
   });
   expect(textsOf("libraries", "Change")).toEqual({
     name: "For people.",
