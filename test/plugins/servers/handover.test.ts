@@ -67,7 +67,7 @@ it("a changed entry that does not work takes nothing away, says so, and takes ov
   const { servers } = gateway;
   await expect.poll(() => servers.get("house")!.status.state).toBe("degraded");
   expect(servers.get("house")!.status.reason).toMatch(
-    /The changed entry does not work: .*The one before serves on\./,
+    /The changed entry does not work: .*The previous one serves on\./,
   );
   expect(await who()).toBe("old");
   await next.start();
