@@ -2,6 +2,12 @@ import { randomUUID } from "node:crypto";
 import { GatewayError, type Json, type Peer } from "propylon";
 import { boundedRecord, isObject, writeJson } from "propylon/kit";
 import { missingCapability, notOffered, OpenQuestions } from "propylon/internal";
+import {
+  countQuestion,
+  kindOfQuestion,
+  PERSON_CAPABILITIES,
+  toPersonResult,
+} from "propylon/plugins/client";
 import { z } from "zod";
 
 /** How long a question waits for its answer, in milliseconds. */
@@ -10,12 +16,8 @@ const ANSWER_MS = 600_000;
 const MAX_OPEN_TEXT = 1_000_000;
 /** Characters of an answer that a person types. */
 const MAX_TEXT = 100_000;
-/** Questions of one call: a server that asks and takes back without end must not fill the page. */
-const MAX_QUESTIONS = 100;
 /** Calls that somebody answers for at a time, of one caller and of all. */
 const MAX_CALLS = { each: 50, all: 1_000 } as const;
-/** What can be asked; a person has no `roots/list`, and no server has a method of its own. */
-const METHODS: ReadonlySet<string> = new Set(["elicitation/create", "sampling/createMessage"]);
 /** Length of the key of a call, which is how the ids of its questions begin. */
 const KEY_LENGTH = 36;
 
@@ -70,7 +72,7 @@ export class CallQuestions {
 /** Who called by hand, and reads the events of the call: its questions are events, and the answers come in requests of their own. */
 class CallerPeer implements Peer {
   readonly key = randomUUID();
-  readonly capabilities: Json = { elicitation: { form: {}, url: {} }, sampling: {} };
+  readonly capabilities = PERSON_CAPABILITIES;
   readonly owner: string;
   readonly #tell: Tell;
   readonly #onEnd: () => void;
@@ -97,7 +99,7 @@ class CallerPeer implements Peer {
     try {
       if (!this.#tell("question", writeJson({ id, method, params })))
         this.#settle(id, { action: "cancel" });
-      return resultOf(method, (await asked) as CallerAnswer);
+      return toPersonResult(method, (await asked) as CallerAnswer);
     } finally {
       clearTimeout(timer);
       this.#openText -= text.length;
@@ -106,10 +108,10 @@ class CallerPeer implements Peer {
   }
 
   #check(method: string, params: Json, text: string): void {
-    const missing = METHODS.has(method) ? missingCapability(method, params, this.capabilities) : {};
+    const isOffered = kindOfQuestion(method, params) !== undefined;
+    const missing = isOffered ? missingCapability(method, params, this.capabilities) : {};
     if (missing !== undefined) throw notOffered(method, missing);
-    if (++this.#asked > MAX_QUESTIONS)
-      throw new GatewayError("rate_limited", `A call may ask ${MAX_QUESTIONS} questions.`);
+    countQuestion(++this.#asked);
     if (this.#openText + text.length > MAX_OPEN_TEXT)
       throw new GatewayError("too_large", "The questions of the call are too large.");
   }
@@ -144,29 +146,11 @@ async function problemsOf(
   { action, content, text = "" }: CallerAnswer,
 ): Promise<AnswerVerdict["problems"]> {
   if (action !== "accept") return [];
-  if (method === "sampling/createMessage")
-    return text === "" ? [{ path: "text", message: "It is missing." }] : [];
+  const kind = kindOfQuestion(method, params ?? {});
+  if (kind === "model") return text === "" ? [{ path: "text", message: "It is missing." }] : [];
   const schema = params?.["requestedSchema"];
-  if (params?.["mode"] === "url" || !isObject(schema)) return [];
+  if (kind === "page" || !isObject(schema)) return [];
   // Only what is asked needs it.
   const { findProblems } = await import("propylon/plugins/openapi");
   return [...findProblems(schema, content ?? {})];
 }
-
-/** The answer as MCP writes it. */
-function resultOf(method: string, { action, content, text = "" }: CallerAnswer): Json {
-  if (method !== "sampling/createMessage")
-    return action === "accept" && content ? { action, content } : { action };
-  if (action !== "accept") throw REFUSED_SAMPLING;
-  return {
-    role: "assistant",
-    content: { type: "text", text },
-    model: "person",
-    stopReason: "endTurn",
-  };
-}
-
-/** MCP has a code for it (2025-11-25, Sampling, "Error Handling"). */
-const REFUSED_SAMPLING = new GatewayError("upstream_error", "The person refused to answer.", {
-  data: { rpcError: { code: -1, message: "User rejected sampling request" } },
-});

@@ -1,27 +1,22 @@
 import { randomUUID } from "node:crypto";
-import { GatewayError, type Json, type Peer } from "propylon";
+import type { Json, Peer } from "propylon";
 import { isObject, parseJson } from "propylon/kit";
 import { DEEPEST, notOffered } from "propylon/internal";
 import { findProblems } from "propylon/plugins/openapi";
+import {
+  countQuestion,
+  kindOfQuestion,
+  PERSON_CAPABILITIES,
+  type PersonAnswer,
+  toPersonResult,
+} from "./person.ts";
 
-/** Questions of one call: a server that asks without end gets no answer from then on. */
-const MAX_QUESTIONS = 100;
-
-/** What a server asks its caller: for the fields of a form, for a visit to a page, or for the answer of a model. */
+/** A question of a server to its caller. */
 export interface CallQuestion {
-  readonly kind: "form" | "page" | "model";
+  readonly kind: NonNullable<ReturnType<typeof kindOfQuestion>>;
   readonly params: Json;
   /** What the fields of a form have to be. */
   readonly schema: Json;
-}
-
-/** The answer of a person. */
-export interface PersonAnswer {
-  readonly action: "accept" | "decline" | "cancel";
-  /** The fields of a form. */
-  readonly content?: Json;
-  /** What the model says. */
-  readonly text?: string;
 }
 
 /** Asks a person. */
@@ -48,27 +43,18 @@ export function answeringPeer(
   };
   return {
     key: randomUUID(),
-    capabilities: { elicitation: { form: {}, url: {} }, sampling: {} },
-    ask(method, params = {}, signal) {
-      const question = questionOf(method, params);
-      if (!question) return Promise.reject(notOffered(method, {}));
-      if (++asked > MAX_QUESTIONS)
-        return Promise.reject(
-          new GatewayError("rate_limited", `A call may ask ${MAX_QUESTIONS} questions.`),
-        );
-      const answered = turn.then(() => answerTo(question, signal));
+    capabilities: PERSON_CAPABILITIES,
+    async ask(method, params = {}, signal) {
+      const kind = kindOfQuestion(method, params);
+      if (!kind) throw notOffered(method, {});
+      countQuestion(++asked);
+      const schema = isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
+      const answered = turn.then(() => answerTo({ kind, params, schema }, signal));
       turn = answered.catch(() => {});
-      return answered.then((answer) => toResult(question, answer));
+      return toPersonResult(method, await answered);
     },
     tell() {},
   };
-}
-
-function questionOf(method: string, params: Json): CallQuestion | undefined {
-  const schema = isObject(params["requestedSchema"]) ? params["requestedSchema"] : {};
-  if (method === "sampling/createMessage") return { kind: "model", params, schema };
-  if (method !== "elicitation/create") return undefined;
-  return { kind: params["mode"] === "url" ? "page" : "form", params, schema };
 }
 
 /**
@@ -102,20 +88,4 @@ export function problemOf(schema: Json, content: Json): string | undefined {
   const problems = findProblems(schema, content);
   if (problems.length === 0) return undefined;
   return problems.map(({ path, message }) => `${path || "the answer"}: ${message}`).join(" ");
-}
-
-/** The answer as MCP writes it. */
-function toResult({ kind }: CallQuestion, { action, content, text = "" }: PersonAnswer): Json {
-  if (kind !== "model") return action === "accept" && content ? { action, content } : { action };
-  if (action === "accept")
-    return {
-      role: "assistant",
-      content: { type: "text", text },
-      model: "person",
-      stopReason: "endTurn",
-    };
-  // MCP has a code for it (2025-11-25, Sampling, "Error Handling").
-  throw new GatewayError("upstream_error", "The person refused to answer.", {
-    data: { rpcError: { code: -1, message: "User rejected sampling request" } },
-  });
 }

@@ -3,7 +3,8 @@ import { stripVTControlCharacters } from "node:util";
 import type { Json } from "propylon";
 import { isObject, parseJson, writeJson } from "propylon/kit";
 import { DEEPEST } from "propylon/internal";
-import { type AskPerson, type CallQuestion, type PersonAnswer, problemOf } from "./answers.ts";
+import { type AskPerson, type CallQuestion, problemOf } from "./answers.ts";
+import type { PersonAnswer } from "./person.ts";
 
 /** Characters of one text of a server that are printed. */
 const MAX_SHOWN = 4_000;

@@ -39,7 +39,7 @@ function toDatabase(engine: Engine): KyselyDatabase {
   };
 }
 
-/** SQLite ends a transaction on its own when its disk is full; that there is none to be undone would hide why. */
+/** SQLite ends a transaction on its own when its disk is full. An error of the rollback would hide why. */
 function forgiving(statement: KyselyStatement): KyselyStatement {
   const run: KyselyStatement["run"] = (values) => {
     try {

@@ -5,7 +5,7 @@ import { fillIn, valueAt } from "../kit/pointer.ts";
 import { Snippet } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
 
-/** A secret that is shown until it is closed, and nowhere else: it is not in any address, no store and no list. */
+/** A secret that is shown until it is closed, and nowhere else: an address, a store or a list never has it. */
 export function Secret(props: {
   readonly text: string;
   /** What it is. */
